@@ -5,13 +5,15 @@
 ARG NODE_IMAGE=node:24-slim
 FROM ${NODE_IMAGE} AS build
 WORKDIR /divisor
+# The compiler of the native kernels.
+RUN apt-get update && apt-get install -y --no-install-recommends gcc libc6-dev && rm -rf /var/lib/apt/lists/*
 # Scripts of packages are not run: the native ones come as finished libraries.
 COPY package.json package-lock.json ./
 RUN npm ci --ignore-scripts
 COPY . .
 # The image has no repository: docker build --build-arg DIVISOR_COMMIT="$(git rev-parse HEAD)" .
 ARG DIVISOR_COMMIT=
-RUN npm run build && npm prune --omit=dev --ignore-scripts && rm -rf dist/test dist/bench dist/.build
+RUN npm run build && grep -q '"why":null' dist/kernels/native/built.json && npm prune --omit=dev --ignore-scripts && rm -rf dist/test dist/bench dist/.build
 
 FROM ${NODE_IMAGE}
 ENV NODE_ENV=production \

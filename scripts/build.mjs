@@ -20,6 +20,7 @@ import {
 import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { compilerHere } from './c-compiler.mjs';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const STAMPS = 'dist/.build/stamps.json';
@@ -72,8 +73,13 @@ const STEPS = {
   },
   kernels: {
     inputs: ['kernels/wasm'],
-    outputs: ['dist/kernels/wasm/kernels.wasm', 'dist/kernels/wasm/kernels-relaxed.wasm'],
+    outputs: ['dist/kernels/wasm/kernels.wasm'],
     commands: [['kernels/wasm/build.mjs']],
+  },
+  native: {
+    inputs: ['kernels/native'],
+    outputs: ['dist/kernels/native/built.json'],
+    commands: [['kernels/native/build.mjs']],
   },
   bundle: {
     after: ['sources'],
@@ -203,13 +209,17 @@ function isCurrent(name, stamps, digest) {
   return stamps[name] === stampOf(name, digest);
 }
 
-/** Of the sources also the state of the compiler: `npx tsc` may have compiled others in between. */
+/**
+ * Of the sources also the state of the compiler: `npx tsc` may have compiled others in between. Of the native kernels also
+ * their compiler: one may have been installed since.
+ */
 function stampOf(name, digest) {
   const hash = createHash('sha256').update(digest([...STEPS[name].inputs, ...PACKAGES]));
   if (name === 'sources') {
     const { mtimeMs, size } = statSync(at(BUILD_INFO));
     hash.update(`${mtimeMs} ${size}`);
   }
+  if (name === 'native') hash.update(compilerHere() ?? 'none');
   return hash.digest('hex');
 }
 
@@ -256,7 +266,7 @@ function missesOutput() {
 /** Outputs of deleted files would still be imported, and run as tests. */
 function removeStaleOutputs() {
   const outputs = COMPILED.flatMap((folder) => filesOf(`dist/${folder}`)).filter(
-    (file) => !file.startsWith('dist/kernels/wasm/'),
+    (file) => !/^dist\/kernels\/(?:wasm|native)\//.test(file),
   );
   for (const file of outputs) {
     const source = file.slice('dist/'.length).replace(/(\.d)?\.(c?)(js|ts)$/, '.$2ts');

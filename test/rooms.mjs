@@ -121,6 +121,7 @@ export const FAMILIES = {
     'run-views',
     'reports',
     'jobs',
+    'daily-plans',
   ],
   'src/market': [
     'tables',
@@ -154,6 +155,7 @@ export const FAMILIES = {
     'derivatives',
     'optimisation',
     'reports',
+    'daily-plans',
   ],
   'src/store': [
     'timestamp.ts',
@@ -196,7 +198,7 @@ export const FAMILIES = {
     'optimisation',
     'reports',
     'sql',
-    'door.ts',
+    'entry-point.ts',
     'rest.ts',
     'tasks.ts',
     'main.ts',
@@ -304,7 +306,7 @@ const config = {
     'unicorn/no-array-reverse': 'off',
     'unicorn/consistent-function-scoping': 'off',
   },
-  ignorePatterns: ['dist/**', 'kernels/wasm/**'],
+  ignorePatterns: ['dist/**', 'kernels/wasm/**', 'kernels/native/**'],
   overrides: [
     ...Object.keys(ROOMS).flatMap((room) => restrict(room, room, ROOMS[room].packages)),
     { files: ['src/console/**'], rules: { 'import/no-unassigned-import': ['error', { allow: ['**/*.css'] }] } },

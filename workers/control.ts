@@ -1,7 +1,7 @@
 import { threadId } from 'node:worker_threads';
 import type { ControlCells, TaskControl } from '#jobs/thread-messages.js';
 
-/** The task was asked to stop. Thrown by `report` only; nothing catches it but the door. */
+/** The task was asked to stop. Thrown by `report` only; only the entry point catches it. */
 export class CancelledError extends Error {
   override readonly name = 'CancelledError';
 }

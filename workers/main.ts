@@ -1,4 +1,4 @@
 import { bundled } from '#bundle';
 
-/** The one door of the pool. */
+/** Entry point of the threads of the pool. */
 export default ((await import(bundled('tasks') ?? './tasks.js')) as typeof import('./tasks.js')).runTask;

@@ -1,5 +1,5 @@
 import type { Task, TaskName } from '#jobs/tasks.js';
-import { createDoor } from './door.js';
+import { createEntryPoint } from './entry-point.js';
 
 /** A task without a worker does not compile. */
 const tasks: { readonly [N in TaskName]: () => Promise<Task<N>> } = {
@@ -51,4 +51,4 @@ const tasks: { readonly [N in TaskName]: () => Promise<Task<N>> } = {
 };
 
 /** Runs a message of the pool. */
-export const runTask = createDoor(tasks);
+export const runTask = createEntryPoint(tasks);

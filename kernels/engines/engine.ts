@@ -9,12 +9,13 @@ import type { PathRequest, PathTallies } from '../simulation/simulate-paths.js';
 import type { BlockSums } from '../sums/halving-choices.js';
 import type { WeightedValues } from '../sums/weighted-percentiles.js';
 
-export const ENGINE_NAMES = ['wasm', 'wasm-relaxed', 'openblas', 'tensorflow', 'reference'] as const;
+export const ENGINE_NAMES = ['native', 'wasm', 'tensorflow', 'reference'] as const;
 export type EngineName = (typeof ENGINE_NAMES)[number];
 
 /**
  * The dense operations that kernels are made of, whatever computes them. Each has the shapes, units and errors of its
- * plain definition below `kernels/`, which is also its test: results agree to 1e-12 of the quantity, not bit for bit.
+ * plain definition below `kernels/`, which is also its test: results agree to 1e-12 of the quantity; `native` and `wasm`
+ * give the same bits.
  */
 export interface Engine {
   readonly name: EngineName;

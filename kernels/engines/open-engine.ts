@@ -1,11 +1,10 @@
 import type { Engine, EngineName } from './engine.js';
-import { openblasEngine } from './openblas.js';
+import { nativeEngine } from './native.js';
 import { referenceEngine } from './reference.js';
 import { tensorflowEngine } from './tensorflow.js';
-import { relaxedWasmEngine } from './relaxed-wasm.js';
 import { wasmEngine } from './wasm.js';
 
-/** Values of the setting `numerics`; `auto` uses OpenBLAS where it is installed, else `wasm`. */
+/** Values of the setting `numerics`; `auto` uses `native` where it has the bits of `wasm`, else `wasm`. */
 export type EngineSetting = EngineName | 'auto';
 
 /** The engine that runs, and why others do not. */
@@ -25,10 +24,9 @@ export interface EngineChoice {
 /** Engines to try, best first, by setting: whatever is asked for, something runs in the end. */
 const CANDIDATES: Readonly<Record<EngineSetting, readonly EngineName[]>> = {
   wasm: ['wasm', 'reference'],
-  'wasm-relaxed': ['wasm-relaxed', 'wasm', 'reference'],
-  openblas: ['openblas', 'wasm', 'reference'],
+  native: ['native', 'wasm', 'reference'],
   tensorflow: ['tensorflow', 'wasm', 'reference'],
-  auto: ['openblas', 'wasm', 'reference'],
+  auto: ['native', 'wasm', 'reference'],
   reference: ['reference'],
 };
 
@@ -63,20 +61,10 @@ interface Opened {
 
 const OPEN: Readonly<Record<EngineName, (threads: () => number) => Promise<Opened>>> = {
   wasm: async (threads) => ({ engine: wasmEngine({ threads }) }),
-  'wasm-relaxed': async (threads) => ({ engine: relaxedWasmEngine({ threads }) }),
-  openblas: async (threads) => ({ engine: await openblasEngine(wasmOrPlain(threads)) }),
+  native: async (threads) => ({ engine: nativeEngine({ threads }) }),
   async tensorflow(threads) {
-    const exact = wasmOrPlain(threads);
+    const { engine: exact } = await openEngine('auto', threads);
     return { engine: await tensorflowEngine(exact), exact };
   },
   reference: async () => ({ engine: referenceEngine }),
 };
-
-/** Complements a foreign library; the plain definitions do where WebAssembly SIMD is missing. */
-function wasmOrPlain(threads: () => number): Engine {
-  try {
-    return wasmEngine({ threads });
-  } catch {
-    return referenceEngine;
-  }
-}

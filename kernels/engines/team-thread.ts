@@ -1,10 +1,15 @@
 import { workerData } from 'node:worker_threads';
+import { kernelImports } from './kernel-imports.js';
+import { openNativeKernels } from './native-kernels.js';
 import { CELL, STATE, type FollowerPlace } from './team.js';
 import type { KernelExports } from './wasm-exports.js';
 
 /** A thread that follows the leader of a team at every call, until none comes for a while or it is sent home. */
-const { memory, module, cells, idleMs } = workerData as FollowerPlace; // made by `createTeam` alone
-const kernels = new WebAssembly.Instance(module, { env: { memory } }).exports as unknown as KernelExports;
+const { memory, module, set, cells, idleMs } = workerData as FollowerPlace; // made by `createTeam` alone
+const kernels =
+  set === undefined
+    ? (new WebAssembly.Instance(module, kernelImports(memory)).exports as unknown as KernelExports)
+    : openNativeKernels(set).instantiate(module, memory);
 let state = rest(STATE.starting);
 while (state !== STATE.gone) {
   if (state === STATE.called) {

@@ -1,11 +1,14 @@
 import { Worker } from 'node:worker_threads';
 import type { Arena } from './arena.js';
+import type { NativeSet } from './native-kernels.js';
 import type { KernelExports } from './wasm-exports.js';
 
 /** The start data of a follower: the memory, the compiled kernels, and the address of its commands. */
 export interface FollowerPlace {
   readonly memory: WebAssembly.Memory;
   readonly module: WebAssembly.Module;
+  /** Instruction set of native kernels, undefined where there are none. */
+  readonly set: NativeSet | undefined;
   /** [state, board, scratch]: not on the memory of the kernels, whose places are those of a call. */
   readonly cells: Int32Array;
   /** How long it waits for a call before it goes. */
@@ -40,6 +43,8 @@ export interface TeamOf {
   readonly arena: Arena;
   readonly module: WebAssembly.Module;
   readonly kernels: KernelExports;
+  /** Instruction set of native kernels. Default: none. */
+  readonly set?: NativeSet | undefined;
 }
 
 /**
@@ -56,13 +61,13 @@ export interface Team {
   present<T>(count: number, work: () => T): T;
 }
 
-export function createTeam({ arena, module, kernels }: TeamOf): Team {
+export function createTeam({ arena, module, kernels, set }: TeamOf): Team {
   let followers: Int32Array[] = [];
   let asked = Number.NEGATIVE_INFINITY;
 
   /** Followers up to a number; those that went are forgotten. */
   function ensure(wanted: number): void {
-    while (followers.length < wanted) followers.push(start({ memory: arena.memory, module }));
+    while (followers.length < wanted) followers.push(start({ memory: arena.memory, module, set }));
   }
 
   function led<T>(chosen: readonly Int32Array[], work: () => T): T {
@@ -117,7 +122,7 @@ export function createTeam({ arena, module, kernels }: TeamOf): Team {
   };
 }
 
-function start(place: Pick<FollowerPlace, 'memory' | 'module'>): Int32Array {
+function start(place: Pick<FollowerPlace, 'memory' | 'module' | 'set'>): Int32Array {
   const cells = new Int32Array(new SharedArrayBuffer(3 * Int32Array.BYTES_PER_ELEMENT));
   const workerData: FollowerPlace = { ...place, cells, idleMs: IDLE_MS };
   const follower = new Worker(new URL('./team-thread.js', import.meta.url), { workerData, execArgv: [] });

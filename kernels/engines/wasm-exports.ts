@@ -3,6 +3,8 @@
  * bytes of workspace that a kernel needs.
  */
 export interface KernelExports {
+  /** Uses native kernels for work of at least this number of multiply-adds; `scratch`: bytes that their products need. */
+  useNative(multiplyAdds: number, scratch: number): void;
   /** Tile rows of X'X, which threads may share among them; the first is the longest. */
   symmetricRankKTileRows(columns: number): number;
   symmetricRankKScratch(rows: number, columns: number): number;

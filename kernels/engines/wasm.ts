@@ -1,6 +1,8 @@
 import { createArena, type Arena } from './arena.js';
 import type { Engine } from './engine.js';
+import { kernelImports } from './kernel-imports.js';
 import { kernelModule } from './kernel-module.js';
+import type { NativeKernels } from './native-kernels.js';
 import { createTeam } from './team.js';
 import type { KernelExports } from './wasm-exports.js';
 import { columnsOn } from './webassembly/columns.js';
@@ -36,6 +38,8 @@ export interface WasmEngineOptions {
   readonly teamOrder?: number;
   /** Multiply-adds from which a product of a panel with itself is shared. */
   readonly sharedMin?: number;
+  /** Kernels for larger work. Default: none. */
+  readonly native?: NativeKernels;
 }
 
 /**
@@ -55,12 +59,18 @@ export function wasmEngine(options: WasmEngineOptions = {}): Engine {
 /** The engine on compiled kernels, wherever their bytes came from. */
 export function engineOn(
   module: WebAssembly.Module,
-  { arena = createArena(), threads = () => 1, teamOrder = TEAM_ORDER, sharedMin = SHARED_MIN }: WasmEngineOptions,
+  {
+    arena = createArena(),
+    threads = () => 1,
+    teamOrder = TEAM_ORDER,
+    sharedMin = SHARED_MIN,
+    native,
+  }: WasmEngineOptions,
   names: Pick<Engine, 'name' | 'description'>,
 ): Engine {
-  const exports = instantiate(module, arena);
+  const exports = native?.instantiate(module, arena.memory) ?? instantiate(module, arena);
   const kernels = kernelsOn(exports, arena);
-  const team = createTeam({ arena, module, kernels: exports });
+  const team = createTeam({ arena, module, kernels: exports, set: native?.set });
   const threadsFor = (isWorthIt: boolean): number => (isWorthIt ? Math.min(TEAM_MAX, threads()) : 1);
   const inTeam = {
     eigen(n: number, work: () => number): number {
@@ -89,6 +99,6 @@ export function engineOn(
 }
 
 function instantiate(module: WebAssembly.Module, arena: Arena): KernelExports {
-  const { exports } = new WebAssembly.Instance(module, { env: { memory: arena.memory } });
+  const { exports } = new WebAssembly.Instance(module, kernelImports(arena.memory));
   return exports as unknown as KernelExports; // The module is built from kernels/wasm/index.ts, whose exports that interface lists.
 }

@@ -16,6 +16,11 @@ declare namespace WebAssembly {
   }
   const Memory: new (descriptor: MemoryDescriptor) => Memory;
   const Module: new (bytes: Uint8Array) => Module;
-  const Instance: new (module: Module, imports: { readonly env: { readonly memory: Memory } }) => Instance;
+  /** Of the module of the kernels. */
+  interface Imports {
+    readonly env: { readonly memory: Memory };
+    readonly native: object;
+  }
+  const Instance: new (module: Module, imports: Imports) => Instance;
   function validate(bytes: Uint8Array): boolean;
 }

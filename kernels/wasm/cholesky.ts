@@ -1,4 +1,5 @@
-import { subtractProduct } from './fused';
+import { subtractProduct } from './products';
+import { isNative, nativeCholesky } from './native';
 import { pack, panelBytes, panelsOf } from './pack';
 import { PANEL_SKEW } from './panel-skew';
 import { EDGE_BYTES, spread, spreadBytes, subtractTile, tile } from './tile';
@@ -6,11 +7,18 @@ import { EDGE_BYTES, spread, spreadBytes, subtractTile, tile } from './tile';
 /** Columns factored between two updates of what lies right of them. */
 const WIDTH: i32 = 128;
 
+/** Workspace of the native kernel in addition to the rows: a square block, a panel of eight rows and a line. */
+const NATIVE_ROOM: usize = (<usize>(WIDTH + 8) * WIDTH << 3) + 64;
+
+/** Times the multiply-adds of the smallest native product: smaller factorisations wait for square roots. */
+const NATIVE_PRODUCTS: f64 = 16;
+
 /** Inverted pivots of one tile, on a separate line. */
 const PIVOT_BYTES: usize = 128;
 
 export function choleskyScratch(n: i32): usize {
-  return EDGE_BYTES + PIVOT_BYTES + PANEL_SKEW + spreadBytes(WIDTH) + <usize>panelsOf(n) * panelBytes(WIDTH);
+  const own = EDGE_BYTES + PIVOT_BYTES + PANEL_SKEW + spreadBytes(WIDTH) + <usize>panelsOf(n) * panelBytes(WIDTH);
+  return max(own, NATIVE_ROOM + <usize>n * (<usize>WIDTH << 3));
 }
 
 /**
@@ -20,6 +28,7 @@ export function choleskyScratch(n: i32): usize {
  * Panels hold four rows of L interleaved, so a tile of four columns of one is a contiguous 4 x 4, column by column.
  */
 export function cholesky(a: usize, n: i32, scratch: usize): i32 {
+  if (isNative(<f64>n * n * n / (6 * NATIVE_PRODUCTS))) return nativeCholesky(a, n, scratch);
   const pivots = scratch + EDGE_BYTES;
   const left = pivots + PIVOT_BYTES + PANEL_SKEW;
   const packed = left + spreadBytes(WIDTH);

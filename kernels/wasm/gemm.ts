@@ -1,3 +1,4 @@
+import { isNative, nativeProduct, nativeScratch } from './native';
 import { pack, panelBytes, panelsOf } from './pack';
 import { PANEL_SKEW } from './panel-skew';
 import { EDGE_BYTES, spread, spreadBytes, tile, tileEdge } from './tile';
@@ -12,7 +13,7 @@ const COLUMNS: i32 = 192;
 const PANELS_AT: usize = EDGE_BYTES + PANEL_SKEW;
 
 export function gemmScratch(): usize {
-  return PANELS_AT + spreadBytes(DEPTH) + <usize>(panelsOf(ROWS) + panelsOf(COLUMNS)) * panelBytes(DEPTH);
+  return max(nativeScratch(), PANELS_AT + spreadBytes(DEPTH) + <usize>(panelsOf(ROWS) + panelsOf(COLUMNS)) * panelBytes(DEPTH));
 }
 
 /**
@@ -26,6 +27,7 @@ export function gemm(
   b: usize, bInner: usize, bColumn: usize,
   c: usize, ldc: usize, sign: f64, upper: bool, scratch: usize,
 ): void {
+  if (isNative(<f64>m * k * n)) return nativeProduct(m, k, n, a, aRow, aInner, b, bInner, bColumn, c, ldc, sign, upper, scratch);
   const left = scratch + PANELS_AT + spreadBytes(DEPTH);
   const right = left + <usize>panelsOf(ROWS) * panelBytes(DEPTH);
   for (let kk = 0; kk < k; kk += DEPTH) {

@@ -4,6 +4,7 @@ export { gemm, gemmScratch } from './gemm';
 export { halvingChoices, halvingChoicesScratch } from './halving-choices';
 export { holdingValues } from './holding-values';
 export { navPath } from './nav-path';
+export { useNative } from './native';
 export { writeNumber, writeNumbers } from './number-text';
 export { bootstrapPaths, gaussianPaths } from './simulate-paths';
 export { pairwiseSum } from './sums';

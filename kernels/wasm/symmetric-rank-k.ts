@@ -1,3 +1,4 @@
+import { isNative, nativeAddSlabGroup, nativePackSlab, nativeSymmetricRankK } from './native';
 import { PANEL_SKEW } from './panel-skew';
 import { columnOf, packWide, sixesOf, widePanelBytes, widePanelsOf, wholePanelsOf } from './wide-panel';
 import { narrowTile, wideTile } from './wide-tile';
@@ -21,6 +22,11 @@ export const GROUP_SCRATCH: usize = ZERO_BYTES + EDGE_BYTES;
 /** Where panels begin in the scratch. */
 const PANELS_AT: usize = ZERO_BYTES + EDGE_BYTES + PANEL_SKEW;
 
+/** Native panels have eight columns, of which the last may be empty, and begin at a line. */
+function nativeExcess(depth: i32): usize {
+  return (<usize>depth << 6) + 64;
+}
+
 /** Tile rows that the upper triangle of C is made of. */
 export function symmetricRankKTileRows(columns: i32): i32 {
   return widePanelsOf(columns);
@@ -28,7 +34,7 @@ export function symmetricRankKTileRows(columns: i32): i32 {
 
 export function symmetricRankKScratch(rows: i32, columns: i32): usize {
   const depth = min(rows, DEPTH);
-  return PANELS_AT + <usize>widePanelsOf(columns) * widePanelBytes(depth);
+  return PANELS_AT + <usize>widePanelsOf(columns) * widePanelBytes(depth) + nativeExcess(depth);
 }
 
 /**
@@ -60,14 +66,28 @@ export function slabAt(rows: i32, slab: i32): i32 {
   return min(rows, <i32>(<i64>slab * ((rows + 3) >> 2) / slabsOf(rows)) << 2);
 }
 
+/** X'X, all of its tile rows. */
+export function wholeSymmetricRankK(x: usize, rows: i32, columns: i32, c: usize, scratch: usize): void {
+  if (isNativeProduct(rows, columns)) nativeSymmetricRankK(x, rows, columns, c, scratch);
+  else symmetricRankK(x, rows, columns, c, 0, symmetricRankKTileRows(columns), scratch);
+}
+
+// @ts-ignore: decorator
+@inline
+function isNativeProduct(rows: i32, columns: i32): bool {
+  return isNative(0.5 * rows * columns * columns);
+}
+
 /** Packs the columns of one slab whole. */
 export function packSlab(x: usize, rows: i32, columns: i32, slab: i32, packed: usize): void {
+  if (isNativeProduct(rows, columns)) return nativePackSlab(x, rows, columns, slab, packed);
   const t = slabAt(rows, slab);
   packWide(x + <usize>t * (<usize>columns << 3), columns, 0, slabAt(rows, slab + 1) - t, packed);
 }
 
 /** Adds one group of tile rows of a packed slab to C. `scratch` has `GROUP_SCRATCH` bytes of this thread. */
 export function addSlabGroup(rows: i32, columns: i32, c: usize, slab: i32, group: i32, packed: usize, scratch: usize): void {
+  if (isNativeProduct(rows, columns)) return nativeAddSlabGroup(rows, columns, c, slab, group, packed);
   const first = group * GROUP;
   const last = min(widePanelsOf(columns), first + GROUP);
   memory.fill(scratch, 0, ZERO_BYTES);

@@ -1,7 +1,7 @@
 import { gemm } from './gemm';
 import { PANEL_SKEW } from './panel-skew';
 import {
-  addSlabGroup, GROUP_SCRATCH, packSlab, slabGroups, slabsOf, symmetricRankK, symmetricRankKScratch, symmetricRankKTileRows,
+  addSlabGroup, GROUP_SCRATCH, packSlab, slabGroups, slabsOf, symmetricRankKScratch, wholeSymmetricRankK,
 } from './symmetric-rank-k';
 import { symvRows } from './vectors';
 
@@ -215,7 +215,7 @@ function panelsRoom(rows: i32, columns: i32): usize {
 export function teamSymmetricRankK(x: usize, rows: i32, columns: i32, c: usize, scratch: usize): void {
   const groups = slabGroups(columns);
   if (!leads || groups >= PART_MASK || <i64>rows * columns * columns < WORTH)
-    return symmetricRankK(x, rows, columns, c, 0, symmetricRankKTileRows(columns), scratch);
+    return wholeSymmetricRankK(x, rows, columns, c, scratch);
   const slabs = slabsOf(rows);
   let packed = scratch + GROUP_SCRATCH + PANEL_SKEW;
   let next = packed + panelsRoom(rows, columns);

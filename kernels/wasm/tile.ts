@@ -1,6 +1,6 @@
 // Where multiplications happen: every product, update and solve but X'X (see `wide-tile`) is tiles of 4 x 4.
 
-import { addProduct, subtractProduct } from './fused';
+import { addProduct, subtractProduct } from './products';
 
 /**
  * c += a b for a tile of 4 x 4 over k summands, each entry in the order of the summands and from what `c` holds: cut the sum

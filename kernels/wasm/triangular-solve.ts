@@ -1,5 +1,6 @@
-import { subtractProduct } from './fused';
+import { subtractProduct } from './products';
 import { gemm, gemmScratch } from './gemm';
+import { isNative, nativeSolveLower, nativeSolveLowerTransposed } from './native';
 import { panelBytes, panelsOf } from './pack';
 import { subtractTile } from './tile';
 import { addScaled, dot } from './vectors';
@@ -15,6 +16,7 @@ export function triangularSolveScratch(): usize {
 /** L X = B in place; B is [n x columns] row-major. */
 export function solveLower(l: usize, n: i32, b: usize, columns: i32, scratch: usize): void {
   if (columns == 1) return forward(l, n, b);
+  if (isNative(0.5 * n * n * columns)) return nativeSolveLower(l, n, b, columns, scratch);
   const ld = <usize>n << 3;
   const row = <usize>columns << 3;
   for (let k = 0; k < n; k += WIDTH) {
@@ -28,6 +30,7 @@ export function solveLower(l: usize, n: i32, b: usize, columns: i32, scratch: us
 /** L' X = B in place. */
 export function solveLowerTransposed(l: usize, n: i32, b: usize, columns: i32, scratch: usize): void {
   if (columns == 1) return backward(l, n, b);
+  if (isNative(0.5 * n * n * columns)) return nativeSolveLowerTransposed(l, n, b, columns, scratch);
   const ld = <usize>n << 3;
   const row = <usize>columns << 3;
   for (let k = ((n - 1) / WIDTH) * WIDTH; k >= 0; k -= WIDTH) {

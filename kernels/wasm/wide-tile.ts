@@ -1,8 +1,5 @@
-import { addProduct } from './fused';
+import { addProduct } from './products';
 import { widePanelBytes } from './wide-panel';
-
-/** Where an exit follows: with fused operations V8 keeps the accumulators, and one after each summand is 7 % faster. */
-const EACH_ROW = !ASC_FEATURE_RELAXED_SIMD;
 
 /**
  * c = from + a b for a tile of 3 x 6 over k summands, each entry in the order of the summands: cut the sum anywhere, its bits stay.
@@ -42,12 +39,12 @@ export function wideTile(k: i32, a: usize, b: usize, from: usize, step: usize, c
     c00 = addProduct(c00, t, b0);
     c01 = addProduct(c01, t, b1);
     c02 = addProduct(c02, t, b2);
-    if (EACH_ROW && a == 1) break;
+    if (a == 1) break;
     t = v128.load_splat<f64>(a, 8);
     c10 = addProduct(c10, t, b0);
     c11 = addProduct(c11, t, b1);
     c12 = addProduct(c12, t, b2);
-    if (EACH_ROW && a == 2) break;
+    if (a == 2) break;
     t = v128.load_splat<f64>(a, 16);
     c20 = addProduct(c20, t, b0);
     c21 = addProduct(c21, t, b1);
@@ -60,12 +57,12 @@ export function wideTile(k: i32, a: usize, b: usize, from: usize, step: usize, c
     c00 = addProduct(c00, t, b0);
     c01 = addProduct(c01, t, b1);
     c02 = addProduct(c02, t, b2);
-    if (EACH_ROW && a == 4) break;
+    if (a == 4) break;
     t = v128.load_splat<f64>(a, 56);
     c10 = addProduct(c10, t, b0);
     c11 = addProduct(c11, t, b1);
     c12 = addProduct(c12, t, b2);
-    if (EACH_ROW && a == 5) break;
+    if (a == 5) break;
     t = v128.load_splat<f64>(a, 64);
     c20 = addProduct(c20, t, b0);
     c21 = addProduct(c21, t, b1);
@@ -78,12 +75,12 @@ export function wideTile(k: i32, a: usize, b: usize, from: usize, step: usize, c
     c00 = addProduct(c00, t, b0);
     c01 = addProduct(c01, t, b1);
     c02 = addProduct(c02, t, b2);
-    if (EACH_ROW && a == 7) break;
+    if (a == 7) break;
     t = v128.load_splat<f64>(a, 104);
     c10 = addProduct(c10, t, b0);
     c11 = addProduct(c11, t, b1);
     c12 = addProduct(c12, t, b2);
-    if (EACH_ROW && a == 8) break;
+    if (a == 8) break;
     t = v128.load_splat<f64>(a, 112);
     c20 = addProduct(c20, t, b0);
     c21 = addProduct(c21, t, b1);
@@ -96,12 +93,12 @@ export function wideTile(k: i32, a: usize, b: usize, from: usize, step: usize, c
     c00 = addProduct(c00, t, b0);
     c01 = addProduct(c01, t, b1);
     c02 = addProduct(c02, t, b2);
-    if (EACH_ROW && a == 10) break;
+    if (a == 10) break;
     t = v128.load_splat<f64>(a, 152);
     c10 = addProduct(c10, t, b0);
     c11 = addProduct(c11, t, b1);
     c12 = addProduct(c12, t, b2);
-    if (EACH_ROW && a == 11) break;
+    if (a == 11) break;
     t = v128.load_splat<f64>(a, 160);
     c20 = addProduct(c20, t, b0);
     c21 = addProduct(c21, t, b1);
@@ -117,12 +114,12 @@ export function wideTile(k: i32, a: usize, b: usize, from: usize, step: usize, c
     c00 = addProduct(c00, t, b0);
     c01 = addProduct(c01, t, b1);
     c02 = addProduct(c02, t, b2);
-    if (EACH_ROW && a == 1) break;
+    if (a == 1) break;
     t = v128.load_splat<f64>(a, 8);
     c10 = addProduct(c10, t, b0);
     c11 = addProduct(c11, t, b1);
     c12 = addProduct(c12, t, b2);
-    if (EACH_ROW && a == 2) break;
+    if (a == 2) break;
     t = v128.load_splat<f64>(a, 16);
     c20 = addProduct(c20, t, b0);
     c21 = addProduct(c21, t, b1);

@@ -9,35 +9,35 @@ import { UsageError } from './usage-error.js';
 export const ADOPT_HELP = `divisor adopt --take-over [--json]
 divisor adopt --new-place PLACE [--json]
 
-Settles which database owns a place of results. A service refuses to start (exit status 78) on a copy of a database whose
+Sets which database owns a place of results. A service refuses to start (exit status 78) on a copy of a database whose
 original uses the same place: its housekeeping would remove the results of the original.
 
---new-place gives the copy a place of its own: it copies every result that its documents name, compares each with its
-hash, and changes nothing in the old place. Start its services with --artifacts PLACE afterwards.
---take-over makes the database the owner of the place that it names, and brings results back from the trash: after a
-restore of the database to an earlier time. Stop every service of the other database first.
+--new-place creates a separate place for the copy: it copies every result that its documents name, verifies each
+hash and changes nothing in the old place. Start its services with --artifacts PLACE afterwards.
+--take-over makes the database the owner of the place that it names, and restores results from the trash. Use it after you
+restored the database to an earlier time. Stop every service of the other database first.
 
-No service may run on the database meanwhile. An interrupted adoption can be run again.
+No service may run on the database meanwhile. You can run an interrupted adoption again.
 
-  --take-over   The other database is not used any more.
+  --take-over   The other database is no longer in use.
   --new-place   file:///folder or s3://bucket/prefix: an empty folder or prefix.
   --database    postgres://user:password@host:5432/name. Default: DATABASE_URL.
   --artifacts   The place that the database names. Default: DIVISOR_ARTIFACTS.
-  --json        One JSON object a line, as in a pipe.
+  --json        One JSON object per line, the default on a pipe.
 
-Exit statuses: 0 done; 1 done, and some results are missing or damaged, which are named; 75 a service uses the database or
-the place; 78 the place is that of another store.
+Exit statuses: 0 done; 1 done, but the listed results are missing or damaged; 75 a service uses the database or
+the place; 78 the place belongs to another store.
 `;
 
 const EXIT_MISSING = 1;
 
-/** `divisor adopt`: a database and the place of its results. */
+/** Runs `divisor adopt`: makes a database the owner of a place of results. */
 export async function adopt(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
   const { flags, newPlace, json } = parse(argv);
   const { settings } = readSettings(flags, environment);
   if (settings.database === undefined || settings.artifacts === undefined)
     throw new UsageError(
-      `adopt needs the database and its place: --database (DATABASE_URL) and --artifacts (DIVISOR_ARTIFACTS).\n\n${ADOPT_HELP}`,
+      `adopt needs a database and its place: --database (DATABASE_URL) and --artifacts (DIVISOR_ARTIFACTS).\n\n${ADOPT_HELP}`,
     );
   const adoption = await (newPlace === undefined
     ? takeOver(settings)

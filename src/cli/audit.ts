@@ -3,10 +3,10 @@ import { pipeline } from 'node:stream/promises';
 import { AUDIT_KINDS, type AuditKind } from '#domain/documents/audit-document.js';
 import { verifyAudit, type AuditTerms } from '#store/audit/verify-audit.js';
 import { hasWords, readCommandLine, type FlagValues, type Grammar } from './command-line.js';
-import { connected, CONNECTION_HELP, EXIT } from './connection.js';
+import { withService, CONNECTION_HELP, EXIT } from './connection.js';
 import { runJobCommand } from './job-command.js';
 import { table } from './terminal.js';
-import { bytesOf, entriesOf, heldTo, readKeys, valueOf } from './verify-published.js';
+import { bytesOf, entriesOf, verifyEntries, readKeys, valueOf } from './verify-published.js';
 import { auditStore } from './view-commands/data.js';
 import { writeWhole } from './write-whole.js';
 
@@ -19,28 +19,28 @@ export const AUDIT_GRAMMAR: Grammar = {
     end: { type: 'string', value: 'TIME', help: 'Entries of this day or time and before it.' },
     kind: { type: 'string', value: 'KIND', choices: AUDIT_KINDS, help: AUDIT_KINDS.join(', ') },
     id: { type: 'string', value: 'ID', help: 'Id of a document.' },
-    author: { type: 'string', value: 'NAME', help: 'Who wrote.' },
+    author: { type: 'string', value: 'NAME', help: 'Author of the write.' },
     check: {
       type: 'string',
       value: 'FILE',
-      help: 'Hold a whole log that was written before to its chain of hashes and its signatures.',
+      help: 'Verify the hash chain and the signatures of a complete exported log.',
     },
-    key: { type: 'string', value: 'FILE', help: 'Keys of its signatures, as GET /audit answers them in JSON.' },
-    head: { type: 'string', value: 'HASH', help: 'Hash that the last entry of that log must have.' },
+    key: { type: 'string', value: 'FILE', help: 'Public keys of its signatures, in the JSON form of GET /audit.' },
+    head: { type: 'string', value: 'HASH', help: 'Expected hash of the last entry of that log.' },
   },
 };
 
 export const AUDIT_HELP = [
-  'divisor audit: Write who wrote which document and when, a line of JSON each; or check such a log.\n',
+  'divisor audit: Export the log of document writes (author, document, time) as JSON lines, or verify an exported log.\n',
   'Usage: divisor audit [flags]',
   '       divisor audit STORE [--csv] [--json]\n',
   `With a STORE, the id of a data store: ${auditStore.summary}\n`,
   `Flags\n${table([
     ...Object.entries(AUDIT_GRAMMAR.flags).map(([flag, { value, help }]) => [`--${flag} ${value!}`, help]),
-    ['--out FILE', 'Write to a file, which is there when it is whole; to standard output otherwise.'],
+    ['--out FILE', 'File to write; it appears only when it is complete. Default: standard output.'],
     ...CONNECTION_HELP.map((row) => [...row]),
   ])}`,
-  'Exit status 1 of a log that is not as it was written; its first bad entry is named.\n',
+  'Exit status 1: the log was altered; the message names its first bad entry.\n',
   `Examples\n${table([
     ['divisor audit --out audit.jsonl'],
     ['divisor audit --check audit.jsonl'],
@@ -51,15 +51,21 @@ export const AUDIT_HELP = [
 
 const EXIT_DAMAGED = 1;
 
-/** `divisor audit`: the log of writes, from the service or from a file; or the doubts of a store. Resolves with the exit status. */
+/**
+ * Runs `divisor audit`: exports or verifies the audit log, or lists the data warnings of a store. Resolves with
+ * the exit status.
+ */
 export async function audit(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
   if (hasWords('audit', AUDIT_GRAMMAR, argv)) return runJobCommand('audit', auditStore, argv, environment);
   const { flags, common } = readCommandLine('audit', AUDIT_GRAMMAR, argv);
   const file = flags.text('check');
   const keys = flags.text('key');
   if (file !== undefined)
-    return checked(file, { head: flags.text('head') ?? null, keys: keys === undefined ? null : await readKeys(keys) });
-  return connected(common, environment, async (client) => {
+    return verifyLog(file, {
+      head: flags.text('head') ?? null,
+      keys: keys === undefined ? null : await readKeys(keys),
+    });
+  return withService(common, environment, async (client) => {
     const { bytes } = await client.stream('getAudit', LINES, { query: queryOf(flags) });
     if (common.out === undefined) await pipeline(Readable.from(bytes), process.stdout, { end: false });
     else await writeWhole(common.out, bytes);
@@ -78,21 +84,21 @@ function queryOf(flags: FlagValues) {
   };
 }
 
-async function checked(file: string, terms: Omit<AuditTerms, 'seals'>): Promise<number> {
+async function verifyLog(file: string, terms: Omit<AuditTerms, 'seals'>): Promise<number> {
   const { entries, seals } = partsOf(await bytesOf(file));
-  const verdict = heldTo(entries, (given) => verifyAudit(given, { ...terms, seals }));
+  const verdict = verifyEntries(entries, (given) => verifyAudit(given, { ...terms, seals }));
   if ('reason' in verdict) {
     process.stdout.write(`Entry ${verdict.seq}: ${verdict.reason}.\n`);
     return EXIT_DAMAGED;
   }
   const { seq, hash, sealed, unchained } = verdict;
-  const old = unchained === 0 ? '' : ` (${unchained} signatures of before they were chained)`;
-  const signed = terms.keys == null ? 'signatures were not verified' : `signed up to entry ${sealed}${old}`;
-  process.stdout.write(`The chain of hashes holds, ${signed}: ${seq} entries, the last ${hash}.\n`);
+  const old = unchained === 0 ? '' : ` (${unchained} signatures from before signatures were chained)`;
+  const signed = terms.keys == null ? 'signatures not verified' : `signed up to entry ${sealed}${old}`;
+  process.stdout.write(`The hash chain is intact, ${signed}: ${seq} entries, last hash ${hash}.\n`);
   return EXIT.done;
 }
 
-/** Entries and seals as they stand in a file, in lines or as one object. */
+/** Reads entries and seals of a file of JSON lines or of one JSON object. */
 function partsOf(bytes: Uint8Array): { readonly entries: readonly unknown[]; readonly seals: readonly unknown[] } {
   const whole = valueOf(bytes) as { readonly seals?: unknown } | undefined;
   const items = entriesOf(bytes);

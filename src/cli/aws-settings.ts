@@ -4,34 +4,46 @@ import type { z } from 'zod';
 import type { AwsSettings } from '#store/s3/keys/choose-source.js';
 import { awsSetting } from './setting-schemas.js';
 
-/** What programs for AWS read as well, under the same names and in the same order. */
+/** Environment variables of the AWS tools, with the same names and precedence. */
 export const AWS_SETTINGS = {
   awsKeyId: awsSetting('AWS_ACCESS_KEY_ID', 'Key of the bucket.', { isSecret: true }),
   awsSecret: awsSetting('AWS_SECRET_ACCESS_KEY', 'Secret of that key.', { isSecret: true }),
   awsSession: awsSetting('AWS_SESSION_TOKEN', 'Token of temporary keys.', { isSecret: true }),
-  awsRegion: awsSetting('AWS_REGION', 'Region of the bucket; else that of the profile, or us-east-1.', {
+  awsRegion: awsSetting('AWS_REGION', 'Region of the bucket. Default: that of the profile, or us-east-1.', {
     elsewhere: 'AWS_DEFAULT_REGION',
   }),
-  awsEndpoint: awsSetting('AWS_ENDPOINT_URL_S3', 'Address of a store not of AWS.', { elsewhere: 'AWS_ENDPOINT_URL' }),
-  awsTokenFile: awsSetting('AWS_WEB_IDENTITY_TOKEN_FILE', 'File with the token that AWS_ROLE_ARN is taken by.'),
-  awsRole: awsSetting('AWS_ROLE_ARN', 'Role whose keys are asked for with that token.'),
-  awsSessionName: awsSetting('AWS_ROLE_SESSION_NAME', 'Name of the session of that role; else divisor.'),
-  awsStsEndpoint: awsSetting('AWS_ENDPOINT_URL_STS', 'Address that keys of that role are asked of, if not of AWS.', {
+  awsEndpoint: awsSetting('AWS_ENDPOINT_URL_S3', 'Endpoint of an S3-compatible store outside AWS.', {
     elsewhere: 'AWS_ENDPOINT_URL',
   }),
-  awsProfile: awsSetting('AWS_PROFILE', 'Profile with the keys and region; else default.'),
-  awsCredentialsFile: awsSetting('AWS_SHARED_CREDENTIALS_FILE', 'File of profiles; else ~/.aws/credentials.'),
-  awsConfigFile: awsSetting('AWS_CONFIG_FILE', 'File of profiles; else ~/.aws/config.'),
-  awsContainerPath: awsSetting('AWS_CONTAINER_CREDENTIALS_RELATIVE_URI', 'Path of the keys of a container of ECS.', {
+  awsTokenFile: awsSetting('AWS_WEB_IDENTITY_TOKEN_FILE', 'File with the web identity token for AWS_ROLE_ARN.'),
+  awsRole: awsSetting('AWS_ROLE_ARN', 'Role to assume with that token.'),
+  awsSessionName: awsSetting('AWS_ROLE_SESSION_NAME', 'Session name for that role. Default: divisor.'),
+  awsStsEndpoint: awsSetting('AWS_ENDPOINT_URL_STS', 'Endpoint of STS. Default: that of AWS.', {
+    elsewhere: 'AWS_ENDPOINT_URL',
+  }),
+  awsProfile: awsSetting('AWS_PROFILE', 'Profile with the keys and region. Default: default.'),
+  awsCredentialsFile: awsSetting('AWS_SHARED_CREDENTIALS_FILE', 'File of credentials. Default: ~/.aws/credentials.'),
+  awsConfigFile: awsSetting('AWS_CONFIG_FILE', 'File of profiles. Default: ~/.aws/config.'),
+  awsContainerPath: awsSetting(
+    'AWS_CONTAINER_CREDENTIALS_RELATIVE_URI',
+    'Path of the credentials of an ECS container.',
+    {
+      isSecret: true,
+    },
+  ),
+  awsContainerUrl: awsSetting('AWS_CONTAINER_CREDENTIALS_FULL_URI', 'URL of the credentials of a pod or container.'),
+  awsContainerToken: awsSetting('AWS_CONTAINER_AUTHORIZATION_TOKEN', 'Authorisation token for that URL.', {
     isSecret: true,
   }),
-  awsContainerUrl: awsSetting('AWS_CONTAINER_CREDENTIALS_FULL_URI', 'URL of the keys of a pod or container.'),
-  awsContainerToken: awsSetting('AWS_CONTAINER_AUTHORIZATION_TOKEN', 'Token sent to that URL.', {
-    isSecret: true,
-  }),
-  awsContainerTokenFile: awsSetting('AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE', 'File with that, as it is now.'),
-  awsMachineOff: awsSetting('AWS_EC2_METADATA_DISABLED', 'true: the machine is not asked for keys of its role.'),
-  awsMachine: awsSetting('AWS_EC2_METADATA_SERVICE_ENDPOINT', 'Address of the metadata of the machine.'),
+  awsContainerTokenFile: awsSetting(
+    'AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE',
+    'File with that token, read before each request.',
+  ),
+  awsMachineOff: awsSetting(
+    'AWS_EC2_METADATA_DISABLED',
+    'true: do not request credentials from the instance metadata service.',
+  ),
+  awsMachine: awsSetting('AWS_EC2_METADATA_SERVICE_ENDPOINT', 'Endpoint of the instance metadata service.'),
 };
 
 type Values = { readonly [N in keyof typeof AWS_SETTINGS]: z.output<(typeof AWS_SETTINGS)[N]['schema']> };

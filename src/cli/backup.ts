@@ -8,17 +8,17 @@ import { engineVersion } from './version.js';
 
 export const BACKUP_HELP = `divisor backup [FOLDER] [--home HOME] [--database URL --artifacts PLACE] [--json]
 
-Copies a home into a new folder, also while the service runs on it: the documents as one moment had them, every result and
-managed store they name, and a manifest with the hash of each file. The folder appears only when all of it is on disk.
+Copies a home into a new folder, even while a service runs on it: one snapshot of the documents, every result and
+managed store they name, and a manifest with the hash of each file. The folder appears only when it is complete.
 
-  FOLDER   Where to write it. Default: backups/TIME in the home, or TIME in DIVISOR_BACKUPS. Keep copies on another disk.
+  FOLDER   Target folder. Default: backups/TIME in the home, or TIME in DIVISOR_BACKUPS. Keep copies on another disk.
   --home   Folder of the service. Default: DIVISOR_HOME or ./var.
   --database, --artifacts
-           Where services of several machines keep documents and results. Default: DATABASE_URL and DIVISOR_ARTIFACTS.
-           The backup is that of a home all the same, and is restored to either.
-  --json   One JSON object, as on a pipe.
+           Documents and results that several machines share. Default: DATABASE_URL and DIVISOR_ARTIFACTS.
+           The backup can be restored to a home or to a database.
+  --json   One JSON object, the default on a pipe.
 
-Exit statuses: 0 done; 1 done, but the home lacks files that its documents name; 75 no room; 78 no home, or a damaged one.
+Exit statuses: 0 done; 1 done, but the home lacks files that its documents name; 75 no space left; 78 no home, or a damaged one.
 `;
 
 interface BackupSummary {
@@ -31,7 +31,7 @@ interface BackupSummary {
 
 const EXIT_DAMAGED = 1;
 
-/** `divisor backup`: a consistent copy of a home. */
+/** Runs `divisor backup`: copies a home consistently. */
 export async function backup(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
   const { home, settings, words, values } = readHomeCommand(argv, environment, { words: [0, 1], help: BACKUP_HELP });
   assertTogether(settings, 'copy it by pg_dump first, then the folders artifacts and stores of the home');
@@ -63,5 +63,5 @@ export async function backup(argv: readonly string[], environment: NodeJS.Proces
   return damaged.length === 0 ? 0 : EXIT_DAMAGED;
 }
 
-/** Names that sort by time, so that the last is the newest. */
+/** Names backups so that they sort by time, the newest last. */
 const nameOfNow = () => new Date().toISOString().slice(0, 19).replaceAll(':', '');

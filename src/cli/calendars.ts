@@ -17,16 +17,16 @@ export const CALENDARS_HELP = `divisor calendars list [--folder FOLDER]
 divisor calendars check REFERENCE [--corrections FILE] [--confidence high,...] [--from YYYY-MM-DD] [--to YYYY-MM-DD] [--folder FOLDER]
 divisor calendars index [--folder FOLDER]
 
-list   Every accepted code with its name, time zone and coverage.
-check  Compares the calendars with a folder of reference files over the days both speak for, and prints the differences by calendar and
-       year: - a session of the reference that the calendar lacks, + one that only the calendar has. Exit status 1 when there are any.
+list   Lists every accepted code with its name, time zone and coverage.
+check  Compares the calendars with a folder of reference files over the days that both cover and prints the differences by calendar and
+       year: - a session that only the reference has, + one that only the calendar has. Exit status 1 if there are differences.
        A reference is JSON with code and sessions, JSON with code, range, weekmask, holidays and special_sessions, or a CSV with a column date.
-index  Writes index.json anew from the rule files and the aliases, after either was edited.
+index  Rebuilds index.json from the rule files and the aliases, after you edited either.
 
   --corrections  Changes to the reference: JSON by code, entries with close, open and confidence.
   --confidence   Confidences of the corrections to apply. Default: high.
   --from, --to   Compare only these days.
-  --folder       Folder of rule files. Default: the one that ships with the service.
+  --folder       Folder of rule files. Default: the folder of this package.
 `;
 
 const OPTIONS = {
@@ -39,7 +39,7 @@ const OPTIONS = {
 
 const EXIT_DIFFERENCES = 1;
 
-/** `divisor calendars`: lists the calendars, compares them with a reference, rewrites their index. */
+/** Runs `divisor calendars`: lists the calendars, compares them with a reference, or rebuilds their index. */
 export function calendars(argv: readonly string[]): number {
   const { values, positionals } = parse(argv);
   const [verb, ...words] = positionals;
@@ -102,7 +102,7 @@ function referencesIn(folder: string): SessionReference[] {
   try {
     return readReferences(folder);
   } catch (failure) {
-    throw new UsageError(`The folder ${folder} cannot be compared with: ${(failure as Error).message}.`, {
+    throw new UsageError(`The folder ${folder} cannot be used as a reference: ${(failure as Error).message}.`, {
       cause: failure,
     });
   }
@@ -112,7 +112,7 @@ function correctionsIn(file: string): Corrections {
   try {
     return readCorrections(file);
   } catch (failure) {
-    throw new UsageError(`${file} holds no corrections: ${(failure as Error).message}`, { cause: failure });
+    throw new UsageError(`${file} contains no corrections: ${(failure as Error).message}`, { cause: failure });
   }
 }
 
@@ -146,7 +146,7 @@ function rowOf(code: string, { year, missing, extra }: YearDifference) {
   return [code, right(String(year)), texts.join(' ')];
 }
 
-/** Files of the folder that are no rule files. */
+/** JSON files of the folder that contain no rules. */
 const OTHER_FILES = new Set(['index.json', 'aliases.json', 'dates.json']);
 
 function writeIndex(folder: string): number {

@@ -5,32 +5,32 @@ import { CONNECTION_OPTIONS } from './connection.js';
 import { firstSentence } from './flag-words.js';
 import { UsageError } from './usage-error.js';
 
-/** One flag of a command: how it is read, and what it means. */
+/** One flag of a command: its type and its help text. */
 export interface Flag {
   readonly type: 'string' | 'number' | 'boolean';
-  /** Placeholder of its value in the help. */
+  /** Placeholder of the value in the help. */
   readonly value?: string;
   readonly help: string;
-  /** The only values it may have. */
+  /** Accepted values. Default: any. */
   readonly choices?: readonly string[];
 }
 
-/** What a command line may hold: words that are all required, and flags. */
+/** Grammar of a command line: required words, and flags. */
 export interface Grammar {
   readonly words: readonly {
     readonly name: string;
     readonly help: string;
-    /** Several ids in one word, with commas between them. */
+    /** Several ids in one word, separated by commas. */
     readonly isList?: true;
-    /** What it may be, where that is known. */
+    /** Accepted values, if known. */
     readonly choices?: readonly string[];
   }[];
   readonly flags: Readonly<Record<string, Flag>>;
 }
 
-/** Values of a command's own flags; undefined for one that was not given. */
+/** Values of the flags of a command; undefined for a flag that is absent. */
 export interface FlagValues {
-  /** A flag with `choices` has one of them. */
+  /** Returns one of the flag's `choices`, if it has any. */
   text<T extends string = string>(flag: string): T | undefined;
   number(flag: string): number | undefined;
   isSet(flag: string): boolean | undefined;
@@ -39,19 +39,19 @@ export interface FlagValues {
 export interface CommandLine {
   readonly words: readonly string[];
   readonly flags: FlagValues;
-  /** What every job command takes. */
+  /** Flags of every job command. */
   readonly common: {
     readonly url?: string | undefined;
     readonly home?: string | undefined;
     readonly dataRoots?: string | undefined;
     readonly out?: string | undefined;
     readonly json: boolean;
-    /** Records as CSV, of a command that shows any. */
+    /** Prints records as CSV, in commands that return records. */
     readonly csv: boolean;
   };
 }
 
-/** Flags of every command that asks a service or a home. */
+/** Flags of every command that works on a service or a home. */
 export const COMMON_OPTIONS = {
   ...CONNECTION_OPTIONS,
   out: { type: 'string' },
@@ -61,7 +61,7 @@ export const COMMON_OPTIONS = {
 
 /** Reads the words and flags of a command. @throws UsageError */
 export function readCommandLine(name: string, { words, flags }: Grammar, argv: readonly string[]): CommandLine {
-  const { values, positionals } = parsed(name, flags, argv);
+  const { values, positionals } = parse(name, flags, argv);
   if (positionals.length !== words.length) {
     const needed = words.length === 0 ? 'no words' : words.map((word) => word.name).join(' ');
     throw new UsageError(
@@ -94,12 +94,12 @@ export function readCommandLine(name: string, { words, flags }: Grammar, argv: r
   };
 }
 
-/** Whether a command line has words beside flags. @throws UsageError */
+/** Returns true if a command line has words in addition to flags. @throws UsageError */
 export function hasWords(name: string, { flags }: Grammar, argv: readonly string[]): boolean {
-  return parsed(name, flags, argv).positionals.length > 0;
+  return parse(name, flags, argv).positionals.length > 0;
 }
 
-function parsed(
+function parse(
   name: string,
   flags: Grammar['flags'],
   argv: readonly string[],
@@ -117,7 +117,7 @@ function parsed(
   }
 }
 
-/** The flag that a misspelt one is meant for, as a question. */
+/** Suggests the flag that a misspelt one probably means, as a question. */
 function meantFlag(cause: unknown, flags: Grammar['flags']): string {
   const written = /^Unknown option '--([^']+)'/.exec((cause as Error).message)?.[1];
   const meant = written && nearestName(written, [...Object.keys(flags), ...Object.keys(COMMON_OPTIONS)]);
@@ -132,8 +132,8 @@ function numberOf(flag: string, text: string): number {
 }
 
 /**
- * JSON of a file the command line names, `-` for standard input. The service checks what it says.
- * @throws UsageError when it cannot be read as JSON
+ * Parses a JSON file that the command line names, `-` for standard input. The service validates its content.
+ * @throws UsageError if the text is not JSON
  */
 export async function jsonFile<T>(path: string): Promise<T> {
   try {
@@ -146,7 +146,7 @@ export async function jsonFile<T>(path: string): Promise<T> {
   }
 }
 
-/** All of standard input, as text. */
+/** Reads all of standard input as text. */
 export async function standardInput(): Promise<string> {
   const chunks: Buffer[] = [];
   for await (const chunk of process.stdin) chunks.push(chunk as Buffer);

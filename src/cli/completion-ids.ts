@@ -5,24 +5,24 @@ import { seenDocuments } from './seen-documents.js';
 import { readSettings } from './settings.js';
 import { UsageError } from './usage-error.js';
 
-/** Kinds of documents whose ids are offered. */
+/** Collections of documents whose ids are completed, by kind. */
 const DOCUMENTS: Readonly<Record<IdKind, readonly string[]>> = {
   indices: ['index', 'strategy'],
   stores: ['store'],
   names: [], // of the market that a service holds
 };
 
-/** Names of a market that are offered: a shell lists no more. */
+/** Maximum number of securities to complete; a shell lists no more. */
 const NAMES_MAX = 10_000;
-/** Names of one answer. */
+/** Securities per page of the response. */
 const PAGE_NAMES = 1000;
 
 const isIdKind = (word: string): word is IdKind => Object.hasOwn(DOCUMENTS, word);
 
 /**
- * `divisor completion ids KIND`, which the scripts of the shells ask: the ids of a running service (`DIVISOR_URL`), or of
- * the home, one a line. Names are those of the store that a service
- * serves. Nothing is opened for writing. @throws UsageError
+ * Runs `divisor completion ids KIND` for the scripts of the shells: prints the ids of a running service
+ * (`DIVISOR_URL`) or of the home, one per line. `names` are the securities of the store that a service serves.
+ * Opens nothing for writing. @throws UsageError
  */
 export async function completionIds(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
   const [kind = '', ...rest] = argv;
@@ -36,7 +36,7 @@ export async function completionIds(argv: readonly string[], environment: NodeJS
 }
 
 async function servedIds(kind: IdKind, environment: NodeJS.ProcessEnv): Promise<readonly string[]> {
-  const client = createDivisorClient({ url: environment['DIVISOR_URL']!, key: environment['DIVISOR_API_KEY'] }); // it is set
+  const client = createDivisorClient({ url: environment['DIVISOR_URL']!, key: environment['DIVISOR_API_KEY'] }); // is set here
   if (kind === 'stores') return (await client.call('listStores')).stores.map(({ store_id: id }) => id);
   if (kind === 'names') return servedNames(client);
   return (await client.call('listIndices')).indices.map(({ id }) => id);

@@ -4,15 +4,15 @@ import { UsageError } from './usage-error.js';
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 
 export const COMPLETION_HELP = [
-  'divisor completion: Print what makes a shell complete commands, flags and their values.\n',
+  'divisor completion: Print a script that makes a shell complete commands, flags and their values.\n',
   `Usage: divisor completion ${SHELLS.join('|')}\n`,
   'Examples\n  source <(divisor completion bash)\n  divisor completion zsh > ~/.zfunc/_divisor\n  divisor completion fish > ~/.config/fish/completions/divisor.fish\n',
 ].join('\n');
 
-/** Ids that a shell asks for while it completes. */
+/** Kinds of ids that a shell requests while it completes. */
 export type IdKind = 'indices' | 'stores' | 'names';
 
-/** By what a word of a command, or a flag, is called: the ids that it may be. */
+/** Kind of ids that a word or a flag accepts, by its name. */
 const IDS: Readonly<Record<string, IdKind>> = {
   INDEX: 'indices',
   INDICES: 'indices',
@@ -24,10 +24,13 @@ const IDS: Readonly<Record<string, IdKind>> = {
   identifiers: 'names',
 };
 
-/** Ids among the words that may follow, as the script of a shell asks for them. */
+/** Returns the placeholder that the script of a shell resolves to ids. */
 const idsFor = (name: string) => (Object.hasOwn(IDS, name) ? [`@${IDS[name]!}`] : []);
 
-/** Words as a script has them: ids are asked for when they are wanted. @param asked around the command that tells them */
+/**
+ * Renders words for a script; ids become a call that the shell makes when it completes. @param asked text before
+ * and after that call
+ */
 const inScript = (words: readonly string[], [before, after]: readonly [string, string]) =>
   words
     .map((word) =>
@@ -35,20 +38,20 @@ const inScript = (words: readonly string[], [before, after]: readonly [string, s
     )
     .join(' ');
 
-/** What may follow a command. */
+/** Words and flags that may follow a command. */
 export interface Completion {
   readonly words: readonly string[];
-  /** By flag the values it may have, none named where it takes any; null where it takes none. */
+  /** Accepted values by flag; empty if any value is accepted, null if the flag takes none. */
   readonly flags: Readonly<Record<string, readonly string[] | null>>;
 }
 
-/** By command; those of a family have two words. */
+/** Completions by command; commands of a family have two words. */
 export type Completions = Readonly<Record<string, Completion>>;
 
-/** Words that a shell takes as they are, quoted or not. */
+/** Words that need no quoting in a shell. */
 const PLAIN = /^[\w.,:@%+-]+$/;
 
-/** What may follow a command of this grammar. @param extra flags besides its own and `--help` */
+/** Derives the completion of a command from its grammar. @param extra flags besides its own and `--help` */
 export function completionOf({ words, flags }: Grammar, extra: readonly (keyof typeof COMMON_OPTIONS)[]): Completion {
   const values = (flag: string, { type, choices = [] }: Pick<Flag, 'type' | 'choices'>) =>
     type === 'boolean' ? null : [...choices.filter((choice) => PLAIN.test(choice)), ...idsFor(flag)];
@@ -59,7 +62,7 @@ export function completionOf({ words, flags }: Grammar, extra: readonly (keyof t
   };
 }
 
-/** What may follow a command by its help alone. @param known flags of several commands, with their values */
+/** Derives the completion of a command from its help text. @param known flags of several commands, with their values */
 export function completionByHelp(name: string, help: string, known: Completion['flags']): Completion {
   const flags = [...(help.match(/--[a-z][a-z-]*/g) ?? []), '--help'];
   const start = `divisor ${name} `;
@@ -74,7 +77,7 @@ export function completionByHelp(name: string, help: string, known: Completion['
   };
 }
 
-/** `divisor completion SHELL`. @throws UsageError */
+/** Runs `divisor completion SHELL`. @throws UsageError */
 export function completion(argv: readonly string[], commands: Completions): number {
   const [shell, ...rest] = argv;
   const known = rest.length === 0 ? SHELLS.find((each) => each === shell) : undefined;
@@ -97,7 +100,7 @@ function families(commands: Completions): ReadonlyMap<string, readonly string[]>
   return found;
 }
 
-/** Cases of bash and zsh: what is offered behind `$command $flag`, or else behind `$command`. */
+/** Writes the cases for bash and zsh: completions after `$command $flag`, else after `$command`. */
 function cases(commands: Completions, offer: (words: readonly string[]) => string, offerFiles: string): string {
   const flags = Object.entries(commands).flatMap(([name, { flags }]) =>
     Object.entries(flags).flatMap(([flag, values]) =>
@@ -130,7 +133,7 @@ complete -o filenames -F _divisor divisor
 `;
 }
 
-/** Sourced, or loaded by the first completion, which it then answers. */
+/** Writes a script to source, or to load at the first completion, which it then answers. */
 function zsh(commands: Completions): string {
   const offer = (words: readonly string[]) => `compadd -- ${inScript(words, ['$(', ')'])}`;
   return `#compdef divisor
@@ -150,10 +153,10 @@ if [ "\${funcstack[1]}" = _divisor ]; then _divisor "$@"; else compdef _divisor 
 function fish(commands: Completions): string {
   const line = (condition: string, rest: string) => `complete -c divisor -n "${condition}" ${rest}\n`;
   const isBehind = (words: number, how = '-eq') => `test (count (commandline -opc)) ${how} ${words}`;
-  const listed = (words: readonly string[]) => `(__divisor_listed ${inScript(words, ['(', ')'])})`;
+  const listWords = (words: readonly string[]) => `(__divisor_listed ${inScript(words, ['(', ')'])})`;
   const flagLine = (flag: string, values: readonly string[] | null) => {
     if (values === null) return `-l ${flag.slice(2)}`;
-    return `-l ${flag.slice(2)} ${values.length === 0 ? '-r' : `-x -a "${listed(values)}"`}`;
+    return `-l ${flag.slice(2)} ${values.length === 0 ? '-r' : `-x -a "${listWords(values)}"`}`;
   };
   const lines = [
     line(isBehind(1), `-f -a "${firstWords(commands).join(' ')}"`),
@@ -166,7 +169,7 @@ function fish(commands: Completions): string {
         : [
             line(
               `__divisor_is ${name}; and ${isBehind(1 + name.split(' ').length, '-ge')}`,
-              `-f -a "${listed(words)}"`,
+              `-f -a "${listWords(words)}"`,
             ),
           ]),
       ...Object.entries(flags).map(([flag, values]) => line(`__divisor_is ${name}`, flagLine(flag, values))),

@@ -11,35 +11,35 @@ import { relocateDatasets } from '#services/datasets/relocate.js';
 import { createKeys } from '#services/operations/keys.js';
 import { beyondReach } from '#store/reach/reach-context.js';
 import { openHome, type Home } from '#store/home/home.js';
-import { following, WORKER_API, workerHandlers } from './compose/cluster.js';
+import { withActiveMarket, WORKER_API, workerHandlers } from './compose/cluster.js';
 import { composeAccountability } from './compose/accountability.js';
 import { composeHistory } from './compose/history.js';
 import { composeIndices } from './compose/indices.js';
 import { composeDatasets, composeOperations, riskResults } from './compose/operations.js';
-import { composePublication } from './compose/publication.js';
 import { composeReports } from './compose/reports.js';
 import { openRoomsOfJobs } from './compose/documents-of-jobs.js';
+import { composeSchedules } from './compose/schedules.js';
 import { resumedMarket } from './compose/resumed.js';
 import { openRooms, type Closable, type Rooms } from './compose/rooms.js';
 import type { Role } from './compose/service-store.js';
 import { composeRuns } from './compose/runs.js';
 import { consoleFiles, verifyFiles } from './console-files.js';
-import { openKeyDoor } from './key-door.js';
+import { openKeySocket } from './key-socket.js';
 import { tlsOf } from './security-settings.js';
 import type { Settings } from './settings.js';
 import { collectorOf } from './tracing/trace-settings.js';
 import { engineVersion } from './version.js';
 
-/** The service without its socket: what answers requests, and how it stops. */
+/** The service without its socket: its request handler and its shutdown. */
 export interface Service {
   readonly app: App;
-  /** Whether requests need a key. */
+  /** Returns true if requests need a key. */
   hasKeys(): boolean;
-  /** Settled once the market that was served before is served again, or cannot be. */
+  /** Settles once the previously served market is served again, or has failed to load. */
   readonly resumed: Promise<void>;
-  /** Stops taking new work: readiness and new jobs are refused from now on, requests are still answered. */
+  /** Stops accepting work: readiness and new jobs are refused; other requests are still answered. */
   drain(): void;
-  /** Gives running jobs back to the queue and closes the rooms, outermost first. */
+  /** Returns running jobs to the queue and closes the components, outermost first. */
   close(): Promise<void>;
 }
 
@@ -47,21 +47,21 @@ export interface Composition {
   readonly role: Role;
   readonly settings: Settings;
   readonly log: Logger;
-  /** Serves what was served before without what its source has now: for a command that takes that itself. */
+  /** Serves the stored content without reading its source again, for a command that refreshes the data itself. */
   readonly keepsServed?: boolean;
-  /** Receives a failure after which the process has to end, because a room can no longer keep its promises. */
+  /** Receives a failure after which the process must end, because a component can no longer keep its guarantees. */
   readonly onDefect: (cause: unknown) => void;
 }
 
 /**
  * Opens the home and builds the service on it.
- * @throws StartRefusal when the home cannot be served
+ * @throws StartRefusal if the home cannot be served
  */
 export async function compose(composition: Composition): Promise<Service> {
   const home = await openHome(composition.settings.home);
   const open: Closable[] = [home];
   try {
-    await traceIfAsked(composition, open);
+    await openTracingIfConfigured(composition, open);
     return await composeOn(home, composition, open);
   } catch (failure) {
     await closeAll(open);
@@ -69,28 +69,30 @@ export async function compose(composition: Composition): Promise<Service> {
   }
 }
 
-/** Sends traces where a collector is set; the code of it is loaded then only. */
-async function traceIfAsked({ settings, log }: Composition, open: Closable[]): Promise<void> {
+/** Sends traces if a collector is configured; the tracing code is loaded only then. */
+async function openTracingIfConfigured({ settings, log }: Composition, open: Closable[]): Promise<void> {
   if (collectorOf(settings) === undefined) return;
   const { openTracing } = await import('./tracing/otlp-exporter.js');
   const tracing = openTracing({ settings, version: engineVersion(), log });
   if (tracing !== undefined) open.push(tracing);
 }
 
-/** Begins to run jobs, and to send word of those that have ended. */
-async function startJobs({ documents, home, jobs, settings, deliveries, activations }: Rooms, kinds: JobHandlers) {
+/** Starts running jobs, delivering the notifications of those that ended, and performing the days of schedules. */
+async function startJobs(rooms: Rooms, kinds: JobHandlers, startDays: () => void) {
+  const { documents, home, jobs, settings, deliveries, activations } = rooms;
   const isShared = settings.artifacts !== undefined;
-  const own = ofTheService(kinds);
-  jobs.register(isShared ? following(own, activations) : own);
+  const own = detachAttempts(kinds);
+  jobs.register(isShared ? withActiveMarket(own, activations) : own);
   if (settings.readOnly) return;
-  // Stores of several machines lie in the homes of those that imported them.
+  // Data stores that several machines share are stored in the homes of the processes that imported them.
   if (!isShared) await relocateDatasets(documents, home.stores);
   await jobs.start();
   await deliveries.start();
+  startDays();
 }
 
-/** Attempts belong to no request, whichever has started them. */
-function ofTheService(kinds: JobHandlers): JobHandlers {
+/** Detaches attempts from the trace of the request that started them. */
+function detachAttempts(kinds: JobHandlers): JobHandlers {
   const own = <P>(kind: JobKind<P>): JobKind<P> => ({
     ...kind,
     run: (payload, attempt) => beyondReach(() => kind.run(payload, attempt)),
@@ -102,7 +104,7 @@ function ofTheService(kinds: JobHandlers): JobHandlers {
   return Object.fromEntries(handlers) as unknown as JobHandlers; // each under its own name
 }
 
-/** What the pipeline takes from the rooms. */
+/** Builds the dependencies of the request pipeline. */
 function answersOf({ settings, version, log, markets, metrics, deliveries, activations }: Rooms) {
   return {
     version,
@@ -118,7 +120,7 @@ function answersOf({ settings, version, log, markets, metrics, deliveries, activ
   };
 }
 
-/** Routes of a role with their handlers. */
+/** Returns the routes of a role with their handlers. */
 function apiOf(
   role: Role,
   { console, oidcClientId }: Settings,
@@ -138,12 +140,12 @@ function apiOf(
   };
 }
 
-/** Closes in reverse order of opening. */
+/** Closes components in reverse order of opening. */
 async function closeAll(open: readonly Closable[]): Promise<void> {
   for (const room of open.toReversed()) await room.close();
 }
 
-/** Builds the rooms inside-out, the features on them, and the application around all. */
+/** Builds the components inside-out, the features on them, and the application around all. */
 async function composeOn(
   home: Home,
   { role, settings, log, onDefect, keepsServed = false }: Composition,
@@ -153,7 +155,7 @@ async function composeOn(
   const rooms = openRoomsOfJobs(await openRooms({ role, home, settings, log, onDefect, open }), open);
   const { documents, jobs } = rooms;
   const keys = await createKeys({ documents, environment: settings.apiKeys, now: Date.now });
-  if (role !== 'worker') open.push(await openKeyDoor(home.path, keys));
+  if (role !== 'worker') open.push(await openKeySocket(home.path, keys));
 
   const history = composeHistory(rooms);
   const datasets = composeDatasets(rooms, history.removals);
@@ -161,16 +163,17 @@ async function composeOn(
   const runs = composeRuns(rooms, { ...indices, open });
   const reports = composeReports(rooms, history.removals);
   const accountability = await composeAccountability(rooms, keys, open);
-  const { notes, authenticate, reachOf } = accountability;
   const operations = composeOperations(rooms, {
-    onCancelled: notes.cancelled,
+    onCancelled: accountability.notes.cancelled,
     stopping: stopping.signal,
     startedAt: new Date(),
     results: { risk: riskResults(indices.riskModels), backtest: runs.backtestResults },
-    answerFor: (request, principal) => app.answerFor(request, principal),
+    answerFor: (request, client) => app.answerFor(request, client),
   });
 
-  // Every kind of job has its handler, and every route: one that is forgotten does not compile.
+  const plans = composeSchedules(rooms, { role, removals: history.removals, open, runs, reports });
+
+  // A kind of job or a route without a handler does not compile.
   const kinds: JobHandlers = { ...datasets.kinds, ...indices.kinds, ...runs.kinds, ...reports.kinds };
   const handlers: Handlers<typeof API> = {
     ...operations.handlers,
@@ -179,22 +182,17 @@ async function composeOn(
     ...indices.handlers,
     ...runs.handlers,
     ...reports.handlers,
-    ...composePublication(rooms, runs).handlers,
-    ...history.handlers({ ...indices, ...reports, ...datasets, datasets: rooms.datasets }),
+    ...plans.handlers,
+    ...history.handlers({ ...indices, ...reports, ...datasets, schedules: plans.schedules, datasets: rooms.datasets }),
   };
 
-  await startJobs(rooms, kinds);
-  // The market served before is read again in the background; requests that need it get Retry-After.
+  await startJobs(rooms, kinds, plans.start);
+  // The previously served market is loaded in the background; requests that need it get Retry-After.
   await rooms.datasets.announce();
   const resumed = resumedMarket(rooms, { role, keepsServed, stopping: stopping.signal });
   resumed.catch(onDefect);
-  const app: App = createApp({
-    ...apiOf(role, settings, handlers, accountability.signIn),
-    ...answersOf(rooms),
-    notes,
-    authenticate,
-    reachOf,
-  });
+  const api = apiOf(role, settings, handlers, accountability.signIn);
+  const app: App = createApp({ ...accountability, ...answersOf(rooms), ...api });
 
   return {
     app,

@@ -1,7 +1,7 @@
 import { readSettings } from './settings.js';
 import { table } from './terminal.js';
 
-/** `divisor config`: every setting with its value and where that came from. */
+/** Runs `divisor config`: prints every setting with its value and the source of that value. */
 export function config(argv: readonly string[], environment: NodeJS.ProcessEnv): number {
   const { rows } = readSettings(argv, environment);
   const cells = rows.map(({ name, value, source, help }) => [name, value, source, help]);

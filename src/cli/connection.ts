@@ -11,23 +11,24 @@ import type { Effective, Settings } from './settings.js';
 import { takenAtStart } from './taken-at-start.js';
 import { UsageError } from './usage-error.js';
 
-/** Exit statuses that scripts branch on; those of sysexits.h where it has one. */
+/** Exit statuses for scripts, those of sysexits.h where one exists. */
 export const EXIT = {
   done: 0,
   /** The job failed or was cancelled. */
   jobFailed: 1,
   /** The service refused the request: findings are printed. */
   refused: 2,
-  /** Done, or a refresh rejected, with a finding that `--fail-on` names. */
+  /** Done, or a refresh was rejected, with a finding that `--fail-on` names. */
   found: 3,
-  /** Nothing answers at the address. */
+  /** No service answers at the address. */
   unreachable: 69,
-  /** The service took the request and did not answer in time: the work may still go on. */
+  /** The service accepted the request and did not answer in time: the work may still be running. */
   late: 74,
-  /** The service failed by a defect of its own. */
+  /** The service failed by an internal defect. */
   defect: 70,
   /**
-   * The service is full, draining or without data, at work on the same thing, or the key has asked too much: try again.
+   * The service is full, draining, without data or busy with the same work, or the key has exceeded its limit:
+   * try again.
    */
   tryAgain: 75,
   /** The key is missing, wrong or lacks the scope. */
@@ -36,11 +37,11 @@ export const EXIT = {
   interrupted: 130,
 } as const;
 
-/** Where a command works: a running service, or a home that it opens itself. */
+/** Target of a command: a running service, or a home that the command opens itself. */
 export interface ConnectionFlags {
   readonly url?: string | undefined;
   readonly home?: string | undefined;
-  /** Folders that data of a home opened here may lie below, as the setting has them. */
+  /** Root folders of data for a home opened here, in the form of the setting. */
   readonly dataRoots?: string | undefined;
 }
 
@@ -51,36 +52,36 @@ export const CONNECTION_OPTIONS = {
 } as const;
 
 export const CONNECTION_HELP: readonly (readonly [string, string])[] = [
-  ['--url URL', 'A running service; DIVISOR_URL otherwise. Its key is read from DIVISOR_API_KEY.'],
-  ['--home FOLDER', 'Without a URL: open this home in this process; DIVISOR_HOME otherwise.'],
+  ['--url URL', 'Address of a running service. Default: DIVISOR_URL. Its key is read from DIVISOR_API_KEY.'],
+  ['--home FOLDER', 'Without a URL: home to open in this process. Default: DIVISOR_HOME.'],
   [
     '--data-roots FOLDERS',
     'With a home: root folders of data. Default: DIVISOR_DATA_ROOTS, or the home and the working folder.',
   ],
 ];
 
-const HOW_TO_REACH = 'Start one with `divisor serve`, or leave --url and DIVISOR_URL out to work on a home.';
+const HOW_TO_REACH = 'Start one with `divisor serve`, or omit --url and DIVISOR_URL to work on a home.';
 
 const HOW_TO_LOOK =
-  'The work may still go on: look at `divisor jobs` and `divisor stores`, and at the log of the service, before asking again.';
+  'The work may still be running: check `divisor jobs`, `divisor stores` and the log of the service before you try again.';
 
-/** Where a service answers, and the key it expects. */
+/** Address of a service, and its key. */
 export interface Address {
   readonly url: string;
   readonly key: string | undefined;
 }
 
-/** How a home is opened by the command itself. */
+/** Options for a home that the command opens itself. */
 interface HomeOptions {
-  /** Its data is served as it was, without what its source has now. */
+  /** Serves the stored data without reading its source again. */
   readonly keepsServed?: boolean;
 }
 
 /**
- * Calls `use` with a client of the service the flags name, and turns what it throws into an exit status and one
+ * Calls `use` with a client of the service that the flags name; turns a failure into an exit status and one
  * sentence.
  */
-export async function connected(
+export async function withService(
   flags: ConnectionFlags,
   environment: NodeJS.ProcessEnv,
   use: (client: DivisorClient, address: Address) => Promise<number>,
@@ -88,7 +89,7 @@ export async function connected(
 ): Promise<number> {
   const url = addressOf(flags, environment);
   if (url !== undefined && flags.dataRoots !== undefined)
-    throw new UsageError('--data-roots is for a home opened by the command; a service has its own');
+    throw new UsageError('--data-roots applies to a home that the command opens; a service has its own setting');
   const here: { settings?: Settings } = {};
   try {
     if (url !== undefined) {
@@ -111,7 +112,7 @@ export async function connected(
 
 const clientOf = (address: Address): DivisorClient => createDivisorClient({ ...address, fetch: patientFetch });
 
-/** @throws UsageError for what is no address of HTTP */
+/** @throws UsageError if the text is no HTTP address */
 function addressOf({ url }: ConnectionFlags, environment: NodeJS.ProcessEnv): string | undefined {
   const text = url ?? environment['DIVISOR_URL'];
   if (text === undefined || /^https?:$/.test(URL.parse(text)?.protocol ?? '')) return text;
@@ -120,13 +121,13 @@ function addressOf({ url }: ConnectionFlags, environment: NodeJS.ProcessEnv): st
   );
 }
 
-/** A command reads what its user names: below the working folder too, unless other roots are given. */
+/** Adds the working folder to the default roots: a command reads files that its user names. */
 function withWorkingFolder({ settings, rows }: Effective): Settings {
   const isDefault = rows.find(({ name }) => name === 'dataRoots')?.source === 'default';
   return isDefault ? { ...settings, dataRoots: [...settings.dataRoots, process.cwd()] } : settings;
 }
 
-/** Serves the home in this process to itself alone, with a key made for the occasion. */
+/** Opens the home in this process for this command only, with a temporary key. */
 async function inProcess(
   { home, dataRoots }: ConnectionFlags,
   environment: NodeJS.ProcessEnv,
@@ -148,7 +149,7 @@ async function inProcess(
     ...(home === undefined ? [] : ['--home', home]),
     ...(dataRoots === undefined ? [] : ['--data-roots', dataRoots]),
   ];
-  // One job is done here and then it ends: nothing is made ready for views that nobody will ask for.
+  // The process ends after one job, so views that no client will request are not warmed up.
   const effective = readSettings(['--port', '0', '--warm-up', 'off', ...flags], {
     ...rest,
     DIVISOR_API_KEYS: `command-line:${id}:${sha256}:admin`,
@@ -167,7 +168,7 @@ async function inProcess(
   }
 }
 
-/** Refusals that end by themselves: a job of the same id, or work on the same store, is under way. */
+/** Refusals that pass on their own: a job of the same id, or work on the same store, is running. */
 const BUSY: ReadonlySet<string> = new Set<DivisorError['code']>(['JOB_RUNNING', 'STORE_LOADING', 'STORE_REFRESHING']);
 
 function statusOf({ code, status }: DivisorError): number {
@@ -179,7 +180,7 @@ function statusOf({ code, status }: DivisorError): number {
   return status >= 500 ? EXIT.defect : EXIT.refused;
 }
 
-/** The sentence of the error, one line per finding below it, and what only this machine may say about them. */
+/** Formats an error: its sentence, one line per finding, and details that only a local user may see. */
 function explain({ message, findings }: DivisorError, settings: Settings | undefined): string {
   const lines = findings.map(({ severity, code, path, message: said, file }) => {
     const where = file === undefined || path.includes(file) ? path : `${file} ${path}`;
@@ -189,12 +190,12 @@ function explain({ message, findings }: DivisorError, settings: Settings | undef
   return [message, ...lines, ...(isAboutPlace ? [`  ${allowedPlaces(settings)}`] : [])].join('\n');
 }
 
-/** An answer over HTTP never holds a path; whoever runs the command on the home may know them. */
+/** Lists allowed folders and hosts. A response over HTTP never contains a path; the user of a home may know them. */
 function allowedPlaces(settings: Settings | undefined): string {
   if (settings === undefined)
     return 'Run `divisor config` where the service runs: it shows the folders and hosts it allows.';
   const hosts = settings.databaseHosts.length === 0 ? 'no host' : settings.databaseHosts.join(', ');
-  return `Allowed are folders below ${settings.dataRoots.join(', ')} (--data-roots, DIVISOR_DATA_ROOTS) and databases on ${hosts} (DIVISOR_DATABASE_HOSTS).`;
+  return `Allowed are folders under ${settings.dataRoots.join(', ')} (--data-roots, DIVISOR_DATA_ROOTS) and databases on ${hosts} (DIVISOR_DATABASE_HOSTS).`;
 }
 
 function say(status: number, sentence: string): number {

@@ -18,8 +18,8 @@ const TYPES: Readonly<Record<string, string>> = {
 };
 
 /**
- * The console of this package, each file read at its first request and never again.
- * @cost less than 2 MB once all are read
+ * Serves the console of this package; each file is read at its first request and cached.
+ * @cost less than 2 MB once all files are read
  */
 export function consoleFiles(): ConsoleFiles {
   const assets = new URL('assets/', BUILT);
@@ -31,7 +31,7 @@ export function consoleFiles(): ConsoleFiles {
   };
 }
 
-/** Files of the page `/verify` by their names there. */
+/** Files of the page `/verify` by their names on that page. */
 const VERIFY: Readonly<Record<string, string>> = {
   'index.html': 'data/verify/index.html',
   'page.js': 'data/verify/page.js',
@@ -39,7 +39,7 @@ const VERIFY: Readonly<Record<string, string>> = {
   'worker.js': 'dist/engine/verify-worker.js',
 };
 
-/** The page that verifies published indices, each file read at its first request. */
+/** Serves the page that verifies published indices; each file is read at its first request and cached. */
 export function verifyFiles(): VerifyFiles {
   const known = new Map<string, ConsoleFile>();
   return (name) => (Object.hasOwn(VERIFY, name) ? read(new URL(VERIFY[name]!, PACKAGE_ROOT), known) : undefined);
@@ -54,12 +54,12 @@ function read(file: URL, known: Map<string, ConsoleFile>): ConsoleFile | undefin
     const stored = new URL(`${file.href}.${coding}`);
     return existsSync(stored) ? [[coding, new Uint8Array(readFileSync(stored))] as const] : [];
   });
-  const made: ConsoleFile = {
+  const consoleFile: ConsoleFile = {
     type: TYPES[extname(file.pathname)]!,
     etag: createHash('sha256').update(bytes).digest('hex'),
     bytes,
     coded: Object.fromEntries(coded),
   };
-  known.set(file.href, made);
-  return made;
+  known.set(file.href, consoleFile);
+  return consoleFile;
 }

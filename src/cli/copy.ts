@@ -11,25 +11,25 @@ import { UsageError } from './usage-error.js';
 export const COPY_HELP = `divisor copy --from HOME --to URL [--artifacts PLACE] [--json]
 divisor copy --from URL --to HOME [--artifacts PLACE] [--json]
 
-Copies the documents of a home into a database, or those of a database into a home, while no service runs on either: indices,
-runs, jobs, keys, with their times. With --artifacts results and managed stores go along, to the place that machines share or
-from it; otherwise they stay in the home, which is served with them. Each document and file is read again and compared by its
-hash. A copy that is cut short is not served, and can be run again. After a copy into a database the home's own documents are moved aside into its folder documents-TIME.
+Copies the documents of a home into a database, or back, while no service runs on either: indices,
+runs, jobs and keys, with their times. With --artifacts it also copies results and managed stores, to the place that machines share or
+from it; otherwise they stay in the home, which is served with them. It reads each document and file again and verifies its
+hash. An interrupted copy is not served; run it again. After a copy into a database, the folder documents-TIME of the home holds its previous documents.
 
-  --from, --to  A folder, or postgres://user:password@host:5432/name; DATABASE_URL stands for the one that is left out.
+  --from, --to  A folder, or postgres://user:password@host:5432/name; DATABASE_URL replaces the one that is omitted.
   --artifacts   file:///folder or s3://bucket/prefix, of the database's services. Default: DIVISOR_ARTIFACTS.
-  --json        One JSON object a line, as on a pipe.
+  --json        One JSON object per line, the default on a pipe.
 
-Exit statuses: 0 done; 1 done, but for documents and files that cannot be read, which are named; 75 a service runs on one of
-them; 78 the target holds documents already.
+Exit statuses: 0 done; 1 done, except for the listed documents and files that cannot be read; 75 a service runs on one of
+them; 78 the target already contains documents.
 `;
 
-/** What was copied of one kind of document, or of the files beside them. */
+/** Copied documents of one kind, or copied files. */
 type CopiedPart = Omit<CopiedKind, 'kind'> & { readonly kind: CopiedKind['kind'] | 'artifacts' };
 
 const EXIT_UNREADABLE = 1;
 
-/** `divisor copy`: from a home to a database, or back. */
+/** Runs `divisor copy`: copies documents from a home to a database, or back. */
 export async function copy(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
   const { from, to, artifacts, json } = placesOf(argv, environment);
   const report = homeReport<CopiedPart>(json);
@@ -82,7 +82,7 @@ function placesOf(argv: readonly string[], environment: NodeJS.ProcessEnv) {
   } catch (failure) {
     throw new UsageError(`${firstSentence(failure, Object.keys(options))}\n\n${COPY_HELP}`, { cause: failure });
   }
-  throw new UsageError(`One of --from and --to is a home, the other one a database.\n\n${COPY_HELP}`);
+  throw new UsageError(`One of --from and --to must be a home, the other a database.\n\n${COPY_HELP}`);
 }
 
 const isDatabase = (place: string): boolean => /^postgres(ql)?:/.test(place);

@@ -12,7 +12,7 @@ import {
   type OverviewView,
 } from '#clients/typescript/divisor.js';
 import { onStopRequest } from './stop-request.js';
-import { onThrowAwayHome } from './throw-away-home.js';
+import { withTemporaryHome } from './temporary-home.js';
 import { UsageError } from './usage-error.js';
 import { decimal, percent, right, screenOf, step, table, whole, type Screen } from './terminal.js';
 
@@ -20,25 +20,25 @@ export const DEMO_HELP = `divisor demo: the main job end to end on a generated m
 
 Usage: divisor demo [--once]
 
-Starts the service on a throw-away home, generates a market, defines an index, previews, backtests and analyses it over
-HTTP, writes what it made to ./demo and keeps serving until Ctrl-C. Where its output is not a terminal, it stops when done.
+Starts the service on a temporary home, generates a market, defines an index, then previews, backtests and analyses it over
+HTTP, writes the results to ./demo and keeps serving until Ctrl-C. If its output is not a terminal, it stops when done.
 
-  --once  stop when done, with status 0, on a terminal too
+  --once  stop when done, with status 0, even on a terminal
 `;
 
 /**
- * `divisor demo`: the main job end to end over the service's own HTTP API, on a market it generates. Resolves with the
- * exit status.
+ * Runs `divisor demo`: the main job end to end over the service's HTTP API, on a generated market. Resolves with
+ * the exit status.
  */
 export async function demo(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
   const once = onceFlag(argv);
   const screen = screenOf(process.stdout);
-  return onThrowAwayHome({ name: 'demo', port: environment['PORT'] ?? '0', environment }, async (url) => {
+  return withTemporaryHome({ name: 'demo', port: environment['PORT'] ?? '0', environment }, async (url) => {
     const client = createDivisorClient({ url });
     screen.write(`\nDivisor demo, serving ${url}\n\n`);
     const files = await tour(client, screen);
     screen.write(`\nFiles written\n${table(files.map(({ path, what }) => [path, what]))}\n`);
-    if (once || !process.stdout.isTTY) return 0; // Nobody is there to press Ctrl-C.
+    if (once || !process.stdout.isTTY) return 0; // Without a terminal nobody can press Ctrl-C.
     screen.write(`Still serving ${url} (Ctrl-C stops). Try:\n${tryThese(url)}\n`);
     await new Promise((done) => void onStopRequest(['SIGINT', 'SIGTERM'], done));
     return 0;
@@ -64,7 +64,7 @@ const STORE = { store_id: 'demo', name: 'Demo market', seed: 42, assets: 150, st
 const INDEX: IndexDocumentBody = {
   id: 'DEMO-50',
   name: 'Demo 50 capped, total return',
-  description: 'The fifty largest liquid names, none above 5 %, rebalanced quarterly.',
+  description: 'The fifty largest liquid securities, capped at 5 %, rebalanced quarterly.',
   calendar: 'XNYS',
   base_date: '2016-01-04',
   base_value: 1000,
@@ -84,7 +84,7 @@ const INDEX: IndexDocumentBody = {
 const CHILD: OptimiseRequest = {
   id: 'DEMO-50-LITE',
   name: 'Demo 50 lite',
-  description: 'The parent followed with at most twenty of its names, none above 10 %.',
+  description: 'Tracks the parent with at most twenty of its constituents, capped at 10 %.',
   constraints: [
     { id: 'few', type: 'Cardinality', params: { maximum: 20 } },
     { id: 'size', type: 'PositionBounds', params: { upper: 0.1 } },
@@ -93,7 +93,7 @@ const CHILD: OptimiseRequest = {
 
 function childOutcome({ rebalances, benchmark }: BacktestRunResult): string {
   const names = Object.keys(rebalances.at(-1)?.weights ?? {}).length;
-  return `${names} names follow ${INDEX.id} with ${percent(benchmark?.tracking_error ?? null)} tracking error`;
+  return `${names} constituents track ${INDEX.id} with ${percent(benchmark?.tracking_error ?? null)} tracking error`;
 }
 
 async function tour(client: DivisorClient, screen: Screen): Promise<WrittenFile[]> {
@@ -112,14 +112,14 @@ async function tour(client: DivisorClient, screen: Screen): Promise<WrittenFile[
 
 type Narration = ReturnType<typeof narrator>;
 
-/** A market, an index on it, and how it did. */
+/** Generates a market, defines an index on it and analyses its performance. */
 async function indexTour(client: DivisorClient, { job, said }: Narration) {
   const index = { index_id: INDEX.id };
 
   await job(
     'Generate a market',
     () => client.call('generateSynthetic', { body: STORE }),
-    (store) => `${whole(store.identifiers ?? 0)} names, ${store.start} to ${store.end}`,
+    (store) => `${whole(store.identifiers ?? 0)} securities, ${store.start} to ${store.end}`,
   );
   await said(
     'Define an index',
@@ -129,7 +129,8 @@ async function indexTour(client: DivisorClient, { job, said }: Narration) {
   await said(
     'Preview it',
     () => client.call('previewIndex', { params: index, body: { as_of: '2020-03-20' } }),
-    (preview) => `${(preview.steps ?? []).map((rung) => rung.remaining).join(' > ')} names on ${preview.resolved_date}`,
+    (preview) =>
+      `${(preview.steps ?? []).map((rung) => rung.remaining).join(' > ')} securities on ${preview.resolved_date}`,
   );
   await job(
     'Backtest it with costs',
@@ -150,7 +151,7 @@ async function indexTour(client: DivisorClient, { job, said }: Narration) {
   return { overview, attribution };
 }
 
-/** An index optimised against the first, and what its risk and a future on it are. */
+/** Optimises an index against the first, estimates its risk and prices a future on it. */
 async function childTour(client: DivisorClient, { job, said }: Narration): Promise<void> {
   await said(
     'Derive an optimised child',
@@ -174,7 +175,7 @@ async function childTour(client: DivisorClient, { job, said }: Narration): Promi
         body: { index_id: INDEX.id, start: '2022-01-03' },
       }),
     ({ diagnostics }) =>
-      `${diagnostics.assets} names, ${diagnostics.observations} returns, condition ${diagnostics.condition_number.toExponential(1)}`,
+      `${diagnostics.assets} securities, ${diagnostics.observations} returns, condition ${diagnostics.condition_number.toExponential(1)}`,
   );
   await said(
     'Price a future on it',
@@ -186,7 +187,7 @@ async function childTour(client: DivisorClient, { job, said }: Narration): Promi
   );
 }
 
-/** Writes what the service made into ./demo. */
+/** Writes the results of the service into ./demo. */
 async function write(client: DivisorClient, renderId: string): Promise<WrittenFile[]> {
   const folder = resolve('demo');
   await mkdir(folder, { recursive: true });
@@ -211,7 +212,7 @@ async function write(client: DivisorClient, renderId: string): Promise<WrittenFi
   );
 }
 
-/** Says what is done while it is done, and what came of it. */
+/** Prints each step while it runs, and then its result. */
 function narrator(client: DivisorClient, screen: Screen) {
   return {
     async job<R>(
@@ -236,11 +237,11 @@ function narrator(client: DivisorClient, screen: Screen) {
 }
 
 function summary({ metrics, concentration }: OverviewView): string {
-  const shown = (name: keyof typeof metrics) => percent(metrics[name]);
+  const formatMetric = (name: keyof typeof metrics) => percent(metrics[name]);
   return table([
-    ['total return', right(shown('total_return')), 'volatility', right(shown('volatility'))],
-    ['annualised', right(shown('annualised_return')), 'Sharpe ratio', right(decimal(metrics.sharpe_ratio))],
-    ['largest drawdown', right(shown('max_drawdown')), 'tracking error', right(shown('tracking_error'))],
+    ['total return', right(formatMetric('total_return')), 'volatility', right(formatMetric('volatility'))],
+    ['annualised', right(formatMetric('annualised_return')), 'Sharpe ratio', right(decimal(metrics.sharpe_ratio))],
+    ['largest drawdown', right(formatMetric('max_drawdown')), 'tracking error', right(formatMetric('tracking_error'))],
     [
       'constituents',
       right(whole(concentration.constituents)),

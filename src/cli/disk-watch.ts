@@ -3,10 +3,10 @@ import type { FreeSpace } from '#store/files/free-space.js';
 
 const INTERVAL_MS = 5_000;
 
-/** Looks at the volume of the home from time to time, so that health answers without waiting for the disk. */
+/** Checks the free space of the home at intervals, so that health answers without waiting for the disk. */
 export function watchDisk(freeSpace: FreeSpace): { readonly check: Check; close(): Promise<void> } {
   let fault: string | undefined;
-  let free = 'The volume of the home is looked at.';
+  let free = 'The first check of the volume is pending.';
   const look = async () => {
     try {
       const { freeBytes, markBytes } = await freeSpace.measure();
@@ -14,7 +14,7 @@ export function watchDisk(freeSpace: FreeSpace): { readonly check: Check; close(
       free = `${mebibytes(freeBytes)} MiB are free; ${mebibytes(markBytes)} MiB are needed for writes.`;
       fault = freeBytes < markBytes ? free : undefined;
     } catch (failure) {
-      fault = `The volume cannot be looked at: ${failure instanceof Error ? failure.message : failure}`;
+      fault = `The volume cannot be checked: ${failure instanceof Error ? failure.message : failure}`;
     }
   };
   void look();

@@ -5,15 +5,15 @@ import { jobCommandHelp, runJobCommand, type JobCommand } from './job-command.js
 import { JOB_COMMANDS } from './job-commands/table.js';
 import { VIEW_COMMANDS } from './view-commands/table.js';
 
-/** One command: what it is for, and its code, loaded only when it is asked for. */
+/** One command: its summary, and its code, loaded on demand. */
 interface Command {
   readonly summary: string;
-  /** What `--help` explains. Default: the settings of the service. */
+  /** Text of `--help`. Default: the settings of the service. */
   readonly help?: () => Promise<string>;
   readonly run: (argv: readonly string[], environment: NodeJS.ProcessEnv) => Promise<number>;
 }
 
-/** Commands that ask a service, or a home. */
+/** Commands that work on a service or a home. */
 const SERVICE_COMMANDS: Readonly<Record<string, JobCommand<unknown>>> = { ...JOB_COMMANDS, ...VIEW_COMMANDS };
 
 const COMMANDS: Readonly<Record<string, Command>> = {
@@ -22,35 +22,35 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     run: async (argv, environment) => (await import('./serve.js')).serve(argv, environment),
   },
   worker: {
-    summary: 'Run heavy jobs for services on the same database, until it is stopped.',
+    summary: 'Run heavy jobs for the services of a database until it is stopped.',
     run: async (argv, environment) => (await import('./serve.js')).worker(argv, environment),
   },
   config: {
-    summary: 'Show every setting, its value and where that came from.',
+    summary: 'Show every setting, its value and the source of that value.',
     run: async (argv, environment) => (await import('./config.js')).config(argv, environment),
   },
   keys: {
-    summary: 'Make, list and revoke API keys.',
+    summary: 'Create, list and revoke API keys.',
     help: async () => (await import('./keys.js')).KEYS_HELP,
     run: async (argv, environment) => (await import('./keys.js')).keys(argv, environment),
   },
   backup: {
-    summary: 'Copy a home, also while the service runs on it.',
+    summary: 'Copy a home, even while a service runs on it.',
     help: async () => (await import('./backup.js')).BACKUP_HELP,
     run: async (argv, environment) => (await import('./backup.js')).backup(argv, environment),
   },
   restore: {
-    summary: 'Put a backup in place of a home.',
+    summary: 'Replace a home by a backup.',
     help: async () => (await import('./restore.js')).RESTORE_HELP,
     run: async (argv, environment) => (await import('./restore.js')).restore(argv, environment),
   },
   verify: {
-    summary: 'Compare everything a home or a backup holds with its checksums.',
+    summary: 'Verify the checksums of a home or a backup.',
     help: async () => (await import('./verify.js')).VERIFY_HELP,
     run: async (argv, environment) => (await import('./verify.js')).verify(argv, environment),
   },
   'verify-published': {
-    summary: 'Compare a published log with its chain of hashes and its signatures.',
+    summary: 'Verify the hash chain and the signatures of a published log.',
     help: async () => (await import('./verify-published.js')).VERIFY_PUBLISHED_HELP,
     run: async (argv) => (await import('./verify-published.js')).verifyPublished(argv),
   },
@@ -65,22 +65,22 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     run: async (argv, environment) => (await import('./audit.js')).audit(argv, environment),
   },
   published: {
-    summary: 'Write the published log of an index, as verify-published reads it.',
+    summary: 'Write the published log of an index for verify-published.',
     help: async () => (await import('./published.js')).PUBLISHED_HELP,
     run: async (argv, environment) => (await import('./published.js')).published(argv, environment),
   },
   bundle: {
-    summary: 'Write what recomputes the published closes of an index, as verify-bundle reads it.',
+    summary: 'Write all inputs of the published closes of an index for verify-bundle.',
     help: async () => (await import('./bundle.js')).BUNDLE_HELP,
     run: async (argv, environment) => (await import('./bundle.js')).bundle(argv, environment),
   },
   migrate: {
-    summary: 'Make the tables of a database, or bring them up to this version.',
+    summary: 'Create the tables of a database, or migrate them to this version.',
     help: async () => (await import('./migrate.js')).MIGRATE_HELP,
     run: async (argv, environment) => (await import('./migrate.js')).migrate(argv, environment),
   },
   nodes: {
-    summary: 'List the processes that work on a database.',
+    summary: 'List the processes that use a database.',
     help: async () => (await import('./nodes.js')).NODES_HELP,
     run: async (argv, environment) => (await import('./nodes.js')).nodes(argv, environment),
   },
@@ -90,12 +90,12 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     run: async (argv, environment) => (await import('./copy.js')).copy(argv, environment),
   },
   adopt: {
-    summary: 'Settle which database owns a place of results.',
+    summary: 'Set which database owns a place of results.',
     help: async () => (await import('./adopt.js')).ADOPT_HELP,
     run: async (argv, environment) => (await import('./adopt.js')).adopt(argv, environment),
   },
   doctor: {
-    summary: 'Say whether this machine and home are fit to serve.',
+    summary: 'Check whether this machine and home can serve.',
     help: async () => (await import('./doctor.js')).DOCTOR_HELP,
     run: async (argv, environment) => (await import('./doctor.js')).doctor(argv, environment),
   },
@@ -110,17 +110,17 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     run: async (argv, environment) => (await import('./export.js')).exportTable(argv, environment),
   },
   sql: {
-    summary: 'Ask runs, prices and reference data by SQL, once or in a shell.',
+    summary: 'Query runs, prices and reference data by SQL, once or in a shell.',
     help: async () => (await import('./sql.js')).SQL_HELP,
     run: async (argv, environment) => (await import('./sql.js')).sql(argv, environment),
   },
   mcp: {
-    summary: 'Serve the tools of a service to an agent on standard input and output.',
+    summary: 'Serve the tools of a service to an agent over standard input and output.',
     help: async () => (await import('./mcp.js')).MCP_HELP,
     run: async (argv, environment) => (await import('./mcp.js')).mcp(argv, environment),
   },
   completion: {
-    summary: 'Print what makes a shell complete commands, flags and values: bash, zsh, fish.',
+    summary: 'Print a script that makes bash, zsh or fish complete commands, flags and values.',
     help: async () => (await import('./completion.js')).COMPLETION_HELP,
     run: async (argv, environment) =>
       argv[0] === 'ids'
@@ -133,7 +133,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     run: async (argv, environment) => (await import('./demo.js')).demo(argv, environment),
   },
   bench: {
-    summary: 'Time this machine, or a running service, at the main work.',
+    summary: 'Measure the speed of this machine or of a running service.',
     help: async () => (await import('./bench/bench.js')).BENCH_HELP,
     run: async (argv, environment) => (await import('./bench/bench.js')).bench(argv, environment),
   },
@@ -152,10 +152,10 @@ const COMMANDS: Readonly<Record<string, Command>> = {
 /** EX_USAGE and EX_SOFTWARE of sysexits.h. */
 const EXIT_USAGE = 64;
 const EXIT_DEFECT = 70;
-/** What a shell says of a program whose reader went away. */
+/** Exit status that a shell reports for a program whose reader closed the pipe. */
 const EXIT_PIPE = 141;
 
-/** Runs the command the words name. Resolves with the exit status; what goes wrong is said in one sentence. */
+/** Runs the command that the words name. Resolves with the exit status; reports a failure in one sentence. */
 export async function dispatch(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
   const [first, ...others] = argv;
   const family = first === undefined ? [] : Object.keys(COMMANDS).filter((each) => each.startsWith(`${first} `));
@@ -179,20 +179,20 @@ export async function dispatch(argv: readonly string[], environment: NodeJS.Proc
   }
 }
 
-/** The version, and what it was built from where that is known. */
+/** Version of the package, and of its build if known. */
 async function versionLine(): Promise<string> {
   const { buildInfo, buildVersion } = await import('./version.js');
   const built = buildInfo()?.built_at;
   return `${buildVersion()}${built === undefined ? '' : ` built ${built}`}\n`;
 }
 
-/** Passwords in addresses of the command line are not for the list of processes. */
+/** Hides passwords of addresses from the list of processes. */
 function hidePasswords(argv: readonly string[]): void {
   const shown = argv.map((word) => withoutUrlPassword(word));
   if (shown.some((word, i) => word !== argv[i])) process.title = `divisor ${shown.join(' ')}`;
 }
 
-/** `divisor verify | head` ends with its reader; a service keeps running whether or not its one line is read. */
+/** Ends a command when its reader closes the pipe, as in `divisor verify | head`; a service keeps running. */
 function endWithReader(name: string): void {
   process.stdout.on('error', (failure: NodeJS.ErrnoException) => {
     if (failure.code !== 'EPIPE') throw failure;
@@ -200,19 +200,19 @@ function endWithReader(name: string): void {
   });
 }
 
-/** Status and sentence of a failure; the stack only for what nobody foresaw. */
+/** Prints the sentence of a failure and returns its status; prints the stack only of unexpected failures. */
 async function explain(failure: unknown): Promise<number> {
   const { EXIT_TEMPORARY, StartRefusal } = await import('#store/start-refusal.js');
   const { UsageError } = await import('./usage-error.js');
   if (failure instanceof StartRefusal) return fail(failure.exitStatus, failure.message);
   if (failure instanceof UsageError) return fail(EXIT_USAGE, failure.message);
-  // A database or object store that goes away while a process starts: its supervisor tries again.
+  // The database or object store is unavailable while a process starts: its supervisor tries again.
   const { isUnavailable } = await import('#domain/refusals/refusal.js');
   if (isUnavailable(failure)) return fail(EXIT_TEMPORARY, failure.message);
   return fail(EXIT_DEFECT, failure instanceof Error ? (failure.stack ?? failure.message) : String(failure));
 }
 
-/** What may follow each command. */
+/** Completions of each command. */
 async function completions(): Promise<Completions> {
   const [{ completionByHelp, completionOf }, { settingFlags }, { EXPORT_GRAMMAR }, { AUDIT_GRAMMAR }] =
     await Promise.all([
@@ -261,7 +261,7 @@ function print(text: string): 0 {
   return 0;
 }
 
-/** Words of the command line that are repeated may hold passwords. */
+/** Repeated words of the command line may contain passwords. */
 function fail(status: number, sentence: string): number {
   process.stderr.write(`divisor: ${withoutUrlPasswords(sentence)}\n`);
   return status;

@@ -25,13 +25,13 @@ import { engineVersion } from './version.js';
 
 export const DOCTOR_HELP = `divisor doctor [settings of the service] [--json]
 
-Says in plain sentences whether this machine and home are fit to serve with these settings: versions, home and who holds it,
+Checks whether this machine and home can serve with these settings, one sentence each: versions, home and its lock,
 database, documents, data, disk, memory, shared memory, address, keys, numerics, readers, calendars and folders of data.
 
 Settings, flags over environment over defaults:
 
 ${settingsHelp()}
-Exit statuses: 0 it can serve, perhaps with warnings; 1 something has to be mended first.
+Exit statuses: 0 it can serve, perhaps with warnings; 1 a fault must be fixed first.
 `;
 
 type State = 'ok' | 'warning' | 'fault';
@@ -43,7 +43,7 @@ interface Finding {
   readonly says: string;
 }
 
-/** The stored documents, read once; undefined when there are none. */
+/** Reads the stored documents once; undefined if there are none. */
 type Documents = () => Promise<readonly SeenDocument[] | undefined>;
 
 type Look = (settings: Settings, home: HomeFolders, documents: Documents) => Promise<Omit<Finding, 'subject'>>;
@@ -55,15 +55,15 @@ const fault = (says: string) => ({ state: 'fault' as const, says });
 const EXIT_FAULT = 1;
 const MIB = 2 ** 20;
 const NODE_LEAST = [20, 19] as const;
-/** First release line that is still mended. */
+/** First release line that still receives fixes. */
 const NODE_SUPPORTED = 22;
-/** A market of 5,000 names and 20 years takes about so much while it is handed over. */
+/** Approximate memory for the transfer of a market of 5,000 securities and 20 years. */
 const SHARED_BYTES_WISHED = 2 ** 30;
-/** Connections, files and threads of a full service. */
+/** Connections, files and threads of a fully loaded service. */
 const OPEN_FILES_WISHED = 4096;
 const MEMORY_BYTES_WISHED = 2 ** 30;
 
-/** `divisor doctor`: one sentence about everything a service depends on. */
+/** Runs `divisor doctor`: prints one sentence about each dependency of the service. */
 export async function doctor(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
   const json = argv.includes('--json');
   const { settings } = readSettings(
@@ -105,8 +105,8 @@ const LOOKS: Readonly<Record<string, Look>> = {
     if (found === undefined)
       return canWrite(dirname(home.path)).then((can) =>
         can
-          ? ok(`${home.path} will be made at the first start.`)
-          : fault(`${home.path} is absent and cannot be made here.`),
+          ? ok(`${home.path} will be created at the first start.`)
+          : fault(`${home.path} is absent and cannot be created here.`),
       );
     if (!found.isDirectory()) return fault(`${home.path} is not a folder.`);
     if (!(await canWrite(home.path))) return fault(`${home.path} cannot be written by this user.`);
@@ -115,10 +115,8 @@ const LOOKS: Readonly<Record<string, Look>> = {
     if (format === 'restoring') return fault(`A restore or copy into ${home.path} is incomplete; run it again.`);
     if (format > HOME_FORMAT)
       return fault(`${home.path} has format ${format}; this engine reads formats up to ${HOME_FORMAT}.`);
-    const says = `${home.path} has format ${format}${format < HOME_FORMAT ? `, and will be taken to ${HOME_FORMAT} at the next start` : ''}.`;
-    return (found.mode & 0o077) === 0
-      ? ok(says)
-      : warning(`${says} Others than its user may enter it: chmod 700 ends that.`);
+    const says = `${home.path} has format ${format}${format < HOME_FORMAT ? `and will be migrated to ${HOME_FORMAT} at the next start` : ''}.`;
+    return (found.mode & 0o077) === 0 ? ok(says) : warning(`${says} Other users may read it; run chmod 700.`);
   },
   lock: async (_settings, home) => {
     const holder = await holderOf(home.path);
@@ -127,7 +125,7 @@ const LOOKS: Readonly<Record<string, Look>> = {
     if (holder.isRunning === false)
       return ok(`Process ${holder.pid} served the home and is gone; the next start takes over.`);
     return warning(
-      `A process of another container or machine, ${holder.pid} there, holds the home or left its lock; the next start waits to see which.`,
+      `A process of another container or machine (${holder.pid} there) holds the home or left its lock; the next start waits until this is certain.`,
     );
   },
   database: async ({ database }) => {
@@ -138,7 +136,7 @@ const LOOKS: Readonly<Record<string, Look>> = {
     });
     const sizes = await sizesOf(database);
     const says = 'The database answers, has the tables of this version, and its role has the rights to serve.';
-    return ok(sizes === undefined ? says : `${says} It takes ${mebibytes(sizes.databaseBytes)} MiB.`);
+    return ok(sizes === undefined ? says : `${says} It occupies ${mebibytes(sizes.databaseBytes)} MiB.`);
   },
   documents: async (_settings, _home, documents) => {
     const entries = await documents();
@@ -146,7 +144,7 @@ const LOOKS: Readonly<Record<string, Look>> = {
     const count = entries.length;
     const damaged = entries.filter(({ isReadable }) => !isReadable).length;
     return damaged === 0
-      ? ok(`${count} documents, every checksum holds.`)
+      ? ok(`${count} documents, every checksum is correct.`)
       : warning(`${damaged} of ${count} documents cannot be read; \`divisor verify\` names them.`);
   },
   data: async (_settings, _home, documents) => {
@@ -154,30 +152,32 @@ const LOOKS: Readonly<Record<string, Look>> = {
     if (served == null) return ok('No data store is served.');
     const { total, latest } = partialDatesIn(served);
     const says = `The store ${served.store_id} is served, up to ${served.end ?? 'no date yet'}.`;
-    if (total === 0) return ok(`${says} No date of it has bars of only some names.`);
+    if (total === 0) return ok(`${says} No date lacks bars of some securities.`);
     return warning(
-      `${says} ${counted(total, 'date has', 'dates have')} bars of only some names, the latest ${latest.join(', ')}; \`divisor audit ${served.store_id}\` says which.`,
+      `${says} ${formatCount(total, 'date has', 'dates have')} bars of only some securities, the latest ${latest.join(', ')}; \`divisor audit ${served.store_id}\` lists them.`,
     );
   },
   artifacts: async (settings) => {
     if (settings.artifacts === undefined) return ok('Results are in the home.');
-    const says = `Results can be written, read and removed; it took ${await probeArtifacts(settings)} ms.`;
+    const says = `Results can be written, read and removed; the test took ${await probeArtifacts(settings)} ms.`;
     const sizes = settings.database === undefined ? undefined : await sizesOf(settings.database);
     if (sizes === undefined) return ok(says);
     const { results, resultBytes } = sizes;
-    return ok(`${says} Documents name ${counted(results, 'result', 'results')} of ${mebibytes(resultBytes)} MiB.`);
+    return ok(
+      `${says} Documents refer to ${formatCount(results, 'result', 'results')} of ${mebibytes(resultBytes)} MiB.`,
+    );
   },
   backups: async ({ database, artifacts }, home) => {
     if (artifacts !== undefined)
-      return ok('`divisor backup FOLDER` copies database and results, also while services run.');
-    if (database !== undefined) return ok('Backups of the database are those of its server.');
+      return ok('`divisor backup FOLDER` copies database and results, even while services run.');
+    if (database !== undefined) return ok('The database server backs up the documents.');
     const newest = (await readdir(home.backups).catch(() => []))
       .filter((name) => !name.startsWith('.'))
       .sort()
       .at(-1);
     return ok(
       newest === undefined
-        ? 'There is no backup in the home; `divisor backup FOLDER` makes one, best on another disk.'
+        ? 'There is no backup in the home; `divisor backup FOLDER` creates one, preferably on another disk.'
         : `The newest backup in the home is ${newest}.`,
     );
   },
@@ -190,36 +190,34 @@ const LOOKS: Readonly<Record<string, Look>> = {
   },
   memory: async () => {
     const budget = memoryBudget();
-    const says = `Running jobs may need ${mebibytes(budget)} MiB together.`;
-    return budget < MEMORY_BYTES_WISHED ? warning(`${says} Markets of thousands of names need more.`) : ok(says);
+    const says = `Running jobs may use ${mebibytes(budget)} MiB in total.`;
+    return budget < MEMORY_BYTES_WISHED ? warning(`${says} Markets of thousands of securities need more.`) : ok(says);
   },
   'shared memory': async () => {
     const found = await statfs('/dev/shm').catch(() => undefined);
-    if (found === undefined) return ok('There is no /dev/shm; markets are handed over through temporary files.');
+    if (found === undefined) return ok('There is no /dev/shm; markets are shared through temporary files.');
     const free = found.bavail * found.bsize;
-    const says = `${mebibytes(free)} MiB are free in /dev/shm, through which markets are handed over.`;
+    const says = `${mebibytes(free)} MiB are free in /dev/shm, where markets are shared with threads.`;
     return free < SHARED_BYTES_WISHED
-      ? warning(
-          `${says} Larger ones take the slower way through temporary files; a container gets more by --shm-size=1g.`,
-        )
+      ? warning(`${says} Larger ones use slower temporary files; run the container with --shm-size=1g.`)
       : ok(says);
   },
   processors: async ({ workers }) => {
     const cores = availableParallelism();
     return workers > cores
-      ? warning(`${workers} workers on ${cores} cores: more threads than cores make nothing faster.`)
+      ? warning(`${workers} workers on ${cores} cores: more threads than cores bring no speed.`)
       : ok(`${workers} workers on ${cores} cores.`);
   },
   'open files': async () => {
     const limits = await readFile('/proc/self/limits', 'utf8').catch(() => '');
     const soft = Number(/^Max open files\s+(\d+)/m.exec(limits)?.[1] ?? Number.NaN);
-    if (Number.isNaN(soft)) return ok('The limit of open files is not known here.');
+    if (Number.isNaN(soft)) return ok('The limit of open files is unknown on this system.');
     return soft < OPEN_FILES_WISHED
       ? warning(`At most ${soft} files may be open; 2,000 connections and their files need ${OPEN_FILES_WISHED}.`)
       : ok(`Up to ${soft} files may be open.`);
   },
   address: async ({ host, port }) => {
-    const code = await listening(host, port);
+    const code = await listenError(host, port);
     if (code === undefined) return ok(port === 0 ? `${host} has a free port.` : `${host} port ${port} is free.`);
     if (code !== 'EADDRINUSE') return fault(`${host} port ${port} cannot be listened on: ${code}.`);
     const version = await versionAt(host, port);
@@ -228,15 +226,15 @@ const LOOKS: Readonly<Record<string, Look>> = {
       : ok(`Divisor ${version} listens on ${host} port ${port}.`);
   },
   keys: async ({ host, apiKeys }, _home, documents) => {
-    // What is wrong with the documents is reported under their own name.
+    // The check of the documents reports their errors.
     const entries = (await documents().catch(() => [])) ?? [];
     const stored = entries.filter(({ kind }) => kind === 'key').length;
     const count = stored + apiKeys.length;
     if (count === 0 && !isLoopbackName(host))
-      return fault(`Without a key the service does not listen on ${host}: make one with \`divisor keys create\`.`);
+      return fault(`Without a key the service does not listen on ${host}: create one with \`divisor keys create\`.`);
     return ok(
       count === 0
-        ? 'There is no key: the service answers this machine only.'
+        ? 'There is no key: the service answers only this machine.'
         : `${stored} keys in the home, ${apiKeys.length} in the environment.`,
     );
   },
@@ -253,24 +251,24 @@ const LOOKS: Readonly<Record<string, Look>> = {
   calendars: async () => ok(`${openCalendars().list().length} exchange calendars.`),
   'data roots': async ({ dataRoots, home }) => {
     const absent: string[] = [];
-    // A home that is absent is made at the first start, and has a line of its own.
+    // An absent home is created at the first start and has a separate line.
     for (const root of dataRoots) if (root !== home && !(await canRead(root))) absent.push(root);
     const says = `Folder stores and file databases must be below ${dataRoots.join(', ')}; --data-roots or DIVISOR_DATA_ROOTS sets other folders.`;
-    return absent.length === 0 ? ok(says) : warning(`${says} Of these cannot be read: ${absent.join(', ')}.`);
+    return absent.length === 0 ? ok(says) : warning(`${says} Unreadable folders: ${absent.join(', ')}.`);
   },
 };
 
-const counted = (count: number, one: string, many: string): string => `${count} ${count === 1 ? one : many}`;
+const formatCount = (count: number, one: string, many: string): string => `${count} ${count === 1 ? one : many}`;
 
-/** A size that cannot be had now is no fault. */
+/** An unavailable size is no fault. */
 const sizesOf = (database: string): Promise<SharedSizes | undefined> =>
   withClient(database, (client) => sharedSizes(async (text) => (await client.query(text)).rows, `"${SCHEMA}"`)).catch(
     () => undefined,
   );
 
-/** Writes something where results are, reads it and removes it. @returns how long that took, in ms */
+/** Writes, reads and removes a test object where results are stored. @returns duration in ms */
 async function probeArtifacts(settings: Settings): Promise<number> {
-  const place = artifactsOf(settings)!; // The settings have one.
+  const place = artifactsOf(settings)!; // The settings have a place.
   await recordedPlace(settings);
   const start = performance.now();
   await probePlace(place);
@@ -289,8 +287,8 @@ const canRead = (path: string) =>
     () => false,
   );
 
-/** Why an address cannot be listened on, undefined when it can. */
-function listening(host: string, port: number): Promise<string | undefined> {
+/** Error code of an attempt to listen on an address; undefined on success. */
+function listenError(host: string, port: number): Promise<string | undefined> {
   return new Promise((resolve) => {
     const server = createServer();
     server.once('error', (failure: NodeJS.ErrnoException) => resolve(failure.code ?? failure.message));

@@ -9,8 +9,8 @@ import type { GuidePage } from '#views/documentation/guide-page.js';
 import { engineVersion, PACKAGE_ROOT } from './version.js';
 
 /**
- * The documentation of this package: the contract with answers, the guide, and both in the codings that the build has
- * made.
+ * Sources of the documentation of this package: the contract with answers, the guide, and the compressed forms
+ * of both from the build.
  */
 export function documentationSources(): DocumentationSources {
   return {
@@ -28,7 +28,7 @@ export function documentationSources(): DocumentationSources {
       return existsSync(file) ? { bytes: new Uint8Array(readFileSync(file)), etag: etags[what] } : undefined;
     },
     coded(etag, coding) {
-      // Named by the bytes that were coded: a build of other pages is never taken for this one.
+      // The name contains the hash of the content, so a build of other pages is never served for this one.
       const file = new URL(`${etag}.${coding}`, BUILT);
       return existsSync(file) ? new Uint8Array(readFileSync(file)) : undefined;
     },
@@ -39,7 +39,7 @@ const BUILT = new URL('dist/documentation/', PACKAGE_ROOT);
 const GUIDE = new URL('data/guide/', PACKAGE_ROOT);
 const PICTURES = new URL('pictures/', GUIDE);
 
-/** What the contract, its reference and the guide are rendered from. */
+/** Sources that the contract, its reference and the guide are rendered from. */
 const RENDERED_FROM = [
   'dist/src/contract',
   'dist/src/domain',
@@ -48,7 +48,10 @@ const RENDERED_FROM = [
   'data/answers.json',
 ];
 
-/** Undefined where something was compiled since: what the build made is then of another contract. */
+/**
+ * Hashes of the built documents; undefined if a source was compiled later, because the build then has another
+ * contract.
+ */
 function builtEtags(): Readonly<Record<BuiltDocument, string>> | undefined {
   const file = new URL('built.json', BUILT);
   if (!existsSync(file)) return undefined;
@@ -59,7 +62,7 @@ function builtEtags(): Readonly<Record<BuiltDocument, string>> | undefined {
 }
 
 /**
- * Of a file, or of the files in a folder, in milliseconds since the epoch; 0 where there is none.
+ * Latest change of a file, or of the files in a folder, in milliseconds since the epoch; 0 if absent.
  * @cost a stat per file
  */
 export function newestChange(path: string): number {
@@ -69,12 +72,12 @@ export function newestChange(path: string): number {
   return Math.max(0, ...readdirSync(path).map((name) => newestChange(join(path, name))));
 }
 
-/** What a service answered to the examples of its operations, as it ships. */
+/** Reads the example responses of the operations. */
 function readAnswers(): ExampleAnswers {
   return JSON.parse(readFileSync(new URL('data/answers.json', PACKAGE_ROOT), 'utf8')) as ExampleAnswers;
 }
 
-/** The guide as the build made it from `data/guide`; empty where only the sources were compiled. */
+/** Reads the guide that the build rendered from `data/guide`; empty if only the sources were compiled. */
 function readGuide(): readonly GuidePage[] {
   const file = new URL('dist/guide.json', PACKAGE_ROOT);
   return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as readonly GuidePage[]) : [];

@@ -6,7 +6,7 @@ import { EXPORT_NAMES, EXPORTS, type ExportTableName } from '#domain/exports/cat
 import { EXPORT_FORMATS, FORMAT_NAMES, type ExportFormat } from '#domain/exports/formats.js';
 import { didYouMean } from '#base/text/nearest-name.js';
 import { readCommandLine, type FlagValues, type Grammar } from './command-line.js';
-import { connected, CONNECTION_HELP, EXIT } from './connection.js';
+import { withService, CONNECTION_HELP, EXIT } from './connection.js';
 import { table as tableText } from './terminal.js';
 import { UsageError } from './usage-error.js';
 import { AS_KNOWN } from './job-commands/fields.js';
@@ -24,7 +24,7 @@ export const EXPORT_GRAMMAR: Grammar = {
     date: {
       type: 'string',
       value: 'DATE',
-      help: 'Session of closing, opening and proforma. Default: the last of the run.',
+      help: 'Session of the closing, opening and proforma tables. Default: the last session of the run.',
     },
     by: {
       type: 'string',
@@ -35,31 +35,34 @@ export const EXPORT_GRAMMAR: Grammar = {
       type: 'string',
       value: 'FORMAT',
       choices: FORMAT_NAMES,
-      help: `${FORMAT_NAMES.join(', ')}; default: that of the ending of --out, else csv.`,
+      help: `${FORMAT_NAMES.join(', ')}; default: by the extension of --out, else csv.`,
     },
   },
 };
 
 export const EXPORT_HELP = [
-  'divisor export: Write a table of a run as a file, its whole history.\n',
+  'divisor export: Write a table of a run, over its whole history, as a file.\n',
   'Usage: divisor export TABLE --index ID [flags]\n',
   `Tables\n${tableText(EXPORT_NAMES.map((name) => [name, EXPORTS[name].help]))}`,
   `Flags\n${tableText([
     ...Object.entries(EXPORT_GRAMMAR.flags).map(([flag, { value, help }]) => [`--${flag} ${value!}`, help]),
-    ['--out FILE', 'Write to a file, which is there when it is whole; to standard output otherwise.'],
-    ['--json', 'Say what was written as JSON, as on a pipe.'],
+    ['--out FILE', 'File to write; it appears only when it is complete. Default: standard output.'],
+    ['--json', 'Report the written file as JSON, the default on a pipe.'],
     ...CONNECTION_HELP.map((row) => [...row]),
   ])}`,
   `Examples\n${tableText([['divisor export weights --index CORE-100 --out weights.csv'], ['divisor export trades --index CORE-100 --start 2024-01-01 | xsv stats']])}`,
 ].join('\n');
 
-/** `divisor export`: a table of a stored run, to a file or to standard output. Resolves with the exit status. */
+/**
+ * Runs `divisor export`: writes a table of a stored run to a file or to standard output. Resolves with the exit
+ * status.
+ */
 export async function exportTable(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
   const { words, flags, common } = readCommandLine('export', EXPORT_GRAMMAR, argv);
   const { out } = common;
   const request = requestOf(words[0]!, flags, out);
-  return connected(common, environment, async (client) => {
-    const { bytes, stale } = await asked(client, request);
+  return withService(common, environment, async (client) => {
+    const { bytes, stale } = await requestTable(client, request);
     if (stale !== null)
       process.stderr.write(
         `divisor: the run of ${request.indexId} is not current: ${stale}. Run the backtest again.\n`,
@@ -79,7 +82,7 @@ export async function exportTable(argv: readonly string[], environment: NodeJS.P
   });
 }
 
-/** Formats that a terminal shows. */
+/** Text formats, which a terminal can show. */
 const TEXT_FORMATS: ReadonlySet<ExportFormat> = new Set(['csv', 'json']);
 
 interface ExportOrder {
@@ -101,11 +104,11 @@ function requestOf(word: string, flags: FlagValues, out: string | undefined): Ex
       `there is no table ${word}.${didYouMean(word, EXPORT_NAMES) || ` The tables are ${EXPORT_NAMES.join(', ')}.`}`,
     );
   const indexId = flags.text('index');
-  if (indexId === undefined) throw new UsageError('divisor export takes --index ID. See divisor export --help');
+  if (indexId === undefined) throw new UsageError('divisor export requires --index ID. See divisor export --help');
   const format = flags.text<ExportFormat>('format') ?? (out === undefined ? 'csv' : formatOf(out));
   if (out !== undefined) assertEnding(out, format);
   if (out === undefined && !TEXT_FORMATS.has(format) && process.stdout.isTTY)
-    throw new UsageError(`${format} is not text for a terminal: name a file with --out`);
+    throw new UsageError(`${format} is not a text format for a terminal: name a file with --out`);
   return {
     table,
     indexId,
@@ -119,27 +122,27 @@ function requestOf(word: string, flags: FlagValues, out: string | undefined): Ex
   };
 }
 
-/** The format that the ending of a file names; undefined where it names none. */
+/** Format that the extension of a file names; undefined if it names none. */
 function endingOf(out: string): ExportFormat | undefined {
   const extension = extname(out).slice(1).toLowerCase();
   return FORMAT_NAMES.find((name) => EXPORT_FORMATS[name].extension === extension);
 }
 
-/** @throws UsageError where a file is called as one of another format */
+/** @throws UsageError if the extension names another format */
 function assertEnding(out: string, format: ExportFormat): void {
   const ending = endingOf(out) ?? format;
-  if (ending !== format) throw new UsageError(`--format is ${format}, and the ending of ${out} says ${ending}`);
+  if (ending !== format) throw new UsageError(`--format is ${format}, but the extension of ${out} means ${ending}`);
 }
 
-/** @throws UsageError where the ending names no format */
+/** @throws UsageError if the extension names no format */
 function formatOf(out: string): ExportFormat {
   const format = endingOf(out);
   if (format !== undefined) return format;
   const endings = FORMAT_NAMES.map((name) => `.${EXPORT_FORMATS[name].extension}`).join(', ');
-  throw new UsageError(`the ending of ${out} names no format; ${endings} do, or --format`);
+  throw new UsageError(`the extension of ${out} names no format; use ${endings}, or --format`);
 }
 
-async function asked(
+async function requestTable(
   client: DivisorClient,
   { table, indexId, format, ...cut }: ExportOrder,
 ): Promise<{ readonly bytes: AsyncGenerator<Uint8Array>; readonly stale: string | null }> {

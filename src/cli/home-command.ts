@@ -6,19 +6,19 @@ import { firstSentence } from './flag-words.js';
 import { readSettings, type Settings } from './settings.js';
 import { UsageError } from './usage-error.js';
 
-/** The command line of a command about a home. */
+/** Parsed command line of a command on a home. */
 export interface HomeCommand {
   /** Absolute path of the home. */
   readonly home: string;
-  /** Where its documents are, unless in the home. */
+  /** Address of its documents, if they are not in the home. */
   readonly database: string | undefined;
-  /** With the place of its results. */
+  /** Settings, with the place of its results. */
   readonly settings: Settings;
   readonly words: readonly string[];
   readonly values: { readonly json?: boolean; readonly replace?: boolean; readonly backup?: string };
 }
 
-/** Settings that say where things are, as they were given to a command. */
+/** Flags of the settings for locations, from the values of a command. */
 export function placeFlags(given: Partial<Record<(typeof PLACES)[number], string | undefined>>): string[] {
   return PLACES.flatMap((name) => (given[name] === undefined ? [] : [`--${name}`, given[name]]));
 }
@@ -26,8 +26,8 @@ export function placeFlags(given: Partial<Record<(typeof PLACES)[number], string
 const PLACES = ['home', 'database', 'artifacts'] as const;
 
 /**
- * Refuses a home that is named while the environment names the places of several machines: a command about one of them
- * would be done to the other. Whoever names all three means all three. @throws UsageError
+ * Refuses a home on the command line while the environment names the places of several machines, because the
+ * command would act on the wrong one. All three given together are accepted. @throws UsageError
  */
 export function assertOnePlace(
   given: Partial<Record<(typeof PLACES)[number], string | undefined>>,
@@ -35,10 +35,10 @@ export function assertOnePlace(
 ): void {
   const { home, database, artifacts } = given;
   if (home === undefined || database !== undefined || artifacts !== undefined || !environment['DATABASE_URL']) return;
-  const instead = 'Leave --home out, or begin the line with env -u DATABASE_URL -u DIVISOR_ARTIFACTS.';
+  const instead = 'Omit --home, or begin the line with env -u DATABASE_URL -u DIVISOR_ARTIFACTS.';
   if (environment['DIVISOR_ARTIFACTS'])
     throw new UsageError(
-      `--home names a home, DATABASE_URL and DIVISOR_ARTIFACTS of the environment the places of several machines. ${instead}`,
+      `--home names a home, but the environment variables DATABASE_URL and DIVISOR_ARTIFACTS name places that several machines share. ${instead}`,
     );
   if (existsSync(join(home, 'documents', 'data.mdb')))
     throw new UsageError(
@@ -46,7 +46,7 @@ export function assertOnePlace(
     );
 }
 
-/** Refuses a database whose results lie in one home. @throws StartRefusal 78 */
+/** Refuses a database whose results are in one home. @throws StartRefusal 78 */
 export function assertTogether({ database, artifacts }: Settings, instead: string): void {
   if (database !== undefined && artifacts === undefined)
     throw new StartRefusal(EXIT_CONFIGURATION, `The documents are in a database, not in the home: ${instead}.`);

@@ -1,9 +1,9 @@
 import { screenOf, table, type Cell } from './terminal.js';
 
-/** What a command about a home tells: rows for a person, one JSON object a line for a program. */
+/** Output of a command on a home: rows for a person, one JSON object per line for a program. */
 export interface HomeReport<T extends object> {
   readonly asJson: boolean;
-  /** Draws how far the work is; on a terminal only. */
+  /** Draws the progress of the work, on a terminal only. */
   progress(text: string): void;
   /** Prints the rows under a header, or each record as a line of JSON. */
   print(records: readonly T[], header: readonly string[], row: (record: T) => readonly (string | Cell)[]): void;

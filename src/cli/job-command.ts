@@ -1,39 +1,40 @@
 import { extname } from 'node:path';
 import type { AnyJob, DivisorClient } from '#clients/typescript/divisor.js';
 import { readCommandLine, type FlagValues, type Grammar } from './command-line.js';
-import { connected, CONNECTION_HELP, EXIT } from './connection.js';
+import { withService, CONNECTION_HELP, EXIT } from './connection.js';
 import { jobScreen, type JobScreen } from './job-screen.js';
 import { onStopRequest } from './stop-request.js';
 import { table } from './terminal.js';
 import { UsageError } from './usage-error.js';
 import { writeWhole } from './write-whole.js';
 
-/** A command that submits one job, follows it, and shows what came of it; `R` is the result. */
+/** A command that submits one job, follows it and shows its result of type `R`. */
 export interface JobCommand<R> extends Grammar {
   readonly summary: string;
-  /** What a person has to know beyond the flags. */
+  /** Notes for a person, in addition to the flags. */
   readonly notes?: string;
-  /** Worked calls for the help. */
+  /** Example calls for the help. */
   readonly examples: readonly string[];
-  /** Asks for the work; the status of the job, or the result itself where the service answers at once. */
+  /** Submits the work; returns the status of the job, or the result itself if the service answers at once. */
   submit(client: DivisorClient, words: readonly string[], flags: FlagValues): Promise<Submitted<R>>;
-  /** The result as text for a person. */
+  /** Formats the result as text for a person. */
   show(result: R, flags: FlagValues): string;
-  /**
-   * Records of the result that are lines of their own for a program, and what is left of it. Default: the whole.
-   */
+  /** Splits the result into records, each a line for a program, and the rest. Default: the whole. */
   lines?(result: R): { readonly event: string; readonly records: readonly object[]; readonly rest: object };
   /** Records of the result as a table, for `--csv`. */
   csv?(result: R): { readonly header: readonly string[]; readonly rows: readonly (readonly unknown[])[] };
-  /** What is to be known beside the result, a line each on standard error of a pipe; `show` says it to a person. */
+  /**
+   * Notices in addition to the result, one line each on standard error of a pipe; `show` includes them for a
+   * person.
+   */
   notices?(result: R): readonly string[];
-  /** Status that the command ends with. Default: done. */
+  /** Exit status of the command. Default: done. */
   exitStatus?(result: R, flags: FlagValues): number;
-  /** On a home: begins with the data as it was, without what its source has now. */
+  /** In a home: serves the stored data without reading its source again. */
   readonly keepsServed?: true;
-  /** Ending of the file `--out` names, if it has any: `.pdf`. */
+  /** Required extension of the file that `--out` names, such as `.pdf`. */
   readonly ending?: string;
-  /** Bytes of the file `--out` names. Default: the result as JSON. */
+  /** Content of the file that `--out` names. Default: the result as JSON. */
   file?(client: DivisorClient, result: R, asked: AskedFile): Promise<Uint8Array> | undefined;
 }
 
@@ -46,8 +47,8 @@ export interface AskedFile {
 export type Submitted<R> = { readonly job: AnyJob & { readonly result: R | null } } | { readonly result: R };
 
 /**
- * Runs a job command. On a terminal progress redraws one line and the result is a table; on a pipe, or with `--json`,
- * every change of progress and the result are one JSON object a line. Ctrl-C cancels the job.
+ * Runs a job command. A terminal shows progress on one line and the result as a table; a pipe, or `--json`, gets
+ * every change of progress and the result as one JSON object per line. Ctrl-C cancels the job.
  */
 export async function runJobCommand<R>(
   name: string,
@@ -56,11 +57,12 @@ export async function runJobCommand<R>(
   environment: NodeJS.ProcessEnv,
 ): Promise<number> {
   const { words, flags, common } = readCommandLine(name, command, argv);
-  if (common.csv && command.csv === undefined)
-    throw new UsageError(`divisor ${name} shows no table that CSV could hold`);
+  if (common.csv && command.csv === undefined) throw new UsageError(`divisor ${name} has no table for CSV`);
   const ending = extname(common.out ?? '').toLowerCase();
   if (command.ending !== undefined && ending !== '' && ending !== command.ending)
-    throw new UsageError(`the ending of ${common.out} must be ${command.ending}, which is what divisor ${name} writes`);
+    throw new UsageError(
+      `the extension of ${common.out} must be ${command.ending}, the format that divisor ${name} writes`,
+    );
   const run = async (client: DivisorClient) => {
     const screen = jobScreen(name, common.json || common.csv);
     const result = await resultOf(client, command.submit(client, words, flags), screen);
@@ -85,7 +87,7 @@ export async function runJobCommand<R>(
     else printLines(screen, command.lines?.(result) ?? { event: '', records: [], rest: result as object });
     return status;
   };
-  return connected(common, environment, run, { keepsServed: command.keepsServed === true });
+  return withService(common, environment, run, { keepsServed: command.keepsServed === true });
 }
 
 function printLines(
@@ -96,7 +98,7 @@ function printLines(
   line({ event: 'result', result: rest });
 }
 
-/** A table as CSV (RFC 4180): numbers as they are, text that begins like a formula with an apostrophe before it. */
+/** Writes a table as CSV (RFC 4180): numbers unformatted, an apostrophe before text that begins like a formula. */
 function csvOf({
   header,
   rows,
@@ -114,7 +116,7 @@ function csvOf({
 
 const CANCELLED = Symbol('cancelled');
 
-/** What comes of the work; when nothing does, the screen is left clear for what is said about it. */
+/** Waits for the result of the work; a failure leaves the screen clear for its message. */
 async function resultOf<R>(
   client: DivisorClient,
   submission: Promise<Submitted<R>>,
@@ -123,7 +125,7 @@ async function resultOf<R>(
   try {
     const submitted = await screen.waiting(submission);
     const result =
-      'result' in submitted ? submitted.result : await followed(client, submitted.job, (job) => screen.status(job));
+      'result' in submitted ? submitted.result : await followJob(client, submitted.job, (job) => screen.status(job));
     if (result === CANCELLED) screen.abandon();
     return result;
   } catch (failure) {
@@ -132,8 +134,8 @@ async function resultOf<R>(
   }
 }
 
-/** The result of a job; on the first Ctrl-C the job is cancelled, on the second the command ends at once. */
-async function followed<R>(
+/** Waits for the result of a job; the first Ctrl-C cancels the job, the second ends the command at once. */
+async function followJob<R>(
   client: DivisorClient,
   job: AnyJob & { readonly result: R | null },
   onProgress: (job: AnyJob) => void,
@@ -141,7 +143,7 @@ async function followed<R>(
   let wasInterrupted = false;
   const interrupt = () => {
     wasInterrupted = true;
-    // What goes wrong with the cancelling is reported by the job itself, which is followed on.
+    // The job itself reports a failed cancellation, and the command keeps following it.
     client.call('cancelJob', { params: { job_id: job.job_id } }).catch(() => undefined);
   };
   const ignore = onStopRequest(['SIGINT'], interrupt);
@@ -157,13 +159,13 @@ async function followed<R>(
 
 const STATUSES = [
   ['0', 'done'],
-  ['1', 'the job failed or was cancelled by somebody else'],
+  ['1', 'the job failed, or another client cancelled it'],
   ['2', 'the service refused the request; every finding is printed'],
-  ['3', 'a finding that --fail-on names; a refresh that it rejected has stored nothing'],
+  ['3', 'a finding that --fail-on names; a rejected refresh stored nothing'],
   ['64', 'wrong usage'],
   ['69', 'nothing answers at the address'],
   ['70', 'the service failed; its log says why'],
-  ['74', 'the service did not answer in time, and the work may still go on: look before asking again'],
+  ['74', 'the service did not answer in time; the work may still be running: check before you try again'],
   ['75', 'busy, stopping, without data, or a job of the same id runs another request: try again'],
   ['77', 'the key is missing, wrong or lacks the scope'],
   ['130', 'interrupted; the job was cancelled'],
@@ -177,8 +179,8 @@ export function jobCommandHelp<R>(name: string, command: JobCommand<R>): string 
   ]);
   const common = [
     ['--out FILE', 'Write the result to a file.'],
-    ['--json', 'One JSON object a line, as on a pipe.'],
-    ...(command.csv === undefined ? [] : [['--csv', 'One CSV record a row, on a terminal as in a pipe.']]),
+    ['--json', 'One JSON object per line, the default on a pipe.'],
+    ...(command.csv === undefined ? [] : [['--csv', 'CSV output, on a terminal and on a pipe.']]),
     ...CONNECTION_HELP.map((row) => [...row]),
   ];
   return [

@@ -1,33 +1,33 @@
 import type { AnyJob } from '#clients/typescript/divisor.js';
 import { screenOf, step } from './terminal.js';
 
-/** Where a job command tells how far its job is. */
+/** Output that shows the progress of a job. */
 export interface JobScreen {
-  /** Whether a program reads: one JSON object a line, nothing else. */
+  /** True if a program reads the output: one JSON object per line. */
   readonly asJson: boolean;
   status(job: AnyJob): void;
-  /** Tells that an answer is waited for, as long as it is. */
+  /** Shows that the command waits for a response until it arrives. */
   waiting<T>(answer: Promise<T>): Promise<T>;
   line(record: object): void;
-  /** The job is done, and its result lies in `out` where that is given. */
+  /** Reports success, and the file that holds the result if `out` is given. */
   done(out: string | undefined): void;
-  /** Nothing came of it. */
+  /** Clears the progress of work that produced no result. */
   abandon(): void;
 }
 
-/** Between two drawings of the time that an answer takes. */
+/** Interval between updates of the elapsed time on a terminal. */
 const TICK_MS = 1000;
 
-/** Between two lines of a pipe that tell the time an answer takes. */
+/** Interval between lines with the elapsed time on a pipe. */
 const PIPE_TICK_MS = 10_000;
 
-/** A person at a terminal sees one line that redraws itself; a program gets every change once. */
+/** Shows one line that redraws itself on a terminal; prints every change once for a program. */
 export function jobScreen(name: string, json: boolean): JobScreen {
   const screen = screenOf(process.stdout);
   const asJson = json || !screen.isTerminal;
   const line = (record: object) => screen.write(`${JSON.stringify(record)}\n`);
   if (asJson)
-    return { asJson, status: changes(line), waiting: waitedFor(name), line, done: () => {}, abandon: () => {} };
+    return { asJson, status: changes(line), waiting: reportWaiting(name), line, done: () => {}, abandon: () => {} };
   const { progress, waited, done, abandon } = step(screen, name);
   return {
     asJson,
@@ -46,14 +46,14 @@ export function jobScreen(name: string, json: boolean): JobScreen {
   };
 }
 
-/** Says on standard error of a pipe, now and then, that an answer is still waited for. */
-const waitedFor =
+/** Reports on standard error of a pipe, at intervals, that the response is still pending. */
+const reportWaiting =
   (name: string): JobScreen['waiting'] =>
   async (answer) => {
     const began = Date.now();
     const still = () => {
       const seconds = Math.round((Date.now() - began) / 1000);
-      process.stderr.write(`divisor ${name}: still waiting for the answer after ${seconds} s\n`);
+      process.stderr.write(`divisor ${name}: still waiting for the response after ${seconds} s\n`);
     };
     const ticking = setInterval(still, PIPE_TICK_MS);
     try {

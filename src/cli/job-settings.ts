@@ -4,7 +4,7 @@ import { LIMITS } from '#domain/refusals/limits.js';
 import type { QueueLimits } from '#jobs/queue.js';
 import { databaseUrl, declare, whole } from './setting-schemas.js';
 
-/** Largest of the counts of jobs that a setting may have. */
+/** Largest value of a setting that counts jobs. */
 const JOBS_MAX = 10_000_000;
 
 const retryText = z.string().superRefine((text, context) => {
@@ -12,13 +12,13 @@ const retryText = z.string().superRefine((text, context) => {
   if (typeof policies === 'string') context.addIssue({ code: 'custom', message: policies });
 });
 
-/** Settings of the queue of jobs, and of the way to its database. */
+/** Settings of the job queue and of its database connection. */
 export const JOB_SETTINGS = {
   databasePooler: declare({
     flag: 'database-pooler',
     variable: 'DATABASE_POOLER_URL',
     otherwise: () => '',
-    help: 'PgBouncer in transaction mode before --database: postgres://user:password@host:6432/name; statements go through it, one connection a process does not.',
+    help: 'PgBouncer in transaction mode in front of --database: postgres://user:password@host:6432/name. Statements use it; one connection per process bypasses it.',
     schema: databaseUrl,
     mayHoldSecret: true,
     needs: { setting: 'database' },
@@ -27,14 +27,14 @@ export const JOB_SETTINGS = {
     flag: 'jobs-kept',
     variable: 'DIVISOR_JOBS_KEPT',
     otherwise: () => String(LIMITS.MAX_ENDED_JOBS),
-    help: 'Ended jobs that are remembered; the oldest are deleted. A service without --database reads all of them at its start.',
+    help: 'Maximum number of ended jobs to keep; the oldest are deleted. A service without --database reads all of them at its start.',
     schema: whole(1, JOBS_MAX),
   }),
   jobsWaiting: declare({
     flag: 'jobs-waiting',
     variable: 'DIVISOR_JOBS_WAITING',
     otherwise: () => String(LIMITS.MAX_QUEUED_JOBS),
-    help: 'Jobs that may wait for a worker; more are refused with OVERLOADED.',
+    help: 'Maximum number of waiting jobs; more are refused with OVERLOADED.',
     schema: whole(1, JOBS_MAX),
   }),
   jobRetries: declare({
@@ -44,7 +44,7 @@ export const JOB_SETTINGS = {
     otherwiseHelp: Object.entries(RETRY_DEFAULTS)
       .map(([member, value]) => `${member}=${value}`)
       .join(','),
-    help: 'How often a job may crash, be lost or be given back before it fails, the seconds between retries, and the seconds after which it is not tried again: member=value for all kinds, kind.member=value for one, with commas.',
+    help: 'Retry policy: the number of crashes, losses and returns to the queue before a job fails, the seconds between retries, and the seconds after which retries stop. member=value applies to all kinds, kind.member=value to one; separate by commas.',
     schema: retryText,
   }),
 };
@@ -55,12 +55,12 @@ interface JobSettingValues {
   readonly jobRetries: string;
 }
 
-/** Limits of the queue that are settings. */
+/** Limits of the queue that the settings contain. */
 export function queuePolicy({
   jobsKept,
   jobsWaiting,
   jobRetries,
 }: JobSettingValues): Pick<QueueLimits, 'queueMax' | 'endedMax' | 'retryOf'> {
-  const retryOf = parseRetryPolicies(jobRetries) as RetryPolicies; // Its schema has read it.
+  const retryOf = parseRetryPolicies(jobRetries) as RetryPolicies; // the schema of the setting parsed it
   return { queueMax: jobsWaiting, endedMax: jobsKept, retryOf };
 }

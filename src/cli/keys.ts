@@ -6,7 +6,7 @@ import { createKeys, issueKey, type NewKey } from '#services/operations/keys.js'
 import { homeFolders, openHome } from '#store/home/home.js';
 import { openDocumentsAlone } from '#store/open-store.js';
 import { formatTimestamp } from '#store/timestamp.js';
-import { askKeyDoor, obey, type KeyAnswer, type KeyCommand } from './key-door.js';
+import { requestFromService, executeKeyCommand, type KeyAnswer, type KeyCommand } from './key-socket.js';
 import { assertOnePlace, placeFlags } from './home-command.js';
 import { databaseOf } from './places.js';
 import { firstSentence } from './flag-words.js';
@@ -14,7 +14,7 @@ import { readSettings, type Settings } from './settings.js';
 import { UsageError } from './usage-error.js';
 import { table } from './terminal.js';
 
-/** A key that may do everything is made anew each quarter. */
+/** Lifetime of an administrator's key: replaced each quarter. */
 const ADMIN_DAYS = 90;
 const DAY_MS = 86_400_000;
 
@@ -24,22 +24,22 @@ divisor keys list [PLACE]
 divisor keys rotate KEYID [--overlap 24h] [PLACE]
 divisor keys revoke KEYID [PLACE]
 
-Makes, lists, replaces and ends the API keys of a home, also while a service runs on it; either counts within a second,
+Creates, lists, replaces and revokes the API keys of a home, even while a service runs on it; changes take effect within a second,
 on a worker's port within three.
-A key is printed once, when it is made. The first key of a home makes every request need one.
+A key is printed once, when it is created. After the first key of a home, every request needs a key.
 
-  --name       What or whom the key is for, at most 64 characters.
+  --name       Purpose or owner of the key, at most 64 characters.
   --scopes     What it may do, of ${SCOPES.join(', ')}. Default: read. admin may do everything.
-  --expires    First day, in UTC, on which it is no longer accepted, or never. Default: never; in ${ADMIN_DAYS} days with the scope admin.
-  --prefixes   Beginnings of the ids it may read, write and run, separated by commas. Default: all ids.
-  --from       Addresses and ranges it is accepted from, separated by commas. Default: all addresses.
-  --overlap    How long the old key is accepted beside its successor: a number and m, h or d. Default: 24h.
-  --stateless  Keep nothing: print the key and the entry of DIVISOR_API_KEYS that stands for it.
+  --expires    First day, in UTC, on which the key is no longer accepted, or never. Default: never; in ${ADMIN_DAYS} days with the scope admin.
+  --prefixes   Prefixes of the ids that the key may read, write and run, separated by commas. Default: all ids.
+  --from       Addresses and ranges that may use the key, separated by commas. Default: all addresses.
+  --overlap    Time for which the old key is accepted in addition to its successor: a number and m, h or d. Default: 24h.
+  --stateless  Store nothing: print the key and its entry for DIVISOR_API_KEYS.
   --home       Folder of the service. Default: DIVISOR_HOME or ./var.
-  --database   Where its documents are, unless in the home. Default: DATABASE_URL.
-  --artifacts  Where its results are, unless in the home. Default: DIVISOR_ARTIFACTS.
+  --database   Database with its documents. Default: DATABASE_URL, else the home.
+  --artifacts  Place of its results. Default: DIVISOR_ARTIFACTS, else the home.
 
-PLACE is one of the last three: --home, or --database and --artifacts of several services.
+PLACE is --home, or --database and --artifacts for several services.
 `;
 
 const OPTIONS = {
@@ -57,7 +57,7 @@ const OPTIONS = {
 
 const EXIT_REFUSED = 1;
 
-/** `divisor keys`: makes, lists and revokes the keys of a home. */
+/** Runs `divisor keys`: creates, lists and revokes the keys of a home. */
 export async function keys(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
   const { values, positionals } = parse(argv);
   const [verb, ...words] = positionals;
@@ -66,13 +66,13 @@ export async function keys(argv: readonly string[], environment: NodeJS.ProcessE
   if (verb === 'create' && words.length === 0) {
     const key = newKey(values);
     if (values.stateless === true) return printStateless(key);
-    return print(await ask(settings, { verb, key }));
+    return print(await execute(settings, { verb, key }));
   }
-  if (verb === 'list' && words.length === 0) return print(await ask(settings, { verb }));
+  if (verb === 'list' && words.length === 0) return print(await execute(settings, { verb }));
   const [id] = words;
   if (verb === 'rotate' && id !== undefined && words.length === 1)
-    return print(await ask(settings, { verb, id, overlapMs: durationMs(values.overlap ?? '24h') }));
-  if (verb === 'revoke' && id !== undefined && words.length === 1) return print(await ask(settings, { verb, id }));
+    return print(await execute(settings, { verb, id, overlapMs: durationMs(values.overlap ?? '24h') }));
+  if (verb === 'revoke' && id !== undefined && words.length === 1) return print(await execute(settings, { verb, id }));
   throw new UsageError(`The key commands are\n\n${KEYS_HELP}`);
 }
 
@@ -95,17 +95,17 @@ interface NewKeyFlags {
 
 function newKey({ name, scopes = 'read', expires, prefixes, from, stateless }: NewKeyFlags): NewKey {
   if (name === undefined || !/^[^\p{C}:,]{1,64}$/u.test(name)) {
-    throw new UsageError('--name is needed: 1 to 64 characters without colons, commas and control characters.');
+    throw new UsageError('--name is required: 1 to 64 characters without colons, commas and control characters.');
   }
-  const wanted = scopes.split(',').map((scope) => scope.trim());
+  const requested = scopes.split(',').map((scope) => scope.trim());
   const isScope = (scope: string): scope is Scope => (SCOPES as readonly string[]).includes(scope);
-  const unknown = wanted.filter((scope) => !isScope(scope));
+  const unknown = requested.filter((scope) => !isScope(scope));
   if (unknown.length > 0)
-    throw new UsageError(`There is no scope ${unknown.join(', ')}; the scopes are ${SCOPES.join(', ')}.`);
+    throw new UsageError(`Unknown scope ${unknown.join(', ')}; the scopes are ${SCOPES.join(', ')}.`);
   return {
     name,
-    scopes: [...new Set(wanted.filter(isScope))],
-    expires: expiryOf(expires, wanted.includes('admin') && stateless !== true),
+    scopes: [...new Set(requested.filter(isScope))],
+    expires: expiryOf(expires, requested.includes('admin') && stateless !== true),
     ...(prefixes === undefined ? {} : { prefixes: prefixesIn(prefixes) }),
     ...(from === undefined ? {} : { sources: sourcesIn(from) }),
   };
@@ -122,22 +122,21 @@ function prefixesIn(text: string): string[] {
   const prefixes = wordsIn(text);
   if (prefixes.length > 0 && prefixes.length <= PREFIXES_MAX && prefixes.every((word) => PREFIX_PATTERN.test(word)))
     return prefixes;
-  throw new UsageError(
-    `--prefixes takes 1 to ${PREFIXES_MAX} beginnings of ids: letters, digits, dashes, underscores.`,
-  );
+  throw new UsageError(`--prefixes takes 1 to ${PREFIXES_MAX} prefixes of ids: letters, digits, dashes, underscores.`);
 }
 
 function sourcesIn(text: string): string[] {
   const sources = wordsIn(text);
   if (sources.length > 0 && sources.every(isAddressRange)) return sources;
-  throw new UsageError('--from takes addresses and ranges as 10.0.0.0/8, separated by commas.');
+  throw new UsageError('--from takes addresses and ranges such as 10.0.0.0/8, separated by commas.');
 }
 
 const UNITS_MS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: DAY_MS };
 
 function durationMs(text: string): number {
   const [, count, unit = ''] = /^(\d{1,5})([mhd])$/.exec(text) ?? [];
-  if (count === undefined) throw new UsageError(`--overlap must be a number and m, h or d, as 24h, not ${text}.`);
+  if (count === undefined)
+    throw new UsageError(`--overlap must be a number and m, h or d, for example 24h, not ${text}.`);
   return Number(count) * UNITS_MS[unit]!;
 }
 
@@ -147,9 +146,9 @@ function startOf(day: string): string {
   return formatTimestamp(ms);
 }
 
-/** The running service answers when there is one; otherwise the home is ours for the moment. */
-async function ask(settings: Settings, command: KeyCommand): Promise<KeyAnswer> {
-  const answered = await askKeyDoor(settings.home, command);
+/** Sends a command to the running service, or executes it on the home if no service runs. */
+async function execute(settings: Settings, command: KeyCommand): Promise<KeyAnswer> {
+  const answered = await requestFromService(settings.home, command);
   if (answered !== undefined) return answered;
   const database = databaseOf(settings);
   const home = database === undefined ? await openHome(settings.home) : undefined;
@@ -162,7 +161,7 @@ async function ask(settings: Settings, command: KeyCommand): Promise<KeyAnswer> 
       },
     });
     try {
-      return await obey(await createKeys({ documents, environment: [], now: Date.now }), command);
+      return await executeKeyCommand(await createKeys({ documents, environment: [], now: Date.now }), command);
     } finally {
       await close();
     }
@@ -178,7 +177,7 @@ function print({ issued, records, refused }: KeyAnswer): number {
   }
   if (issued !== undefined) {
     process.stderr.write(
-      `Key ${issued.record.id} (${issued.record.name}; ${issued.record.scopes.join(', ')}) is shown this once:\n`,
+      `Key ${issued.record.id} (${issued.record.name}; ${issued.record.scopes.join(', ')}) is shown only once:\n`,
     );
     process.stdout.write(`${issued.key}\n`);
   }

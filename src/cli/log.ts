@@ -2,13 +2,17 @@ import { destination, pino, type DestinationStream, type Logger } from 'pino';
 import { withoutUrlPasswords } from '#base/text/url-passwords.js';
 import type { Settings } from './settings.js';
 
-/** Lines are written together, as a write of its own takes a fifth of a short answer: so many characters, or after so long. */
+/**
+ * Maximum characters and time before buffered lines are written: a separate write takes a fifth of a short
+ * response.
+ */
 const TOGETHER_CHARACTERS = 32_768;
 const TOGETHER_MS = 20;
 
 /**
- * The log: JSON lines on standard error, so that standard output carries only what a supervisor waits for.
- * Keys and passwords are taken out wherever a log line could hold them. What is not written yet is written at the exit.
+ * Creates the log: JSON lines on standard error, so that standard output carries only the text that a supervisor
+ * waits for. Keys and passwords are redacted wherever a log line may contain them. Buffered lines are written at
+ * the exit.
  */
 export function createLog(level: Settings['logLevel'], file: number | string = 2): Logger {
   return pino(
@@ -25,22 +29,22 @@ export function createLog(level: Settings['logLevel'], file: number | string = 2
   );
 }
 
-/** Gathers lines as one text: the stream of pino counts the bytes of all that it holds at each line. */
+/** Buffers lines as one text: pino's stream counts the bytes of its whole buffer at each line. */
 function linesTogether(file: number | string): DestinationStream & { flushSync(): void } {
   const stream = destination({ dest: file, sync: false });
   let text = '';
-  let isEnded = false; // As pino ends its stream when nothing is left to run.
+  let isEnded = false; // pino ends its stream once the event loop is empty
   stream.once('close', () => (isEnded = true));
   const hand = (): void => {
     if (text !== '' && !isEnded) stream.write(text);
     text = '';
   };
-  const handSoon = onceWithin(TOGETHER_MS, hand);
+  const handSoon = throttle(TOGETHER_MS, hand);
   const flushSync = (): void => {
     hand();
     if (!isEnded) stream.flushSync();
   };
-  beforeTheEnd(flushSync);
+  flushAtExit(flushSync);
   return {
     write(line) {
       text += line;
@@ -51,16 +55,16 @@ function linesTogether(file: number | string): DestinationStream & { flushSync()
   };
 }
 
-const unended: (() => void)[] = [];
+const openLogs: (() => void)[] = [];
 
-/** Has logs of this process written while their streams are there. */
-function beforeTheEnd(flush: () => void): void {
-  const flushAll = (): void => unended.forEach((each) => each());
-  if (unended.push(flush) === 1) process.on('beforeExit', flushAll).on('exit', flushAll);
+/** Flushes the logs of this process at its exit, while their streams are open. */
+function flushAtExit(flush: () => void): void {
+  const flushAll = (): void => openLogs.forEach((each) => each());
+  if (openLogs.push(flush) === 1) process.on('beforeExit', flushAll).on('exit', flushAll);
 }
 
-/** Does work that is asked for again and again once in a while; an exit does not wait for it. */
-function onceWithin(ms: number, work: () => void): () => void {
+/** Limits repeated work to one run per interval; an exit does not wait for it. */
+function throttle(ms: number, work: () => void): () => void {
   let isDue = false;
   return () => {
     if (isDue) return;
@@ -77,7 +81,7 @@ const SECRETS = SECRET_NAMES.flatMap((name) =>
   name.startsWith('[') ? [name.slice(0), `*${name}`, `*.*${name}`] : [name, `*.${name}`, `*.*.${name}`],
 );
 
-/** A key of the service anywhere. */
+/** Pattern of a key of this service. */
 const KEY = /dvs_([A-Za-z0-9]{12})_[A-Za-z0-9_-]{43}/g;
 
 export function withoutPasswords(line: string): string {
@@ -85,7 +89,7 @@ export function withoutPasswords(line: string): string {
   return withoutUrls.includes('dvs_') ? withoutUrls.replaceAll(KEY, 'dvs_$1_[redacted]') : withoutUrls;
 }
 
-/** The member of a line that says when it was written; lines of one millisecond share it. */
+/** Returns the timestamp member of a line; lines of one millisecond share its text. */
 function timestamps(): () => string {
   let last = NaN;
   let text = '';

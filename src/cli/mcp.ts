@@ -2,7 +2,7 @@ import { DEFAULT_TOOLSETS, TOOLSETS } from '#contract/mcp.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import { loadSdk, type Sdk } from '#http/mcp/load-sdk.js';
 import { readCommandLine, type Grammar } from './command-line.js';
-import { connected, CONNECTION_HELP, EXIT, type Address } from './connection.js';
+import { withService, CONNECTION_HELP, EXIT, type Address } from './connection.js';
 import { onStopRequest } from './stop-request.js';
 import { table } from './terminal.js';
 
@@ -12,7 +12,7 @@ export const MCP_GRAMMAR: Grammar = {
     tools: {
       type: 'string',
       value: 'SETS',
-      help: `Toolsets with commas between them, or all. Default: ${DEFAULT_TOOLSETS.join(',')}.`,
+      help: `Toolsets, separated by commas, or all. Default: ${DEFAULT_TOOLSETS.join(',')}.`,
     },
   },
 };
@@ -25,23 +25,26 @@ export const MCP_HELP = [
   `Examples\n${table([['divisor mcp --url http://127.0.0.1:8080'], ['divisor mcp --home ./var --tools all']])}`,
 ].join('\n');
 
-/** A message as the transports exchange them. */
+/** A message of the transports. */
 type Message = Parameters<InstanceType<Sdk['StdioServerTransport']>['send']>[0];
 
-/** Room of a message from the client: the body of a request, and the call around it. */
+/** Maximum size of a client's message: the body of a request, and the call around it. */
 const MESSAGE_BYTES_MAX = LIMITS.MAX_BODY_BYTES + 65_536;
 
-/** `divisor mcp`: passes messages between an agent and a service until standard input ends. Resolves with the exit status. */
+/**
+ * Runs `divisor mcp`: passes messages between an agent and a service until standard input ends. Resolves with
+ * the exit status.
+ */
 export async function mcp(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
   const { flags, common } = readCommandLine('mcp', MCP_GRAMMAR, argv);
-  return connected(common, environment, async (client, address) => {
+  return withService(common, environment, async (client, address) => {
     await client.call('getPrincipal'); // refuses a wrong key before the agent sends anything
     await bridge(loadSdk(), address, flags.text('tools'));
     return EXIT.done;
   });
 }
 
-/** Passes every message on, and the answers back, until the agent has gone. */
+/** Passes messages and responses on until the agent disconnects. */
 async function bridge(sdk: Sdk, { url, key }: Address, tools: string | undefined): Promise<void> {
   const target = new URL('mcp', url.endsWith('/') ? url : `${url}/`);
   if (tools !== undefined) target.searchParams.set('tools', tools);
@@ -50,7 +53,7 @@ async function bridge(sdk: Sdk, { url, key }: Address, tools: string | undefined
     requestInit: { headers: key === undefined ? {} : { authorization: `Bearer ${key}` } },
   });
   const pending = new Set<Promise<void>>();
-  // Transports have one handler of each kind, which is a member of theirs.
+  // A transport has one handler of each kind, set as a member.
   Object.assign(service, {
     onmessage(message: Message) {
       const version = versionIn(message);
@@ -71,36 +74,36 @@ async function bridge(sdk: Sdk, { url, key }: Address, tools: string | undefined
   });
   await service.start();
   await agent.start();
-  await gone();
+  await waitForEnd();
   await Promise.allSettled(pending);
   await Promise.all([service.close(), agent.close()]);
 }
 
-/** Resolves when the agent closes standard input, or the command is asked to stop. */
-const gone = (): Promise<void> =>
+/** Resolves when the agent closes standard input, or the command receives a stop signal. */
+const waitForEnd = (): Promise<void> =>
   new Promise((resolve) => {
     process.stdin.once('end', resolve).once('close', resolve);
     onStopRequest(['SIGTERM', 'SIGINT'], () => resolve());
   });
 
-/** Version of the protocol in the answer to the first message; later requests name it in a header. */
+/** Protocol version in the response to the first message; later requests name it in a header. */
 function versionIn(message: Message): string | undefined {
   const { result } = message as { readonly result?: { readonly protocolVersion?: unknown } };
   return typeof result?.protocolVersion === 'string' ? result.protocolVersion : undefined;
 }
 
-/** Answers a request that the service has refused as a whole, or that did not reach it. */
+/** Answers a request that the service refused as a whole, or that did not reach it. */
 async function refuse(
   agent: InstanceType<Sdk['StdioServerTransport']>,
   message: Message,
   failure: unknown,
 ): Promise<void> {
-  const said = sentenceOf(failure);
-  if (!('id' in message) || message.id === undefined) process.stderr.write(`divisor mcp: ${said}\n`);
-  else await agent.send({ jsonrpc: '2.0', id: message.id, error: { code: -32_000, message: said } });
+  const sentence = sentenceOf(failure);
+  if (!('id' in message) || message.id === undefined) process.stderr.write(`divisor mcp: ${sentence}\n`);
+  else await agent.send({ jsonrpc: '2.0', id: message.id, error: { code: -32_000, message: sentence } });
 }
 
-/** The service's own error in that of the transport, or the reason of the network. */
+/** The service's error from that of the transport, or the reason of a network failure. */
 function sentenceOf(failure: unknown): string {
   const { message, cause } = failure as Error;
   const envelope = /\{"error":.*\}/s.exec(message)?.[0];

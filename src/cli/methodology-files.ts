@@ -5,8 +5,8 @@ import { PACKAGE_ROOT } from './version.js';
 const FOLDER = new URL('data/methodologies/', PACKAGE_ROOT);
 
 /**
- * The published methodologies that ship with the service, by id.
- * @throws Error for a file that is no template, or whose name is not its id
+ * Reads the published methodologies of this package, by id.
+ * @throws Error for a file that is no template, or whose name differs from its id
  */
 export function readMethodologies(): readonly MethodologyTemplate[] {
   const files = readdirSync(FOLDER).filter((file) => file.endsWith('.json'));

@@ -6,21 +6,21 @@ import { UsageError } from './usage-error.js';
 
 export const MIGRATE_HELP = `divisor migrate [--database URL]
 
-Makes the tables of a database, or brings them up to this version; nothing is lost or rewritten. Services of the version
-before go on meanwhile. A database of a newer version is refused.
+Creates the tables of a database, or migrates them to this version, without losing or rewriting data. Services of the
+previous version keep running. A database of a newer version is refused.
 
-  --database  postgres://user:password@host:5432/name; DATABASE_URL unless given, which no list of processes shows.
+  --database  postgres://user:password@host:5432/name; Default: DATABASE_URL, which no list of processes shows.
 
 Exit statuses: 0 done; 75 the database cannot be reached; 78 it is older than PostgreSQL 15, not UTF-8, or of a newer version.
 `;
 
-/** `divisor migrate`: the tables of a database. */
+/** Runs `divisor migrate`: creates or migrates the tables of a database. */
 export async function migrate(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
   const { settings } = readSettings(flagsOf(argv), environment);
   if (settings.database === undefined)
-    throw new UsageError(`The database is needed: --database, or DATABASE_URL.\n\n${MIGRATE_HELP}`);
+    throw new UsageError(`A database is required: --database, or DATABASE_URL.\n\n${MIGRATE_HELP}`);
   const { from, to } = await migrateDatabase({ url: settings.database });
-  const says = from === to ? `The tables are up to date: version ${to}.` : `The tables are now of version ${to}.`;
+  const says = from === to ? `The tables are up to date: version ${to}.` : `The tables were migrated to version ${to}.`;
   process.stdout.write(`${says}\n`);
   return 0;
 }

@@ -8,11 +8,11 @@ import { UsageError } from './usage-error.js';
 
 export const NODES_HELP = `divisor nodes [--database URL] [--json]
 
-Lists the processes that work on a database: their role, what they run, which jobs of
-others they help with, how long ago they last said that they live, and by how much
-their clock differs from that of the database: more than 2 s is a fault, more than 30 s is refused.
+Lists the processes that use a database: their role, their running jobs, the jobs of
+other nodes that they help with, the time since their last heartbeat, and the difference
+of their clock from that of the database: more than 2 s is a fault, more than 30 s is refused.
 
-  --database  postgres://user:password@host:5432/name; DATABASE_URL unless given, which no list of processes shows.
+  --database  postgres://user:password@host:5432/name; Default: DATABASE_URL, which no list of processes shows.
   --json      One JSON object a line.
 
 Exit statuses: 0 done; 75 the database cannot be reached; 78 it has no tables of this version.
@@ -36,12 +36,12 @@ const TITLES = [
   'helps',
 ];
 
-/** `divisor nodes`: who works on a database. */
+/** Runs `divisor nodes`: lists the nodes of a database. */
 export async function nodes(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
   const { database, json } = flagsOf(argv);
   const { settings } = readSettings(database === undefined ? [] : ['--database', database], environment);
   if (settings.database === undefined)
-    throw new UsageError(`The database is needed: --database, or DATABASE_URL.\n\n${NODES_HELP}`);
+    throw new UsageError(`A database is required: --database, or DATABASE_URL.\n\n${NODES_HELP}`);
   const listed = await listNodes({ url: settings.database });
   const rows = listed.map((entry) => [
     entry.node,
@@ -66,13 +66,13 @@ export async function nodes(argv: readonly string[], environment: NodeJS.Process
   return 0;
 }
 
-/** What its jobs are expected to need, of what it has for them. */
+/** Memory reserved for its jobs, out of its total. */
 function memoryOf({ reserved_bytes: reserved, memory_bytes: memory }: NodeEntry): string {
   const gibibytes = (bytes: number): string => (bytes / 2 ** 30).toFixed(1);
   return memory === null ? '-' : `${gibibytes(reserved)}/${gibibytes(memory)} GiB`;
 }
 
-/** By how much its clock is ahead of that of the database, seconds. */
+/** Offset of its clock from that of the database, in seconds. */
 const clockOf = ({ clock_offset_ms: ms }: NodeEntry): string =>
   ms === null ? '-' : `${ms < 0 ? '' : '+'}${(ms / 1000).toFixed(1)} s`;
 

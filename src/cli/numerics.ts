@@ -3,8 +3,8 @@ import { describeChoice, openEngine, type EngineSetting } from '#kernels/engines
 import type { Check } from '#services/operations/health.js';
 
 /**
- * Opens the engine of the setting as every thread of the pool will, to learn what runs and why others do not.
- * The check fails while another engine than the one asked for does the work: results are right, but not as fast as
+ * Opens the configured engine exactly as the threads of the pool will, to learn which engine runs and why others
+ * do not. The check fails if another engine than the configured one runs: results are right but slower than
  * intended.
  */
 export async function openNumerics(setting: EngineSetting, log: Logger): Promise<Check> {

@@ -4,20 +4,20 @@ import { Readable } from 'node:stream';
 import type { ReadableStream as NodeStream } from 'node:stream/web';
 
 /**
- * Longest silence before the answer of a write. Node's own `fetch` waits for five minutes, and a store of thousands of
- * files on a loaded machine is read in more.
+ * Maximum wait for the response to a write. Node's `fetch` gives up after five minutes; reading a store of
+ * thousands of files on a loaded machine takes longer.
  */
 const ANSWER_MS = 2 * 60 * 60 * 1000;
 
-/** `fetch` that waits for the answer of a write for hours. What reads is answered sooner, and faster read by Node's. */
+/** A `fetch` that waits for hours for the response to a write. Reads use Node's `fetch`, which is faster. */
 export const patientFetch: typeof fetch = (address, options) =>
   options === undefined || (options.method ?? 'GET') === 'GET'
     ? fetch(address, options)
-    : written(new URL(String(address)), options, ANSWER_MS);
+    : sendRequest(new URL(String(address)), options, ANSWER_MS);
 
-/** One request with a body that is held. @throws DOMException TimeoutError after so long a silence */
-export async function written(address: URL, options: RequestInit, answerMs: number): Promise<Response> {
-  // What `fetch` would send, with its length and type.
+/** Sends one request with a buffered body. @throws DOMException TimeoutError after `answerMs` of silence */
+export async function sendRequest(address: URL, options: RequestInit, answerMs: number): Promise<Response> {
+  // The request that `fetch` would send, with its length and type.
   const { method, headers, body } = new Request(address, { ...options, signal: null, duplex: 'half' } as RequestInit);
   const bytes = lengthOf(options.body);
   const ask = address.protocol === 'https:' ? secureRequest : plainRequest;
@@ -28,10 +28,10 @@ export async function written(address: URL, options: RequestInit, answerMs: numb
       ...(options.signal ? { signal: options.signal } : {}),
       timeout: answerMs,
     });
-    sent.on('timeout', () => sent.destroy(new DOMException('No answer came in time.', 'TimeoutError')));
+    sent.on('timeout', () => sent.destroy(new DOMException('No response arrived in time.', 'TimeoutError')));
     sent.on('error', reject);
     sent.on('response', (answer) => {
-      const status = answer.statusCode!; // an answer has one
+      const status = answer.statusCode!; // a response has a status
       const hasBody = status !== 204 && status !== 304;
       if (!hasBody) answer.resume();
       const fields = Object.entries(answer.headersDistinct).flatMap(([name, values = []]) =>

@@ -4,7 +4,7 @@ import { declare, whole, type Needs } from './setting-schemas.js';
 
 const BUCKET: Needs = { setting: 'artifacts', begins: 's3://' };
 
-/** Where the results of several machines are, and how long they stay. */
+/** Settings for the location and retention of results that several machines share. */
 export const PLACE_SETTINGS = {
   artifacts: declare({
     flag: 'artifacts',
@@ -23,14 +23,14 @@ export const PLACE_SETTINGS = {
     variable: 'DIVISOR_BACKUPS',
     otherwise: () => '',
     otherwiseHelp: 'home/backups',
-    help: 'Folder of backups: divisor backup writes there by default, and metrics have the age of the newest.',
+    help: 'Folder of backups: divisor backup writes there by default, and metrics report the age of the newest.',
     schema: z.string().transform((path) => (path === '' ? undefined : resolve(path))),
   }),
   trashHours: declare({
     flag: 'trash-hours',
     variable: 'DIVISOR_TRASH_HOURS',
     otherwise: () => '24',
-    help: 'With --artifacts: hours for which results that no document names any more stay in its folder trash; 0 deletes them.',
+    help: 'With --artifacts: hours that orphaned results stay in the folder trash; 0 deletes them at once.',
     schema: whole(0, 8760),
     needs: { setting: 'artifacts' },
   }),
@@ -38,7 +38,7 @@ export const PLACE_SETTINGS = {
     flag: 'read-only',
     variable: 'DIVISOR_READ_ONLY',
     otherwise: () => 'off',
-    help: 'With --artifacts: whether to serve a database and its results without changing either; jobs are not run.',
+    help: 'With --artifacts: on serves a database and its results read-only and runs no jobs.',
     schema: z.enum(['on', 'off']).transform((word) => word === 'on'),
     needs: { setting: 'artifacts' },
   }),
@@ -47,7 +47,7 @@ export const PLACE_SETTINGS = {
     variable: 'DIVISOR_CACHE',
     otherwise: () => '',
     otherwiseHelp: 'home/cache',
-    help: 'Folder for copies of objects of a bucket; services of one machine may share it.',
+    help: 'Folder for cached objects of a bucket; services of one machine may share it.',
     schema: z.string().transform((path) => (path === '' ? undefined : resolve(path))),
     needs: BUCKET,
   }),
@@ -55,7 +55,7 @@ export const PLACE_SETTINGS = {
     flag: 'cache-mb',
     variable: 'DIVISOR_CACHE_MB',
     otherwise: () => '10240',
-    help: 'Room of those copies, in MiB.',
+    help: 'Maximum size of that cache, in MiB.',
     schema: whole(64, 100_000_000),
     needs: BUCKET,
   }),

@@ -5,7 +5,7 @@ import type { HomeFolders } from '#store/home/home.js';
 import { awsOf } from './aws-settings.js';
 import type { Settings } from './settings.js';
 
-/** Where the documents are, unless in the home. */
+/** Location of the documents, if they are not in the home. */
 export function databaseOf({
   database,
   databasePooler: pooler,
@@ -14,7 +14,7 @@ export function databaseOf({
   return database === undefined ? undefined : { url: database, pooler, migrate };
 }
 
-/** Folders with files of a service: a part that lies elsewhere is none of them, and an object store has copies here. */
+/** Folders with files of a service, except parts stored elsewhere; an object store has its cache here. */
 export function partsOf(
   { path, documents, artifacts, stores, backups }: HomeFolders,
   { database, artifacts: place, cache = join(path, 'cache') }: Partial<Settings> = {},
@@ -27,12 +27,15 @@ export function partsOf(
   };
 }
 
-/** Where the artifacts are, unless in the home. @throws StartRefusal 78 without a database, or credentials of a bucket */
+/**
+ * Location of the artifacts, if they are not in the home. @throws StartRefusal 78 without a database, or without
+ * credentials for a bucket
+ */
 export function artifactsOf(settings: Settings): ArtifactPlace | undefined {
   const { artifacts: url, home, cache: folder = join(home, 'cache'), cacheMegabytes } = settings;
   if (url === undefined) return undefined;
   if (settings.database === undefined)
-    throw new StartRefusal(EXIT_CONFIGURATION, 'Artifacts outside the home need a database: set --database, too.');
+    throw new StartRefusal(EXIT_CONFIGURATION, 'Artifacts outside the home require a database: set --database too.');
   return artifactPlace({
     url,
     cache: { folder, bytesMax: cacheMegabytes * 2 ** 20 },

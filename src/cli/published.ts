@@ -1,38 +1,38 @@
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { readCommandLine, type Grammar } from './command-line.js';
-import { connected, CONNECTION_HELP, EXIT } from './connection.js';
+import { withService, CONNECTION_HELP, EXIT } from './connection.js';
 import { table } from './terminal.js';
 import { writeWhole } from './write-whole.js';
 
 const GRAMMAR: Grammar = {
-  words: [{ name: 'INDEX', help: 'Id of an index, also of one that is deleted.' }],
+  words: [{ name: 'INDEX', help: 'Id of an index, which may be deleted.' }],
   flags: {
-    start: { type: 'string', value: 'DATE', help: 'Entries of this date and after it.' },
-    end: { type: 'string', value: 'DATE', help: 'Entries of this date and before it.' },
+    start: { type: 'string', value: 'DATE', help: 'First date.' },
+    end: { type: 'string', value: 'DATE', help: 'Last date.' },
   },
 };
 
-/** An entry a line. */
+/** Media type of the log: one entry per line. */
 const LOG_MEDIA = 'application/x-ndjson';
 
 export const PUBLISHED_HELP = [
-  'divisor published: Write the published log of an index, an entry a line, as verify-published reads it.\n',
+  'divisor published: Write the published log of an index, one entry per line, for verify-published.\n',
   'Usage: divisor published INDEX [flags]\n',
   `Flags\n${table([
     ...Object.entries(GRAMMAR.flags).map(([flag, { value, help }]) => [`--${flag} ${value!}`, help]),
-    ['--out FILE', 'Write to a file, which is there when it is whole; to standard output otherwise.'],
+    ['--out FILE', 'File to write; it appears only when it is complete. Default: standard output.'],
     ...CONNECTION_HELP.map((row) => [...row]),
   ])}`,
   `Examples\n${table([['divisor published CORE-100 --out log.ndjson'], ['divisor published CORE-100 | tail -n 1']])}`,
 ].join('\n');
 
-/** `divisor published`: the log of an index as it is signed, to a file or to standard output. */
+/** Runs `divisor published`: writes the signed log of an index to a file or to standard output. */
 export async function published(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
   const { words, flags, common } = readCommandLine('published', GRAMMAR, argv);
-  return connected(common, environment, async (client) => {
+  return withService(common, environment, async (client) => {
     const { bytes } = await client.stream('getPublished', LOG_MEDIA, {
-      params: { index_id: words[0]! }, // the grammar has one
+      params: { index_id: words[0]! }, // the grammar requires one word
       query: { start: flags.text('start'), end: flags.text('end') },
     });
     if (common.out === undefined) await pipeline(Readable.from(bytes), process.stdout, { end: false });

@@ -8,16 +8,16 @@ import { restoreCluster } from './moving/restore-cluster.js';
 export const RESTORE_HELP = `divisor restore FOLDER [--home HOME] [--replace] [--json]
 divisor restore FOLDER --database URL --artifacts PLACE [--json]
 
-Puts a backup in place of a home while no service runs on it. Every file is checked against the manifest first. What the home
-held is moved aside into its folder replaced-TIME, never deleted; a restore that is cut short is not served, and can be run again.
+Replaces a home by a backup while no service runs on it. It first checks every file against the manifest. The previous
+content is moved into the folder replaced-TIME of the home, never deleted. An interrupted restore is not served; run it again.
 
-  FOLDER     The backup, as \`divisor backup\` wrote it.
+  FOLDER     A backup that \`divisor backup\` wrote.
   --home     Home to restore to. Default: DIVISOR_HOME or ./var.
-  --replace  Do so although the home holds documents already.
+  --replace  Restore even if the home already contains documents.
   --database, --artifacts
-             Restore to a database without documents and to a place for results; DATABASE_URL and DIVISOR_ARTIFACTS
-             unless given. One that is cut short is not served either, and can be run again.
-  --json     One JSON object, as on a pipe.
+             Restore to a database without documents and to a place of results. Default: DATABASE_URL and
+             DIVISOR_ARTIFACTS. An interrupted restore is not served; run it again.
+  --json     One JSON object, the default on a pipe.
 
 Exit statuses: 0 done; 75 services run on the home or the database; 78 the backup is damaged or of a newer engine, or the home is not empty.
 `;
@@ -30,7 +30,7 @@ interface RestoreSummary {
   readonly aside: string | null;
 }
 
-/** `divisor restore`: a backup becomes the home. */
+/** Runs `divisor restore`: replaces a home by a backup. */
 export async function restore(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
   const { home, settings, words, values } = readHomeCommand(argv, environment, {
     words: [1, 1],

@@ -1,45 +1,61 @@
 import { readFile } from 'node:fs/promises';
 import { SigningKey } from '#domain/documents/publication-document.js';
 import type { DocumentStore } from '#store/port.js';
-import { createSecretBox, secretKeyIn, withPassword, type SecretBox } from '#store/secrets/secret-box.js';
+import {
+  createSecretBox,
+  secretKeysIn,
+  withPassword,
+  type SecretBox,
+  type SecretKeys,
+} from '#store/secrets/secret-box.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '#store/start-refusal.js';
 import type { Settings } from './settings.js';
 
 /**
- * The key of stored secrets, by which those that are stored as they are are encrypted at once.
- * @throws StartRefusal where the file holds no key
+ * Opens the keys of stored secrets. Secrets that are stored as they are, or that an earlier key encrypted, are encrypted
+ * with the first key at once.
+ * @throws StartRefusal if the file contains no key
  */
 export async function openSecrets(
   { secretKeyFile, secretKey }: Pick<Settings, 'secretKeyFile' | 'secretKey'>,
   documents: DocumentStore,
 ): Promise<SecretBox> {
-  const secrets = createSecretBox(await keyOf(secretKeyFile, secretKey));
-  if (secrets.hasKey) await protectStored(documents, secrets);
+  const { key, earlier } = await keysOf(secretKeyFile, secretKey);
+  const secrets = createSecretBox(key, earlier);
+  if (key !== undefined || earlier.length > 0) await protectStored(documents, secrets);
   return secrets;
 }
 
-async function keyOf(file: string | undefined, text: string): Promise<Buffer | undefined> {
-  if (file === undefined) return text === '' ? undefined : secretKeyIn(text);
+const NO_KEYS: SecretKeys = { key: undefined, earlier: [] };
+
+async function keysOf(file: string | undefined, text: string): Promise<SecretKeys> {
+  if (file === undefined) return secretKeysIn(text) ?? NO_KEYS; // as the setting was checked
   const content = await readFile(file, 'utf8').catch((cause: unknown) => {
     throw new StartRefusal(EXIT_CONFIGURATION, `The file of --secret-key-file cannot be read: ${file}.`, { cause });
   });
-  const key = secretKeyIn(content);
-  if (key !== undefined) return key;
-  throw new StartRefusal(EXIT_CONFIGURATION, `The file ${file} must hold 32 bytes in base64 or hexadecimal digits.`);
+  const keys = secretKeysIn(content);
+  if (keys !== undefined) return keys;
+  throw new StartRefusal(
+    EXIT_CONFIGURATION,
+    `The file ${file} must hold keys of 32 bytes in base64 or hexadecimal digits, one a line.`,
+  );
 }
 
-/** Encrypts the signing keys and the passwords of sources that were stored before there was a key. */
-async function protectStored(documents: DocumentStore, { seal, isSealed }: SecretBox): Promise<void> {
+/** Encrypts the signing keys and the passwords of sources that were stored under another key, or under none. */
+async function protectStored(documents: DocumentStore, { renew }: SecretBox): Promise<void> {
   const { documents: keys } = await documents.list('signing-key', (body) => SigningKey.safeParse(body).data);
   const { documents: stores } = await documents.list('store', (body) => body as Readonly<Record<string, unknown>>);
-  const openKeys = keys.filter(({ private_key }) => !isSealed(private_key));
+  const openKeys = keys.flatMap((key) => {
+    const renewed = key.private_key === '' ? '' : renew(key.private_key); // replaced keys have none
+    return renewed === key.private_key ? [] : [{ ...key, private_key: renewed }];
+  });
   const openStores = stores.flatMap((store) => {
-    const sealed = { ...store, ...sealedUrls(store, seal) };
+    const sealed = { ...store, ...sealedUrls(store, renew) };
     return JSON.stringify(sealed) === JSON.stringify(store) ? [] : [sealed];
   });
   if (openKeys.length + openStores.length === 0) return;
   await documents.transaction(async (tx) => {
-    for (const key of openKeys) await tx.put('signing-key', key.key_id, { ...key, private_key: seal(key.private_key) });
+    for (const key of openKeys) await tx.put('signing-key', key.key_id, key);
     for (const store of openStores) await tx.put('store', String(store['store_id']), store);
   });
 }

@@ -5,15 +5,15 @@ import { LIMITS } from '#domain/refusals/limits.js';
 import { claimGrantIn } from '#http/oidc/claims.js';
 import { isLocalIssuer } from '#http/oidc/tokens.js';
 import type { TlsFiles } from '#http/tls.js';
-import { secretKeyIn } from '#store/secrets/secret-box.js';
+import { secretKeysIn } from '#store/secrets/secret-box.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '#store/start-refusal.js';
 import { isAddressRange } from '#services/operations/address-ranges.js';
 import { memoryBudget } from '#jobs/memory-budget.js';
 import { declare, list, PANEL_MEGABYTES, whole } from './setting-schemas.js';
 
-/** Heap of a reading process, DuckDB's own memory, code and threads, MiB. */
+/** Heap of a reading process plus DuckDB's memory, code and threads, in MiB. */
 const READER_BASE_MEGABYTES = 3072;
-/** A store is in a reading process as it is read and as it is handed over. */
+/** Copies of a store in a reading process: one while it is read, one while it is handed over. */
 const PANELS_IN_READER = 2;
 const READER_SHARE_MAX = 0.75;
 
@@ -24,7 +24,7 @@ function readerMegabytes(): number {
   );
 }
 
-/** The path of a file; undefined where none is given. */
+/** Path of a file. Default: undefined. */
 const optionalFile = (flag: string, variable: string, help: string) =>
   declare({
     flag,
@@ -34,13 +34,13 @@ const optionalFile = (flag: string, variable: string, help: string) =>
     schema: z.string().transform((path) => (path === '' ? undefined : resolve(path))),
   });
 
-/** Whether an address can receive the log. */
+/** Returns true for an address that can receive the log. */
 const isReceiver = (text: string): boolean =>
   text.startsWith('syslog://')
     ? hostPortOf(text.slice('syslog://'.length).replace(/\/$/, ''), 1) !== undefined
     : /^https?:\/\//.test(text) && URL.canParse(text);
 
-/** A text; undefined where none is given. */
+/** A text. Default: undefined. */
 const optionalText = (flag: string, variable: string, help: string) =>
   declare({
     flag,
@@ -50,40 +50,40 @@ const optionalText = (flag: string, variable: string, help: string) =>
     schema: z.string().transform((text) => (text === '' ? undefined : text)),
   });
 
-/** Settings that say who may reach the service and what it keeps secret. */
+/** Settings for access to the service and for its secrets. */
 export const SECURITY_SETTINGS = {
   readerMegabytes: declare({
     flag: 'reader-memory-mb',
     variable: 'DIVISOR_READER_MEMORY_MB',
     otherwise: () => String(readerMegabytes()),
     otherwiseHelp: 'three quarters of the memory, at most 3072 and twice the panels',
-    help: 'Private memory, in MiB, that the system holds each reading process to (Linux).',
+    help: 'Limit of the private memory of each reading process, in MiB, enforced by the system (Linux).',
     schema: whole(256, 100_000_000),
   }),
   sqlSeconds: declare({
     flag: 'sql-seconds',
     variable: 'DIVISOR_SQL_SECONDS',
     otherwise: () => String(LIMITS.MAX_SQL_SECONDS),
-    help: 'Longest run of a SQL query, in seconds.',
+    help: 'Time limit of a SQL query, in seconds.',
     schema: whole(1, 600),
   }),
   readerCgroup: optionalFile(
     'reader-cgroup',
     'DIVISOR_READER_CGROUP',
-    'Folder of a cgroup (version 2) that is delegated to the service: each reading process gets a group with that limit, which counts shared memory and cached files, too.',
+    'Folder of a cgroup (version 2) that is delegated to the service: each reading process gets a group with that limit, which includes shared memory and cached files.',
   ),
   tenancy: declare({
     flag: 'tenancy',
     variable: 'DIVISOR_TENANCY',
     otherwise: () => 'none',
-    help: 'How ids outside the prefixes of a key are answered: none refuses them with 403, prefix as absent with 404.',
+    help: 'Response for ids outside the prefixes of a key: none returns 403, prefix returns 404 as for absent ids.',
     schema: z.enum(['none', 'prefix']),
   }),
   oidcIssuer: declare({
     flag: 'oidc-issuer',
     variable: 'DIVISOR_OIDC_ISSUER',
     otherwise: () => '',
-    help: 'Address of an OpenID provider, whose tokens are accepted in addition to keys. It must be https:// unless it is on this machine.',
+    help: 'Address of an OpenID provider; its tokens are accepted in addition to keys. It must be https:// unless it is on this machine.',
     schema: z
       .string()
       .refine(
@@ -92,11 +92,11 @@ export const SECURITY_SETTINGS = {
       )
       .transform((text) => (text === '' ? undefined : text)),
   }),
-  oidcAudience: optionalText('oidc-audience', 'DIVISOR_OIDC_AUDIENCE', 'Audience that its tokens must name.'),
+  oidcAudience: optionalText('oidc-audience', 'DIVISOR_OIDC_AUDIENCE', 'Audience that its tokens must contain.'),
   oidcClientId: optionalText(
     'oidc-client-id',
     'DIVISOR_OIDC_CLIENT_ID',
-    'Id of this service at the provider: with it people sign in with their browsers at /auth/login.',
+    'Client id of this service at the provider; it enables sign-in with a browser at /auth/login.',
   ),
   oidcClientSecret: declare({
     variable: 'DIVISOR_OIDC_CLIENT_SECRET',
@@ -109,7 +109,7 @@ export const SECURITY_SETTINGS = {
     flag: 'oidc-scopes',
     variable: 'DIVISOR_OIDC_SCOPES',
     otherwise: () => '',
-    help: 'What claims grant: claim=value:scope+scope, with :prefix+prefix behind it where ids are limited; repeated, or with commas.',
+    help: 'Scopes that claims grant: claim=value:scope+scope, followed by :prefix+prefix to limit ids; repeat the flag or separate by commas.',
     schema: list(',').pipe(
       z.array(
         z.string().transform((text, context) => {
@@ -124,48 +124,48 @@ export const SECURITY_SETTINGS = {
   publicUrl: optionalText(
     'public-url',
     'DIVISOR_PUBLIC_URL',
-    'Address of the service as browsers have it, behind a proxy. Default: that of the request.',
+    'Address of the service for browsers, behind a proxy. Default: that of the request.',
   ),
   secretKeyFile: optionalFile(
     'secret-key-file',
     'DIVISOR_SECRET_KEY_FILE',
-    'File with 32 bytes in base64 or hexadecimal digits: signing keys and passwords of sources are stored encrypted with it.',
+    'File with 32 bytes in base64 or hexadecimal digits: it encrypts stored signing keys and passwords of sources. Further lines hold earlier keys, which only decrypt.',
   ),
   secretKey: declare({
     variable: 'DIVISOR_SECRET_KEY',
     otherwise: () => '',
-    help: 'The same key without a file.',
+    help: 'The same keys as text instead of a file.',
     schema: z
       .string()
       .refine(
-        (text) => text === '' || secretKeyIn(text) !== undefined,
-        'must be 32 bytes in base64 or hexadecimal digits',
+        (text) => text === '' || secretKeysIn(text) !== undefined,
+        'must be keys of 32 bytes in base64 or hexadecimal digits',
       ),
     isSecret: true,
   }),
   tlsCert: optionalFile(
     'tls-cert',
     'DIVISOR_TLS_CERT',
-    'PEM file of the certificate chain: with it the service speaks HTTPS. Read again when it changes.',
+    'PEM file of the certificate chain; it enables HTTPS. The service reloads it when it changes.',
   ),
   tlsKey: optionalFile('tls-key', 'DIVISOR_TLS_KEY', 'PEM file of the private key of the certificate.'),
   tlsClientCa: optionalFile(
     'tls-client-ca',
     'DIVISOR_TLS_CLIENT_CA',
-    'PEM file of authorities: every client needs a certificate of one of them.',
+    'PEM file of authorities; every client needs a certificate from one of them.',
   ),
   keyQuotaMegabytes: declare({
     flag: 'key-quota-mb',
     variable: 'DIVISOR_KEY_QUOTA_MB',
     otherwise: () => String(LIMITS.MAX_KEY_STORED_BYTES / 2 ** 20),
-    help: 'Bytes, in MiB, that the documents and versions of one key may take; purging frees them.',
+    help: 'Maximum size of the documents and versions of one key, in MiB; purging frees space.',
     schema: whole(1, 100_000_000),
   }),
   auditPush: declare({
     flag: 'audit-push',
     variable: 'DIVISOR_AUDIT_PUSH',
     otherwise: () => '',
-    help: 'Where entries of the audit log are sent as they come, each at least once: https://host/path as JSON lines, or syslog://host:port over TCP.',
+    help: 'Receiver of audit log entries, each sent at least once: https://host/path as JSON lines, or syslog://host:port over TCP.',
     schema: z
       .string()
       .refine(
@@ -185,19 +185,19 @@ export const SECURITY_SETTINGS = {
     flag: 'audit-reads',
     variable: 'DIVISOR_AUDIT_READS',
     otherwise: () => '',
-    help: 'Reads that are logged in addition to writes: exports, keys, or both separated by a comma.',
+    help: 'Reads to log in addition to writes: exports, keys, or both separated by a comma.',
     schema: list(',').pipe(z.array(z.enum(['exports', 'keys']))),
   }),
   trustedProxies: declare({
     flag: 'trusted-proxies',
     variable: 'DIVISOR_TRUSTED_PROXIES',
     otherwise: () => '',
-    help: 'Addresses and ranges, separated by commas, of reverse proxies: their X-Forwarded-For is the address of the client, and their connections are not limited.',
+    help: 'Addresses and ranges, separated by commas, of trusted reverse proxies: the service takes the client address from their X-Forwarded-For and does not limit their connections.',
     schema: list(',').pipe(z.array(z.string().refine(isAddressRange, 'must be an address or a range as 10.0.0.0/8'))),
   }),
 };
 
-/** Files of a service that speaks HTTPS; undefined of one that does not. @throws StartRefusal where one of two is missing */
+/** Files of an HTTPS service; undefined for plain HTTP. @throws StartRefusal if one of the two is missing */
 export function tlsOf({
   tlsCert: cert,
   tlsKey: key,

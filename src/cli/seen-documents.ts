@@ -8,16 +8,16 @@ import { openPostgresReader } from '#store/postgres/documents-reader.js';
 import { assertMigrated } from '#store/postgres/migrate.js';
 import { withClient } from '#store/postgres/open-documents.js';
 
-/** What is looked at of a stored document. */
+/** Parts of a stored document that the checks read. */
 export interface SeenDocument {
   readonly id: string;
   readonly kind: string | undefined;
   readonly isReadable: boolean;
-  /** Of a data store. */
+  /** Set for a data store. */
   readonly dataset: DatasetDocument | undefined;
 }
 
-/** The documents, undefined when there are none. @throws StartRefusal when they cannot be opened */
+/** Reads the documents; undefined if there are none. @throws StartRefusal if they cannot be opened */
 export async function seenDocuments(
   home: HomeFolders,
   database: string | undefined,

@@ -14,37 +14,37 @@ import { tlsOf } from './security-settings.js';
 import { readSettings, type Effective, type Settings } from './settings.js';
 import { onStopRequest, type StopSignal } from './stop-request.js';
 
-/** A stop that takes longer is cut: orchestrators kill after 30 s. */
+/** Deadline of a stop, after which the process exits: orchestrators kill after 30 s. */
 const STOP_DEADLINE_MS = 25_000;
-/** Time the requests under way have to finish. */
+/** Deadline for pending requests to finish. */
 const IN_FLIGHT_DEADLINE_MS = 10_000;
 const LINGER_MS = 1_000;
 /** EX_SOFTWARE of sysexits.h: a defect ended the process. */
 const EXIT_DEFECT = 70;
 
-/** `divisor serve`: runs the service until a signal stops it. Resolves with the exit status. */
+/** Runs `divisor serve`: serves until a signal stops it. Resolves with the exit status. */
 export async function serve(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
   return run('service', readSettings(argv, environment));
 }
 
-/** Home of a worker that is given none: it keeps nothing but copies there, beside a service of the same folder. */
+/** Default home of a worker: it contains only cached copies, next to a service of the same folder. */
 const WORKER_HOME = './var-worker';
-/** First port of workers that are given none, and how many follow for others of the same machine: scrapers list them. */
+/** Default first port of workers, and the number of ports to try on one machine: scrapers list them. */
 const WORKER_PORT = 8180;
 const WORKER_PORTS_MAX = 100;
 
-/** `divisor worker`: runs heavy jobs for services on the same database until a signal stops it. */
+/** Runs `divisor worker`: runs heavy jobs for services on the same database until a signal stops it. */
 export async function worker(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
   const effective = readSettings(argv, { DIVISOR_HOME: WORKER_HOME, ...environment });
   const { settings, rows } = effective;
   const isPortGiven = rows.some(({ name, source }) => name === 'port' && source !== 'default');
   if (settings.artifacts === undefined)
-    throw new StartRefusal(EXIT_CONFIGURATION, 'A worker needs --database and --artifacts, those of its services.');
+    throw new StartRefusal(EXIT_CONFIGURATION, 'A worker requires the --database and --artifacts of its services.');
   if (isPortGiven) return run('worker', effective);
   return run('worker', { ...effective, settings: { ...settings, port: WORKER_PORT } }, WORKER_PORTS_MAX);
 }
 
-/** Warns of data roots that no data can be read below: each is asked again later, for a root may come after the start. */
+/** Warns of data roots that cannot be read. A root is checked again later, because it may appear after the start. */
 async function warnOfRoots(roots: readonly string[], log: Pick<Logger, 'warn'>): Promise<void> {
   for (const root of roots) {
     const failure = await access(root, constants.R_OK | constants.X_OK).then(
@@ -55,7 +55,7 @@ async function warnOfRoots(roots: readonly string[], log: Pick<Logger, 'warn'>):
   }
 }
 
-/** @param portsMax ports that are tried one after the other while others listen there */
+/** @param portsMax number of ports to try in turn while they are in use */
 async function run(role: Role, { settings, ineffective }: Effective, portsMax = 1): Promise<number> {
   const log = createLog(settings.logLevel);
   for (const sentence of ineffective) log.warn(sentence);
@@ -65,12 +65,12 @@ async function run(role: Role, { settings, ineffective }: Effective, portsMax = 
   await warnOfRoots(settings.dataRoots, log);
   process.stdout.write(`listening on ${server.url}\n`);
   log.info({ url: server.url, home: settings.home, workers: settings.workers }, 'listening');
-  // The first store that is registered or loaded finds a process that reads, and the start has not waited for it.
+  // The first store that is registered or loaded finds a running reader process, and the start did not wait for it.
   if (role === 'service' && settings.warmUp)
     void service.resumed.then(
       () => prepareMarketProcess(),
       () => {},
-    ); // a resumption that failed ends the service where it was asked for
+    ); // a failed resumption ends the service where it was requested
 
   const signal = await stopSignal();
   log.info({ signal }, 'stopping');
@@ -78,19 +78,19 @@ async function run(role: Role, { settings, ineffective }: Effective, portsMax = 
     log.fatal({ seconds: STOP_DEADLINE_MS / 1000 }, 'the stop took too long');
     process.exit(1);
   }, STOP_DEADLINE_MS);
-  // Nobody sends requests to a worker: no balancer has to hear of its end.
+  // A worker receives no requests, so no balancer has to notice its end.
   await stop({ service, server, drainMs: role === 'worker' ? 0 : settings.drainMs });
   clearTimeout(deadline);
   log.info('stopped');
-  // Nothing is left to do; a handle somebody forgot to close must not keep the process.
+  // All work is done; a handle that was not closed must not keep the process alive.
   setTimeout(() => process.exit(0), LINGER_MS).unref();
   return 0;
 }
 
 interface StartOptions {
-  /** Whether it serves what was served before without what its source has now. */
+  /** Serves the stored content without reading its source again. */
   readonly keepsServed?: boolean;
-  /** Ports that are tried one after the other while others listen there. */
+  /** Number of ports to try in turn while they are in use. */
   readonly portsMax?: number;
 }
 
@@ -101,7 +101,7 @@ export interface Running {
 
 /**
  * Composes the service and listens.
- * @throws StartRefusal when the home, the address or the lack of a key forbids it
+ * @throws StartRefusal if the home, the address or the lack of a key prevents it
  */
 export async function start(
   settings: Settings,
@@ -112,7 +112,7 @@ export async function start(
   const service = await compose({ role, settings, log, keepsServed, onDefect: endOnDefect(log) });
   try {
     if (!service.hasKeys() && !isLoopbackName(settings.host)) {
-      const message = `Without an API key the service listens on loopback only, not on ${settings.host}: make a key with \`divisor keys create\`, or set DIVISOR_API_KEYS.`;
+      const message = `Without an API key the service listens on loopback only, not on ${settings.host}: create a key with \`divisor keys create\`, or set DIVISOR_API_KEYS.`;
       throw new StartRefusal(EXIT_CONFIGURATION, message);
     }
     const { host, trustedProxies } = settings;
@@ -130,7 +130,7 @@ export async function start(
   }
 }
 
-/** Refuses new work at once, lets what is under way finish, then closes the rooms. */
+/** Refuses new work at once, lets pending work finish, then closes the components. */
 export async function stop({ service, server, drainMs }: Running & { readonly drainMs: number }): Promise<void> {
   service.drain();
   await sleep(drainMs);
@@ -138,7 +138,7 @@ export async function stop({ service, server, drainMs }: Running & { readonly dr
   await service.close();
 }
 
-/** Listens on the first port of several that nobody else listens on. @throws the error of the socket */
+/** Listens on the first free port of several. @throws the error of the socket */
 async function listenFrom(first: number, portsMax: number, options: Omit<ServerOptions, 'port'>): Promise<Server> {
   for (let port = first; ; port++) {
     try {
@@ -154,7 +154,7 @@ const reportReload =
   (log: Pick<Logger, 'info' | 'warn'>) =>
   (failure?: unknown): void => {
     if (failure === undefined) log.info('the TLS certificate was read again');
-    else log.warn({ err: failure }, 'the TLS files were changed and cannot be used; those of before stay in force');
+    else log.warn({ err: failure }, 'the changed TLS files cannot be used; the previous ones stay in use');
   };
 
 function addressRefusal(failure: unknown, { host, port }: Settings): unknown {
@@ -182,23 +182,23 @@ function addressRefusal(failure: unknown, { host, port }: Settings): unknown {
   }
 }
 
-/** The first SIGTERM or SIGINT asks for a stop. */
+/** Resolves at the first SIGTERM or SIGINT. */
 const stopSignal = () => new Promise<StopSignal>((resolve) => void onStopRequest(['SIGTERM', 'SIGINT'], resolve));
 
 /**
- * A database that falls silent refuses all statements that wait at once: of several that one request has begun, it hears
- * of the first. The others are no defect.
+ * Ignores rejections of statements that no caller awaits: an unavailable database rejects all pending statements
+ * of a request, which awaits only the first.
  */
 const unlessUnavailable =
   (log: Logger, end: (failure: unknown) => void) =>
   (failure: unknown): void => {
-    if (isUnavailable(failure)) log.warn({ err: failure }, 'a statement failed that nobody waits for any more');
+    if (isUnavailable(failure)) log.warn({ err: failure }, 'a statement failed that no caller awaits');
     else end(failure);
   };
 
 /**
- * After an error nobody caught, nothing in memory can be trusted. What was acknowledged is on disk, so the process
- * says what happened and ends; its supervisor starts it again on the same home.
+ * Ends the process after an unhandled error, because its memory can no longer be trusted. Acknowledged writes
+ * are on disk; the supervisor restarts the service on the same home.
  */
 function endOnDefect(log: Logger): (failure: unknown) => never {
   return (failure) => {

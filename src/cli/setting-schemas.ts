@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { ENGINE_NAMES } from '#kernels/engines/engine.js';
 import { withoutUrlPassword, withoutUrlPasswords } from '#base/text/url-passwords.js';
 import { hostPortOf } from '#base/text/host-port.js';
 import { memoryBudget } from '#jobs/memory-budget.js';
@@ -6,30 +7,30 @@ import { SCOPES, type Scope } from '#contract/route.js';
 import type { KeyRecord } from '#services/operations/keys.js';
 import { databaseUrlFault } from '#store/postgres/database-url.js';
 
-/** A setting without which another has no effect. */
+/** A setting that another setting requires. */
 export interface Needs {
   readonly setting: 'database' | 'artifacts';
-  /** How its value must begin. Default: any. */
+  /** Required prefix of its value. Default: any. */
   readonly begins?: string;
 }
 
-/** One setting, declared once: where it comes from, what it means, and how its text is read. */
+/** One setting, declared once: its sources, its meaning and its parser. */
 export interface Setting<S extends z.ZodType> {
   readonly flag?: string;
   readonly variable: string;
-  /** Another variable, read where that one is not given. */
+  /** Another variable, read if the first one is absent. */
   readonly elsewhere?: string;
-  /** Text used when neither flag nor variable is given. */
+  /** Default text. */
   readonly otherwise: () => string;
-  /** What the help says of a default that depends on other settings. */
+  /** Description of a default that depends on other settings, for the help. */
   readonly otherwiseHelp?: string;
   readonly help: string;
   readonly schema: S;
-  /** What it says nothing without: another setting, and the beginning that its value must have. */
+  /** Setting without which this one has no effect, and the required prefix of its value. */
   readonly needs?: Needs;
-  /** Shown as a count, never as text. */
+  /** Displayed as a count, never as text. */
   readonly isSecret?: boolean;
-  /** An address that may hold a password: shown without it, and never repeated where it is not accepted. */
+  /** An address that may contain a password: displayed without it, and never repeated in an error. */
   readonly mayHoldSecret?: boolean;
 }
 
@@ -42,13 +43,16 @@ export const whole = (least: number, most: number) =>
     .transform(Number)
     .pipe(z.int().min(least).max(most));
 
-/** A quarter of the memory, and at most 8 GiB: while a store is read, it is there three times. */
+/**
+ * Memory for panels: a quarter of the memory and at most 8 GiB, because a store exists three times while it is
+ * read.
+ */
 export const PANEL_MEGABYTES = declare({
   flag: 'panel-memory-mb',
   variable: 'DIVISOR_PANEL_MEMORY_MB',
   otherwise: () => String(Math.floor(Math.min(8192, memoryBudget(0.25) / 2 ** 20))),
   otherwiseHelp: 'a quarter of the memory, at most 8192',
-  help: 'Memory of the panels of one store, in MiB; those of a larger store are read from the disk of the home when needed.',
+  help: 'Memory for the panels of one store, in MiB; panels of a larger store are paged from the disk of the home.',
   schema: whole(1, 100_000_000),
 });
 
@@ -60,12 +64,12 @@ export const list = (separator: string) =>
       .filter((item) => item !== ''),
   );
 
-/** Hosts, each with or without a port. */
+/** Hosts, each with an optional port. */
 export const hostPorts = list(',').pipe(
   z.array(z.string().refine((text) => hostPortOf(text, 1) !== undefined, 'must be host or host:port')),
 );
 
-/** Address of a database, undefined where there is none. */
+/** Address of a database. Default: undefined. */
 export const databaseUrl = z
   .string()
   .superRefine((text, context) => {
@@ -74,14 +78,20 @@ export const databaseUrl = z
   })
   .transform((text) => (text === '' ? undefined : text));
 
-const given = z
+/** Engines of earlier versions, by the one that replaced them. */
+const REPLACED: Readonly<Record<string, string>> = { openblas: 'native', 'wasm-relaxed': 'native' };
+
+/** Name of an engine, or `auto`. */
+export const engineWord = z.preprocess((text) => REPLACED[String(text)] ?? text, z.enum(['auto', ...ENGINE_NAMES]));
+
+const keyEntry = z
   .string()
   .regex(
     /^[^:]{1,64}:[A-Za-z0-9]{12}:[0-9a-f]{64}:[a-z]+(?:\+[a-z]+)*(?::[A-Za-z0-9_-]{1,32}(?:\+[A-Za-z0-9_-]{1,32})*)?$/,
     'must be name:keyId:sha256hex:scope+scope',
   );
 
-export const keyRecord = given.transform((text, context): KeyRecord => {
+export const keyRecord = keyEntry.transform((text, context): KeyRecord => {
   const [name = '', id = '', sha256 = '', scopes = '', prefixes] = text.split(':');
   const isScope = (scope: string): scope is Scope => (SCOPES as readonly string[]).includes(scope);
   const known = scopes.split('+').filter(isScope);
@@ -92,7 +102,7 @@ export const keyRecord = given.transform((text, context): KeyRecord => {
   return prefixes === undefined ? record : { ...record, prefixes: prefixes.split('+') };
 });
 
-/** A setting that programs for AWS read as well. */
+/** A setting that AWS tools read too. */
 export const awsSetting = (
   variable: string,
   help: string,
@@ -108,10 +118,10 @@ export const awsSetting = (
     isSecret,
   });
 
-/** As the Standard Webhooks specification has it. */
+/** Format of a signing secret in the Standard Webhooks specification. */
 export const SIGNING_SECRET = /^whsec_[A-Za-z0-9+/]{32,86}={0,2}$/;
 
-/** A value as it may be shown to anyone. */
+/** Value in a form that is safe to display. */
 export function shownValue({ isSecret, mayHoldSecret }: Setting<z.ZodType>, value: unknown): string {
   if (isSecret === true) return shownSecret(value);
   if (value === undefined) return 'none';
@@ -127,13 +137,17 @@ function shownSecret(value: unknown): string {
   return count === 0 ? 'none' : `${count} (not shown)`;
 }
 
-/** The words that a setting may be; none where it takes any. */
+/** Values that a setting accepts; empty if it accepts any. */
 export function wordsOf(schema: z.ZodType): readonly string[] {
-  if (schema instanceof z.ZodPipe) return wordsOf(schema.in as z.ZodType); // of a schema of zod
+  if (schema instanceof z.ZodPipe)
+    return wordsOf((schema.in instanceof z.ZodTransform ? schema.out : schema.in) as z.ZodType); // a zod schema
   return schema instanceof z.ZodEnum ? schema.options.map(String) : [];
 }
 
-/** What a setting may be, as a sentence with a space before it: the ends of a number, else the words; '' for any. */
+/**
+ * Accepted values of a setting as a sentence with a leading space: the range of a number, else the words; '' for
+ * any.
+ */
 export function rangeOf(schema: z.ZodType): string {
   if (schema instanceof z.ZodPipe && schema.out instanceof z.ZodNumber)
     return ` From ${schema.out.minValue} to ${schema.out.maxValue}.`;
@@ -141,7 +155,7 @@ export function rangeOf(schema: z.ZodType): string {
   return words.length === 0 ? '' : ` One of ${words.join(', ')}.`;
 }
 
-/** The text of a setting and where it comes from: flags over environment over its default. */
+/** Text of a setting and its source: flags over environment over default. */
 export function textOf(
   setting: Setting<z.ZodType>,
   flags: Record<string, string | undefined>,
@@ -155,7 +169,7 @@ export function textOf(
   return { text: otherwise(), source: 'default' };
 }
 
-/** What is wrong with a value, as the end of a sentence that names it. */
+/** Reason why a value is refused, as the end of a sentence that names it. */
 export function clauseOf(error: z.ZodError): string {
   const [issue] = error.issues;
   if (issue?.code === 'invalid_value') return `is not one of ${issue.values.join(', ')}`;

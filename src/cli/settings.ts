@@ -5,13 +5,13 @@ import { z } from 'zod';
 import { firstSentence } from './flag-words.js';
 import { withoutUrlPasswords } from '#base/text/url-passwords.js';
 import { isLoopbackName } from '#http/authentication.js';
-import { ENGINE_NAMES } from '#kernels/engines/engine.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '#store/start-refusal.js';
 import { AWS_SETTINGS } from './aws-settings.js';
 import {
   clauseOf,
   databaseUrl,
   declare,
+  engineWord,
   hostPorts,
   keyRecord,
   list,
@@ -35,7 +35,7 @@ export const SETTINGS = {
     flag: 'host',
     variable: 'HOST',
     otherwise: () => '127.0.0.1',
-    help: 'Address to listen on. Other than loopback needs a key.',
+    help: 'Address to listen on. Any address other than loopback requires a key.',
     schema: z.string().min(1).max(255),
   }),
   port: declare({
@@ -49,7 +49,7 @@ export const SETTINGS = {
     flag: 'home',
     variable: 'DIVISOR_HOME',
     otherwise: () => './var',
-    help: 'Folder of everything the service keeps: documents, jobs, managed stores, renders.',
+    help: 'Folder for all stored data: documents, jobs, managed stores, renders.',
     schema: z
       .string()
       .min(1)
@@ -70,7 +70,7 @@ export const SETTINGS = {
     flag: 'lease',
     variable: 'DIVISOR_LEASE',
     otherwise: () => '10',
-    help: 'With --database: seconds without a sign of life after which a job is taken from its node.',
+    help: 'With --database: seconds without a heartbeat after which other nodes take over the jobs of a node.',
     schema: whole(5, 3600),
     needs: { setting: 'database' },
   }),
@@ -86,15 +86,15 @@ export const SETTINGS = {
     flag: 'workers',
     variable: 'DIVISOR_WORKERS',
     otherwise: () => String(availableParallelism()),
-    help: 'Compute threads. Default: the cores of the machine; with --artifacts none for heavy jobs.',
+    help: 'Number of compute threads. Default: the cores of the machine; with --artifacts none for heavy jobs.',
     schema: whole(1, 256),
   }),
   numerics: declare({
     flag: 'numerics',
     variable: 'DIVISOR_NUMERICS',
-    otherwise: () => 'wasm',
-    help: 'Engine of the kernels: wasm gives the same bits on every machine, auto takes openblas where there is one and wasm elsewhere.',
-    schema: z.enum([...ENGINE_NAMES, 'auto']),
+    otherwise: () => 'auto',
+    help: 'Engine of the kernels: native and wasm give the same bits on every machine, auto uses native if it works here, else wasm.',
+    schema: engineWord,
   }),
   panelMegabytes: PANEL_MEGABYTES,
   dataRoots: declare({
@@ -102,7 +102,7 @@ export const SETTINGS = {
     variable: 'DIVISOR_DATA_ROOTS',
     otherwise: () => '',
     otherwiseHelp: 'home',
-    help: `Folders, separated by "${delimiter}", below which folder stores and file databases may lie.`,
+    help: `Folders, separated by "${delimiter}", that may contain folder stores and file databases.`,
     schema: list(delimiter).transform((paths) => paths.map((path) => resolve(path))),
   }),
   databaseHosts: declare({
@@ -119,27 +119,27 @@ export const SETTINGS = {
     flag: 'callback-hosts',
     variable: 'DIVISOR_CALLBACK_HOSTS',
     otherwise: () => '',
-    help: 'Hosts, separated by commas, that word of ended jobs may be sent to: host, or host:port for another port than that of the scheme.',
+    help: 'Hosts, separated by commas, that may receive notifications of ended jobs: host, or host:port if the port is not that of the scheme.',
     schema: list(','),
   }),
   callbackPrivate: declare({
     flag: 'callback-private',
     variable: 'DIVISOR_CALLBACK_PRIVATE',
     otherwise: () => 'off',
-    help: 'Whether callbacks may go to this machine and to private networks.',
+    help: 'on allows callbacks to this machine and to private networks.',
     schema: z.enum(['on', 'off']).transform((word) => word === 'on'),
   }),
   callbackSecrets: declare({
     variable: 'DIVISOR_CALLBACK_SECRET',
     otherwise: () => '',
-    help: 'Secret that callbacks are signed with: whsec_ and 24 to 64 bytes in base64; two with a comma while one replaces the other.',
+    help: 'Secret that signs callbacks: whsec_ and 24 to 64 bytes in base64; two, separated by a comma, during a rotation.',
     schema: list(',').pipe(z.array(z.string().regex(SIGNING_SECRET, 'must be whsec_ and 24 to 64 bytes in base64'))),
     isSecret: true,
   }),
   apiKeys: declare({
     variable: 'DIVISOR_API_KEYS',
     otherwise: () => '',
-    help: 'Keys of stateless deployments: name:keyId:sha256hex:scope+scope, with :prefix+prefix behind it where ids are limited, separated by commas.',
+    help: 'Keys of stateless deployments: name:keyId:sha256hex:scope+scope, followed by :prefix+prefix to limit ids, separated by commas.',
     schema: list(',').pipe(z.array(keyRecord)),
     isSecret: true,
   }),
@@ -147,21 +147,21 @@ export const SETTINGS = {
     flag: 'warm-up',
     variable: 'DIVISOR_WARM_UP',
     otherwise: () => 'on',
-    help: 'Whether worker threads start ahead of tasks and get ready in idle time for runs, views and previews of the served store.',
+    help: 'on starts worker threads ahead of tasks and warms them up in idle time for runs, views and previews of the served store.',
     schema: z.enum(['on', 'off']).transform((word) => word === 'on'),
   }),
   console: declare({
     flag: 'console',
     variable: 'DIVISOR_CONSOLE',
     otherwise: () => 'on',
-    help: 'Whether the console, pages for browsers, is served at /.',
+    help: 'on serves the console, pages for browsers, at /.',
     schema: z.enum(['on', 'off']).transform((word) => word === 'on'),
   }),
   logLevel: declare({
     flag: 'log-level',
     variable: 'DIVISOR_LOG_LEVEL',
     otherwise: () => 'info',
-    help: 'Least severity that is logged, to standard error.',
+    help: 'Minimum severity of log lines, which go to standard error.',
     schema: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
   }),
   runsKept: declare({
@@ -177,7 +177,7 @@ export const SETTINGS = {
     variable: 'DIVISOR_DOCUMENT_VERSIONS_KEPT',
     otherwise: () => '',
     otherwiseHelp: 'all',
-    help: 'Versions of each document that stay, the newest first, its deletion included; a write removes older ones.',
+    help: 'Maximum number of versions kept of each document, its deletion included; a write removes older ones.',
     schema: z
       .literal('')
       .transform(() => undefined)
@@ -186,16 +186,16 @@ export const SETTINGS = {
   dataWaitMs: declare({
     flag: 'data-wait-ms',
     variable: 'DIVISOR_DATA_WAIT_MS',
-    // Most stores are read by then, and a client with a timeout still gets an answer.
+    // Most stores load within this time, and a client with a timeout still gets a response.
     otherwise: () => '2000',
-    help: 'Longest wait of a request, after a restart, for the data that was served before, also of one that changes its store.',
+    help: 'Maximum time that a request waits, after a restart, for the previously served data to load.',
     schema: whole(0, 60_000),
   }),
   drainMs: declare({
     flag: 'drain-ms',
     variable: 'DIVISOR_DRAIN_MS',
     otherwise: () => '1000',
-    help: 'How long a stopping service still accepts connections, so that balancers see /health/ready refuse.',
+    help: 'Time for which a stopping service accepts connections, so that balancers see /health/ready refuse.',
     schema: whole(0, 10_000),
   }),
 };
@@ -204,15 +204,15 @@ type SettingName = keyof typeof SETTINGS;
 
 /** The values of all settings. */
 export type Settings = { readonly [N in SettingName]: z.output<(typeof SETTINGS)[N]['schema']> } & {
-  /** Heavy jobs that this process runs at once: a front of several machines leaves them to workers. */
+  /** Number of heavy jobs that this process runs at a time; a front of several machines leaves them to workers. */
   readonly heavyPlaces: number;
 };
 
 export interface Effective {
   readonly settings: Settings;
-  /** Of each setting that was given and has no effect a sentence that says what it needs. */
+  /** Sentences about settings that were given but have no effect, each with the setting that is missing. */
   readonly ineffective: readonly string[];
-  /** Each setting with where its value came from, in the order of declaration; secrets as a count. */
+  /** Settings with the sources of their values, in order of declaration; secrets as a count. */
   readonly rows: readonly {
     readonly name: SettingName;
     readonly value: string;
@@ -222,8 +222,8 @@ export interface Effective {
 }
 
 /**
- * Settings by flags over environment over defaults.
- * @param argv  the words after the command.
+ * Reads settings: flags over environment over defaults.
+ * @param argv words after the command.
  * @throws StartRefusal with status 78 for a value that is not accepted; UsageError for an unknown flag
  */
 export function readSettings(argv: readonly string[], environment: NodeJS.ProcessEnv): Effective {
@@ -240,7 +240,7 @@ export function readSettings(argv: readonly string[], environment: NodeJS.Proces
     values[name] = parsed.data;
     sources[name] = source;
   }
-  // Every name of the table was parsed by its own schema just above.
+  // Each value was parsed by its own schema above.
   const settings = withDependentDefaults(values as Settings, sources.workers !== 'default');
   if (settings.callbackHosts.length > 0 && settings.callbackSecrets.length === 0)
     throw new StartRefusal(EXIT_CONFIGURATION, `The setting ${sources.callbackHosts} needs DIVISOR_CALLBACK_SECRET.`);
@@ -265,8 +265,8 @@ function ineffectiveOf(settings: Settings, sources: Partial<Record<SettingName, 
 }
 
 /**
- * Fills in the places that data may come from, where none is given: folders below the home, and
- * databases of this machine while the service itself listens there only. Jobs for workers are theirs.
+ * Fills in default sources of data: folders under the home, and databases of this machine if the service itself
+ * listens only there. Heavy jobs default to the workers, if there are any.
  */
 function withDependentDefaults(settings: Settings, areWorkersGiven: boolean): Settings {
   const { dataRoots, databaseHosts, home, host, artifacts, workers } = settings;
@@ -284,7 +284,7 @@ function entries(): [SettingName, Setting<z.ZodType>][] {
   return Object.entries(SETTINGS) as [SettingName, Setting<z.ZodType>][];
 }
 
-/** Flags that are added up where they are repeated; of others the last one counts. */
+/** Flags whose repeated values are combined; for other flags the last value counts. */
 const REPEATABLE: ReadonlySet<string> = new Set(['oidc-scopes']);
 
 const textIn = (flag: string, given: readonly string[] | undefined): string | undefined =>
@@ -304,13 +304,13 @@ function readFlags(argv: readonly string[]): Record<string, string | undefined> 
   }
 }
 
-/** The flags of the service, each with the values it may have: none named where it takes any. */
+/** Flags of the service with their accepted values; empty if any value is accepted. */
 export const settingFlags = (): Readonly<Record<string, readonly string[]>> =>
   Object.fromEntries(
     entries().flatMap(([, { flag, schema }]) => (flag === undefined ? [] : [[`--${flag}`, wordsOf(schema)]])),
   );
 
-/** The flags of the service as the command line explains them. */
+/** Help text of the flags of the service. */
 export function settingsHelp(): string {
   const rows = entries().map(([, { flag, variable, otherwise, otherwiseHelp = 'none', help, schema }]) => [
     flag === undefined ? '' : `--${flag}`,

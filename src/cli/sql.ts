@@ -8,7 +8,7 @@ import { SQL_FORMATS, type SqlFormat, type SqlResult } from '#contract/sql.js';
 import { EXPORT_FORMATS } from '#domain/exports/formats.js';
 import { SQL_VIEWS } from '#domain/sql/views.js';
 import { hasWords, readCommandLine, standardInput, type Grammar } from './command-line.js';
-import { connected, CONNECTION_HELP, EXIT } from './connection.js';
+import { withService, CONNECTION_HELP, EXIT } from './connection.js';
 import { right, table } from './terminal.js';
 import { UsageError } from './usage-error.js';
 import { writeWhole } from './write-whole.js';
@@ -18,7 +18,7 @@ const FLAGS: Grammar['flags'] = {
     type: 'string',
     value: 'FORMAT',
     choices: SQL_FORMATS,
-    help: `${SQL_FORMATS.join(', ')}; default: that of the ending of --out, else a table on a terminal and csv elsewhere.`,
+    help: `${SQL_FORMATS.join(', ')}; default: by the extension of --out, else a table on a terminal and csv elsewhere.`,
   },
 };
 
@@ -28,15 +28,15 @@ export const SQL_GRAMMAR: Grammar = {
 };
 
 export const SQL_HELP = [
-  'divisor sql: Ask runs, prices and reference data by SQL.\n',
+  'divisor sql: Query runs, prices and reference data by SQL.\n',
   'Usage: divisor sql [QUERY] [flags]\n',
   `Without QUERY a shell reads statements, each ended by a semicolon.\n`,
   `Views\n${table(Object.entries(SQL_VIEWS).map(([name, { help }]) => [name, help]))}`,
   `Flags\n${table([
     ...Object.entries(FLAGS).map(([flag, { value, help }]) => [`--${flag} ${value!}`, help]),
-    ['--out FILE', 'Write to a file, which is there when it is whole; to standard output otherwise.'],
-    ['--json', 'As --format json.'],
-    ['--csv', 'As --format csv.'],
+    ['--out FILE', 'File to write; it appears only when it is complete. Default: standard output.'],
+    ['--json', 'Same as --format json.'],
+    ['--csv', 'Same as --format csv.'],
     ...CONNECTION_HELP.map((row) => [...row]),
   ])}`,
   `Examples\n${table([
@@ -45,48 +45,48 @@ export const SQL_HELP = [
   ])}`,
 ].join('\n');
 
-/** `divisor sql`: the answer to a query, or a shell. Resolves with the exit status. */
+/** Runs `divisor sql`: answers one query, or starts a shell. Resolves with the exit status. */
 export async function sql(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
   const isShell = !hasWords('sql', SQL_GRAMMAR, argv);
   const { words, flags, common } = readCommandLine('sql', isShell ? { words: [], flags: FLAGS } : SQL_GRAMMAR, argv);
   const asked = flags.text<SqlFormat>('format') ?? (common.json ? 'json' : common.csv ? 'csv' : undefined);
   const { out } = common;
   if (isShell && (out !== undefined || !process.stdin.isTTY))
-    throw new UsageError('divisor sql takes QUERY, or - for standard input. See divisor sql --help');
+    throw new UsageError('divisor sql requires QUERY, or - for standard input. See divisor sql --help');
   const format = asked ?? (out === undefined ? undefined : formatOf(out));
   const query = words[0] === '-' ? await standardInput() : words[0];
-  return connected(common, environment, async (client) => {
+  return withService(common, environment, async (client) => {
     if (query === undefined) return shell(client);
     if (format === undefined && process.stdout.isTTY) {
-      process.stdout.write(await shown(client, query));
+      process.stdout.write(await formatResult(client, query));
       return EXIT.done;
     }
     const as = format ?? 'csv';
     if (out === undefined && process.stdout.isTTY && (as === 'arrow' || as === 'parquet'))
-      throw new UsageError(`${as} is not text for a terminal: name a file with --out`);
+      throw new UsageError(`${as} is not a text format for a terminal: name a file with --out`);
     const { headers, bytes } = await client.stream('runSql', EXPORT_FORMATS[as].media, { body: { query, format: as } });
     if (headers.get('x-truncated') === 'true')
-      process.stderr.write(`divisor: the result is cut after ${headers.get('x-rows')} rows.\n`);
+      process.stderr.write(`divisor: the result is truncated after ${headers.get('x-rows')} rows.\n`);
     if (out === undefined) await pipeline(Readable.from(bytes), process.stdout, { end: false });
     else await writeWhole(out, bytes);
     return EXIT.done;
   });
 }
 
-/** @throws UsageError where the ending names no format of a result */
+/** @throws UsageError if the extension names no result format */
 function formatOf(out: string): SqlFormat {
   const extension = extname(out).slice(1).toLowerCase();
   const format = SQL_FORMATS.find((name) => EXPORT_FORMATS[name].extension === extension);
   if (format !== undefined) return format;
   const endings = SQL_FORMATS.map((name) => EXPORT_FORMATS[name].extension);
-  const meant = didYouMean(extension, endings) || ` Endings are .${endings.join(', .')}.`;
-  throw new UsageError(`the ending of ${out} names no format of a result.${meant}`);
+  const meant = didYouMean(extension, endings) || ` Extensions are .${endings.join(', .')}.`;
+  throw new UsageError(`the extension of ${out} names no result format.${meant}`);
 }
 
-/** Rows of a table on a terminal; more are for a file. */
+/** Maximum number of rows in a table on a terminal; a file gets all. */
 const SHOWN_ROWS = 200;
 
-async function shown(client: DivisorClient, query: string): Promise<string> {
+async function formatResult(client: DivisorClient, query: string): Promise<string> {
   const result = (await client.call('runSql', { body: { query } })) as SqlResult;
   const { columns, data, rows, truncated } = result;
   const cells = data.slice(0, SHOWN_ROWS).map((row) =>
@@ -95,12 +95,12 @@ async function shown(client: DivisorClient, query: string): Promise<string> {
       return columns[at]!.type === 'number' || columns[at]!.type === 'count' ? right(text) : text;
     }),
   );
-  const more = rows > SHOWN_ROWS ? `, the first ${SHOWN_ROWS} are shown; --out FILE writes all of them` : '';
-  const cut = truncated ? ', cut at the limit' : '';
+  const more = rows > SHOWN_ROWS ? `, of which the first ${SHOWN_ROWS} are shown; --out FILE writes all` : '';
+  const cut = truncated ? ', truncated at the limit' : '';
   return `${table([columns.map(({ name }) => name), ...cells])}${rows} ${rows === 1 ? 'row' : 'rows'}${more}${cut}\n`;
 }
 
-/** Reads statements up to a semicolon at the end of a line and shows their answers, until the input ends. */
+/** Reads statements up to a semicolon at the end of a line and prints their results, until the input ends. */
 async function shell(client: DivisorClient): Promise<number> {
   const lines = createInterface({ input: process.stdin, output: process.stdout, historySize: 500 });
   process.stdout.write(
@@ -113,7 +113,7 @@ async function shell(client: DivisorClient): Promise<number> {
     statement += `${line}\n`;
     if (statement.trim() === '') statement = '';
     if (line.trimEnd().endsWith(';')) {
-      process.stdout.write(await shown(client, statement).catch(messageOf));
+      process.stdout.write(await formatResult(client, statement).catch(messageOf));
       statement = '';
     }
     lines.setPrompt(statement === '' ? 'divisor> ' : '    ...> ');
@@ -123,7 +123,7 @@ async function shell(client: DivisorClient): Promise<number> {
   return EXIT.done;
 }
 
-/** The error of a statement, after which the shell continues. */
+/** Message of a failed statement, after which the shell continues. */
 function messageOf(failure: unknown): string {
   if (!(failure instanceof DivisorError)) throw failure;
   const messages = failure.findings.map(({ message }) => message);

@@ -3,15 +3,15 @@ const NUMBERS = { SIGINT: 2, SIGTERM: 15 } as const;
 export type StopSignal = keyof typeof NUMBERS;
 
 /**
- * npm and npx pass on the Ctrl-C that the terminal has sent to the command already. A signal within this time of the
- * first one is the same request; a person who presses twice waits longer.
+ * Time within which a second signal counts as the same request: npm and npx forward the Ctrl-C that the terminal
+ * already sent to the command. A person who presses twice takes longer.
  */
 const SAME_REQUEST_MS = 1_000;
 
 /**
- * Calls `begin` at the first of the signals; one after {@link SAME_REQUEST_MS} ends the process at once with 128 + its
- * number.
- * @param now milliseconds of a clock that never goes back
+ * Calls `begin` at the first of the signals; one after {@link SAME_REQUEST_MS} ends the process at once with 128
+ * + its number.
+ * @param now monotonic clock in milliseconds
  * @returns a function that stops listening
  */
 export function onStopRequest(

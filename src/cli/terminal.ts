@@ -2,7 +2,7 @@
 
 export interface Screen {
   readonly write: (text: string) => void;
-  /** Whether lines can be redrawn; a pipe gets each state once, on a line of its own. */
+  /** True if lines can be redrawn; a pipe gets each state once, on a separate line. */
   readonly isTerminal: boolean;
   readonly columns: number;
 }
@@ -16,7 +16,7 @@ export interface Cell {
   readonly align?: 'left' | 'right';
 }
 
-/** Rows of cells padded to common widths, two spaces between columns, no trailing blanks. */
+/** Formats rows of cells padded to common widths, with two spaces between columns and no trailing blanks. */
 export function table(rows: readonly (readonly (string | Cell)[])[], indent = 2): string {
   const cells = rows.map((row) => row.map((cell) => (typeof cell === 'string' ? { text: cell } : cell)));
   const widths: number[] = [];
@@ -30,38 +30,36 @@ export function table(rows: readonly (readonly (string | Cell)[])[], indent = 2)
 
 export const right = (text: string): Cell => ({ text, align: 'right' });
 
-/** A fraction as a percentage with two decimals. */
+/** Formats a fraction as a percentage with two decimals. */
 export function percent(fraction: number | null): string {
   return fraction === null ? '-' : `${(fraction * 100).toFixed(2)} %`;
 }
 
-/** A number with two decimals. */
+/** Formats a number with two decimals. */
 export function decimal(value: number): string {
   return value.toFixed(2);
 }
 
-/** A whole number with thousands separated by commas. */
+/** Formats a whole number with commas between thousands. */
 export function whole(value: number): string {
   return Math.round(value).toLocaleString('en-US');
 }
 
 export interface Step {
-  /**
-   * Draws how far the step is, how fast it goes and how long it will take; drawn over on a terminal, ignored on a pipe.
-   */
+  /** Draws progress, pace and remaining time; redrawn on a terminal, ignored on a pipe. */
   progress(fraction: number, message: string): void;
-  /** Draws how long the step has taken, where nothing says how far it is. */
+  /** Draws the elapsed time of a step without known progress. */
   waited(): void;
-  /** Ends the step with what came of it. */
+  /** Ends the step with its outcome. */
   done(outcome: string): void;
-  /** Ends the step without a word, so that what went wrong stands on a line of its own. */
+  /** Ends the step without an outcome, so that an error starts on a new line. */
   abandon(): void;
 }
 
 const BAR_CELLS = 20;
 const NAME_COLUMNS = 34;
 
-/** Starts a named step; the name stays, the right side changes until the outcome replaces it. */
+/** Starts a named step: the name stays, and the right side changes until the outcome replaces it. */
 export function step(screen: Screen, name: string, now: () => number = () => performance.now()): Step {
   const started = now();
   const label = `  ${name.padEnd(NAME_COLUMNS)}`;
@@ -96,7 +94,7 @@ export function step(screen: Screen, name: string, now: () => number = () => per
   };
 }
 
-/** Work is timed from its first progress, so that waiting in line counts for nothing. */
+/** Measures from the first progress, so that waiting in the queue does not count. */
 function paceOf(now: () => number): (fraction: number) => string {
   let first: { readonly atMs: number; readonly fraction: number } | undefined;
   return (fraction) => {
@@ -111,7 +109,7 @@ function paceOf(now: () => number): (fraction: number) => string {
 
 const percentage = (fraction: number): string => String(Math.floor(100 * fraction));
 
-/** Seconds as a person says them: 4 s, 2 min 05 s, 1 h 20 min. */
+/** Formats seconds for people: 4 s, 2 min 05 s, 1 h 20 min. */
 export function duration(seconds: number): string {
   const whole = Math.ceil(seconds);
   if (whole < 60) return `${whole} s`;

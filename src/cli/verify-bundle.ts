@@ -7,24 +7,24 @@ import { bytesOf, HASH, readKeys } from './verify-published.js';
 
 export const VERIFY_BUNDLE_HELP = `divisor verify-bundle FILE [--key FILE] [--head HASH] [--json]
 
-Recomputes every published close of a bundle from its inputs, without a service, and checks its hashes, its log and its
+Recomputes every published close of a bundle from its inputs, without a service, and verifies its hashes, its log and its
 signatures. FILE is what \`divisor bundle INDEX\` writes.
 
-  --key   What GET /analytics/INDEX/published/keys answers, from a source that you trust. Default: the keys of the bundle.
-  --head  Hash that the last entry must have.
+  --key   Response of GET /analytics/INDEX/published/keys, from a source that you trust. Default: the keys of the bundle.
+  --head  Expected hash of the last entry.
   --json  Write the whole verdict as JSON.
 
-Exit statuses: 0 every close is recomputed bit for bit; 1 it is not, and each fault is written with its date and security; 64 wrong
+Exit statuses: 0 every close was recomputed bit for bit; 1 a close differs, and each fault is printed with its date and security; 64 wrong
 usage, or a file that cannot be read.
 `;
 
 const EXIT_DIFFERENT = 1;
 
-/** `divisor verify-bundle`: a bundle against its own inputs. */
+/** Runs `divisor verify-bundle`: verifies a bundle against its own inputs. */
 export async function verifyBundle(argv: readonly string[]): Promise<number> {
   const { values, positionals } = readArguments(argv);
   const [file] = positionals;
-  if (file === undefined || positionals.length > 1) throw new UsageError('verify-bundle takes one FILE');
+  if (file === undefined || positionals.length > 1) throw new UsageError('verify-bundle requires one FILE');
   if (values.head !== undefined && !HASH.test(values.head))
     throw new UsageError(`--head takes the hash of an entry, 64 hexadecimal digits, not ${values.head}`);
   const keys = values.key === undefined ? undefined : { keys: [...(await readKeys(values.key)).values()] };

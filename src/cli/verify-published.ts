@@ -11,32 +11,32 @@ import { UsageError } from './usage-error.js';
 
 export const VERIFY_PUBLISHED_HELP = `divisor verify-published FILE [--key FILE] [--head HASH]
 
-Holds a published log to its chain of hashes and its signatures, without a service. FILE is what
-GET /analytics/INDEX/published answers, as lines of JSON or as one object.
+Verifies the hash chain and the signatures of a published log, without a service. FILE is the response of
+GET /analytics/INDEX/published, as JSON lines or as one object.
 
-  --key   What GET /analytics/INDEX/published/keys answers. Without it signatures are not verified.
-  --head  Hash that the last entry must have: without it nobody can say that no entry is missing at the end.
+  --key   Response of GET /analytics/INDEX/published/keys. Default: signatures are not verified.
+  --head  Expected hash of the last entry, which proves that no entry is missing at the end.
 
-Exit statuses: 0 the log is as it was written; 1 it is not, or has no entries, and the first bad entry is named; 64 wrong usage, or a
+Exit statuses: 0 the log is intact; 1 it was altered or has no entries, and the first bad entry is named; 64 wrong usage, or a
 file that cannot be read.
 `;
 
 const EXIT_DAMAGED = 1;
 
-/** SHA-256 as it is written, in either case. */
+/** A SHA-256 in hexadecimal digits, in either case. */
 export const HASH = /^[0-9a-f]{64}$/i;
 
 const KeyFile = z.object({ keys: z.array(PublicKey) });
 
-/** `divisor verify-published`: a log against its own chain and the keys that signed it. */
+/** Runs `divisor verify-published`: verifies a log against its hash chain and its signing keys. */
 export async function verifyPublished(argv: readonly string[]): Promise<number> {
   const { values, positionals } = readArguments(argv);
   const [file] = positionals;
-  if (file === undefined || positionals.length > 1) throw new UsageError('verify-published takes one FILE');
+  if (file === undefined || positionals.length > 1) throw new UsageError('verify-published requires one FILE');
   if (values.head !== undefined && !HASH.test(values.head))
     throw new UsageError(`--head takes the hash of an entry, 64 hexadecimal digits, not ${values.head}`);
   const keys = values.key === undefined ? null : await readKeys(values.key);
-  const verdict = heldTo(entriesOf(await bytesOf(file)), (entries) =>
+  const verdict = verifyEntries(entriesOf(await bytesOf(file)), (entries) =>
     verifyLog(entries, { keys, head: values.head?.toLowerCase() ?? null }),
   );
   if ('reason' in verdict) {
@@ -44,13 +44,18 @@ export async function verifyPublished(argv: readonly string[]): Promise<number> 
     return EXIT_DAMAGED;
   }
   const extent =
-    keys === null ? 'The chain of hashes holds; signatures were not verified' : 'Chain and signatures hold';
-  process.stdout.write(`${extent}: ${verdict.entries} entries, the last ${verdict.head}.\n`);
+    keys === null
+      ? 'The hash chain is intact; signatures not verified'
+      : 'The hash chain and the signatures are intact';
+  process.stdout.write(`${extent}: ${verdict.entries} entries, last hash ${verdict.head}.\n`);
   return 0;
 }
 
-/** What a file is found to be; one without entries is no log that anything was verified of. */
-export function heldTo<V>(entries: readonly unknown[], verify: (entries: readonly unknown[]) => V): V | LogFault {
+/** Verifies the entries of a file; a file without entries fails, because it proves nothing. */
+export function verifyEntries<V>(
+  entries: readonly unknown[],
+  verify: (entries: readonly unknown[]) => V,
+): V | LogFault {
   return entries.length === 0 ? { seq: 1, reason: 'it is missing: the file has no entries' } : verify(entries);
 }
 
@@ -63,14 +68,14 @@ function readArguments(argv: readonly string[]) {
   }
 }
 
-/** Keys in a file, by id. @throws UsageError */
+/** Reads public keys from a file, by id. @throws UsageError */
 export async function readKeys(file: string): Promise<ReadonlyMap<string, PublicKey>> {
   const read = KeyFile.safeParse(valueOf(await bytesOf(file)));
-  if (!read.success) throw new UsageError(`${file} holds no keys as GET .../published/keys answers them`);
+  if (!read.success) throw new UsageError(`${file} contains no keys in the form of GET .../published/keys`);
   return new Map(read.data.keys.map((key) => [key.key_id, key]));
 }
 
-/** What a file holds. @throws UsageError when it cannot be read */
+/** Reads a file. @throws UsageError if it cannot be read */
 export async function bytesOf(file: string): Promise<Uint8Array> {
   try {
     return await readFile(file);
@@ -81,7 +86,7 @@ export async function bytesOf(file: string): Promise<Uint8Array> {
   }
 }
 
-/** Entries as they stand in the file; a line that is no JSON, or repeats a key, is an entry that is none. */
+/** Parses the entries of a file; a line that is no JSON, or repeats a key, becomes an invalid entry. */
 export function entriesOf(bytes: Uint8Array): unknown[] {
   const whole = valueOf(bytes);
   if (typeof whole === 'object' && whole !== null && 'entries' in whole && Array.isArray(whole.entries))
@@ -91,7 +96,7 @@ export function entriesOf(bytes: Uint8Array): unknown[] {
   return lines.map((line) => valueOf(new TextEncoder().encode(line)));
 }
 
-/** What a file holds as JSON; undefined where it is none. */
+/** Parses a file as JSON; undefined if it is not JSON. */
 export function valueOf(bytes: Uint8Array): unknown {
   try {
     return parseJson(bytes).value;

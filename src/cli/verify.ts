@@ -17,21 +17,21 @@ import { right } from './terminal.js';
 export const VERIFY_HELP = `divisor verify [--home HOME] [--database URL [--artifacts PLACE]] [--json]
 divisor verify --backup FOLDER [--json]
 
-Reads everything a home holds, also while the service runs on it, and compares it with the hashes it was written with:
-documents, results, managed stores. Or does so with a backup and its manifest.
+Reads all content of a home, even while a service runs on it, and compares it with the hashes from the time of writing:
+documents, results, managed stores. --backup verifies a backup against its manifest instead.
 
   --home      Folder of the service. Default: DIVISOR_HOME or ./var.
-  --database  Where the documents are, unless in the home. Default: DATABASE_URL.
-  --artifacts Where results and managed stores are, unless in the home. Default: DIVISOR_ARTIFACTS.
-  --backup    Look at this backup instead.
-  --json      One JSON object a line, as on a pipe.
+  --database  Database with the documents. Default: DATABASE_URL, else the home.
+  --artifacts Place of results and managed stores. Default: DIVISOR_ARTIFACTS, else the home.
+  --backup    Backup to verify instead of a home.
+  --json      One JSON object per line, the default on a pipe.
 
-Exit statuses: 0 all is as it was written; 1 something is damaged, and named; 78 no home, or one that cannot be opened at all.
+Exit statuses: 0 everything is intact; 1 the listed parts are damaged; 78 no home, or one that cannot be opened.
 `;
 
 const EXIT_DAMAGED = 1;
 
-/** `divisor verify`: a walk over every checksum. */
+/** Runs `divisor verify`: verifies every checksum. */
 export async function verify(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
   const { home, settings, values } = readHomeCommand(argv, environment, {
     words: [0, 0],
@@ -43,7 +43,7 @@ export async function verify(argv: readonly string[], environment: NodeJS.Proces
     values.backup === undefined
       ? await verifyHome(homeFolders(home), {
           onProgress: (name) => report.progress(name),
-          ...(await elsewhere(settings)),
+          ...(await remoteOptions(settings)),
         })
       : [await verifyBackup(resolve(values.backup))];
   report.print(parts, ['part', 'count', 'MiB', 'damaged'], ({ part, count, bytes, damaged }) => [
@@ -59,12 +59,12 @@ export async function verify(argv: readonly string[], environment: NodeJS.Proces
     ),
   );
   if (!report.asJson)
-    process.stdout.write(damaged.length === 0 ? '\nEverything is as it was written.\n' : `\n${damaged.join('\n')}\n`);
+    process.stdout.write(damaged.length === 0 ? '\nEverything is intact.\n' : `\n${damaged.join('\n')}\n`);
   return damaged.length === 0 ? 0 : EXIT_DAMAGED;
 }
 
-/** What is not in the home. */
-async function elsewhere(settings: Settings): Promise<VerifyOptions> {
+/** Options for parts outside the home. */
+async function remoteOptions(settings: Settings): Promise<VerifyOptions> {
   const { database } = settings;
   if (database === undefined) return {};
   await withClient(database, assertMigrated);
@@ -83,6 +83,6 @@ async function verifyBackup(folder: string): Promise<VerifiedPart> {
     part: 'backup',
     count: files.length,
     bytes: files.reduce((sum, { bytes }) => sum + bytes, 0),
-    damaged: damaged.map((name) => ({ name, reason: 'the file is missing, or its checksum does not hold' })),
+    damaged: damaged.map((name) => ({ name, reason: 'the file is missing, or its checksum differs' })),
   };
 }

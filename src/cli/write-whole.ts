@@ -6,10 +6,10 @@ import { pipeline } from 'node:stream/promises';
 import { UsageError } from './usage-error.js';
 
 /**
- * Writes a file beside its name, under one of this process, and gives it the name when it is whole: a reader finds the file of before
- * or all of the new one, whoever else writes it, and whatever ends this process.
- * @returns how many bytes
- * @throws UsageError where the folder is absent or cannot be written
+ * Writes a file atomically: first under a temporary name of this process, then renamed. A reader sees the
+ * previous file or the complete new one, even with concurrent writers or a crash.
+ * @returns number of bytes
+ * @throws UsageError if the folder is absent or cannot be written
  */
 export async function writeWhole(
   path: string,
@@ -21,18 +21,18 @@ export async function writeWhole(
     await pipeline(Readable.from(bytes), file);
     await rename(part, path);
   } catch (failure) {
-    await rm(part, { force: true }).catch(() => {}); // The first failure says why.
+    await rm(part, { force: true }).catch(() => {}); // The first failure is the one to report.
     throw unwritable(path, failure) ?? failure;
   }
   return file.bytesWritten;
 }
 
-/** Why a folder takes no file, by the code of the system. */
+/** Reason why a folder cannot hold a new file, by system error code. */
 const REASONS: Readonly<Record<string, string>> = {
-  ENOENT: 'is not there',
-  ENOTDIR: 'is no folder',
+  ENOENT: 'does not exist',
+  ENOTDIR: 'is not a folder',
   EACCES: 'cannot be written by this user',
-  EROFS: 'is on a disk that is read only',
+  EROFS: 'is on a read-only disk',
 };
 
 function unwritable(path: string, failure: unknown): UsageError | undefined {

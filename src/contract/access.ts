@@ -40,6 +40,7 @@ const missing = [
   'WATCHLIST_NOT_FOUND',
   'PLUGIN_NOT_FOUND',
   'STORE_NOT_FOUND',
+  'SCHEDULE_NOT_FOUND',
 ] as const;
 
 export const accessRoutes = routes({

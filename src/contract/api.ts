@@ -21,6 +21,7 @@ import { reportRoutes } from './reports.js';
 import { riskModelImportRoutes } from './risk-model-imports.js';
 import { riskModelRoutes } from './risk-models.js';
 import { rollingRiskRoutes } from './rolling-risk.js';
+import { scheduleRoutes } from './schedules.js';
 import { simulationRoutes } from './simulations.js';
 import { dataVersionRoutes } from './stores/data-versions.js';
 import { storeRoutes } from './stores/routes.js';
@@ -70,6 +71,7 @@ export const API = {
   ...dataRoutes,
   ...watchlistRoutes,
   ...pluginRoutes,
+  ...scheduleRoutes,
   ...versionRoutes,
   ...publicationRoutes,
   ...accessRoutes,

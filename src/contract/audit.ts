@@ -37,7 +37,7 @@ export const auditRoutes = routes({
         description:
           'Id of a document. Entries that belong to it, such as published closes of an index, match as well.',
       }),
-      author: z.string().min(1).max(200).optional().meta({ description: 'Who wrote.' }),
+      author: z.string().min(1).max(200).optional().meta({ description: 'Author of the write.' }),
       after: z.int().min(0).default(0).meta({ description: 'Entries after this number.' }),
       limit: z.int().min(1).max(100_000).optional().meta({ description: 'Maximum number of entries. Default: all.' }),
     }),

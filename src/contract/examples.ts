@@ -16,6 +16,7 @@ export const PARAMETER_EXAMPLES: Readonly<Record<string, unknown>> = {
   render_id: '20241231T210500-0a4be7d3',
   store_id: 'two-names',
   watchlist_id: 'favourites',
+  schedule_id: 'close',
   plugin_id: 'near-high',
   sweep_id: 'caps',
   page: 'backtest',

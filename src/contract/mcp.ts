@@ -15,6 +15,7 @@ export const TOOLSETS = {
   derivatives: { help: 'Futures, total return swaps, term structures.', isDefault: false },
   stores: { help: 'Data stores: import, refresh, repair, activate.', isDefault: false },
   watchlists: { help: 'Watchlists.', isDefault: false },
+  schedules: { help: 'Daily plans: status, run, skip, backfill.', isDefault: false },
   publication: { help: 'Published closes, signing keys, audit log.', isDefault: false },
   versions: { help: 'Versions of documents: list, compare, restore.', isDefault: false },
   service: { help: 'Health, metrics, the key, access to documents.', isDefault: false },
@@ -62,9 +63,10 @@ export const mcpRoutes = routes({
     body: { schema: McpMessage, example: { jsonrpc: '2.0', id: 1, method: 'tools/list' } },
     success: {
       status: 200,
-      description: 'The answer to a request; 202 without a body to a notification.',
+      description: 'The answer to a request.',
       schema: z.unknown(),
     },
+    acknowledged: { status: 202, description: 'A notification was received, or a request was cancelled.' },
     errors: ['RATE_LIMITED'],
   },
 });

@@ -106,7 +106,7 @@ const header = (...names: (keyof typeof HEADERS)[]) =>
   Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 
 function operationOf(id: string, route: Route, registry: SchemaRegistry): Json {
-  const { method, tag, summary, description, scope, body, success, unchanged } = route;
+  const { method, tag, summary, description, scope, body, success, unchanged, acknowledged } = route;
   return {
     operationId: id,
     tags: [tag],
@@ -118,6 +118,7 @@ function operationOf(id: string, route: Route, registry: SchemaRegistry): Json {
     responses: {
       [success.status]: successResponse(method, success, registry),
       ...(unchanged === undefined ? {} : { [unchanged.status]: successResponse(method, unchanged, registry) }),
+      ...(acknowledged === undefined ? {} : { [acknowledged.status]: successResponse(method, acknowledged, registry) }),
       ...(method === 'GET' && success.status === 200
         ? {
             304: {

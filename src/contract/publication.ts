@@ -20,7 +20,7 @@ export const PublishRequest = z
       .string()
       .max(REASON_LENGTH_MAX)
       .optional()
-      .meta({ description: 'Why, for the log; a restatement needs one.' }),
+      .meta({ description: 'Reason for the log; a restatement requires one.' }),
     allow_partial: z.boolean().default(false).meta({
       description: 'Publish closes for which constituents have no bar; their entries record it.',
     }),
@@ -86,8 +86,8 @@ export const publicationRoutes = routes({
     description: `With \`Accept: ${LOG_MEDIA}\` one entry a line, as \`divisor verify-published\` reads it.`,
     params,
     query: z.strictObject({
-      start: IsoDate.optional().meta({ description: 'Entries of this date and after it.' }),
-      end: IsoDate.optional().meta({ description: 'Entries of this date and before it.' }),
+      start: IsoDate.optional().meta({ description: 'First date.' }),
+      end: IsoDate.optional().meta({ description: 'Last date.' }),
     }),
     success: { status: 200, description: 'The entries.', schema: PublishedLog, media: [LOG_MEDIA] },
     errors: ['NOTHING_PUBLISHED', 'INVALID_RANGE', 'DOCUMENT_UNREADABLE'],

@@ -62,7 +62,7 @@ export const RiskValidationView = z
     }).meta({ description: 'How every forecast was estimated.' }),
     sessions: z.int().meta({ description: 'Returns behind each forecast.' }),
     horizon: z.int().meta({ description: 'Sessions of an outcome.' }),
-    index_id: z.string().nullable().meta({ description: 'Index whose held weights are a portfolio.' }),
+    index_id: z.string().nullable().meta({ description: 'Index whose weights are tested as a portfolio.' }),
     start: z.string().meta({ description: 'Day of the first forecast.' }),
     end: z.string().meta({ description: 'Last day of the last outcome.' }),
     forecasts: z.int().meta({ description: 'Days that forecasts were made on.' }),

@@ -44,6 +44,8 @@ export interface Route {
   readonly startsJobs?: boolean;
   /** Response to a conditional request if nothing has changed. */
   readonly unchanged?: Success;
+  /** Response without a body to a message that asks for nothing. */
+  readonly acknowledged?: Success;
   /** Error codes in addition to those of every route. */
   readonly errors: readonly ErrorCode[];
 }

@@ -10,6 +10,7 @@ import { routes, type Scope } from './route.js';
 import { DataStore } from './stores/store.js';
 import { SavedStrategy } from './strategies.js';
 import { Plugin } from './plugins.js';
+import { Schedule } from './schedules.js';
 import { Watchlist } from './watchlists.js';
 
 export const DocumentVersion = z
@@ -244,6 +245,17 @@ const plugin = {
   errors: ['VALIDATION_FAILED', 'OVERLOADED'],
 } as const;
 
+const schedule = {
+  path: '/schedules/{schedule_id}',
+  params: { schedule_id: Id },
+  tag: 'schedules',
+  word: 'schedule',
+  scope: 'write',
+  missing: 'SCHEDULE_NOT_FOUND',
+  saved: Schedule,
+  errors: ['VALIDATION_FAILED'],
+} as const;
+
 const store = {
   path: '/data/stores/{store_id}/document',
   params: { store_id: Id },
@@ -281,6 +293,10 @@ export const versionRoutes = routes({
   diffPluginVersions: differenceOf(plugin),
   getPluginVersion: readingOf(plugin),
   restorePluginVersion: restorationOf(plugin),
+  listScheduleVersions: listOf(schedule),
+  diffScheduleVersions: differenceOf(schedule),
+  getScheduleVersion: readingOf(schedule),
+  restoreScheduleVersion: restorationOf(schedule),
   listStoreVersions: listOf(store),
   diffStoreVersions: differenceOf(store),
   getStoreVersion: readingOf(store),

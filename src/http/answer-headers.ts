@@ -1,30 +1,30 @@
-/** Headers by name, in one object so that they are written once and nothing touches a response afterwards. */
+/** Headers by name in one object, so that a response is written once and not modified afterwards. */
 export type Headers = Record<string, string>;
 
 export const JSON_TYPE = 'application/json; charset=utf-8';
 
-/** The headers of one answer: its number, the common ones, its own, and those that describe its body. */
+/** Headers of one response: its request id, the common ones, its specific ones, and those that describe its body. */
 export class AnswerHeaders {
   readonly #byName: Headers;
   #length: number | undefined;
 
-  /** @param requestId visible ASCII @param common headers of every answer */
+  /** @param requestId visible ASCII @param common headers of every response */
   constructor(requestId: string, common: Headers) {
     this.#byName = { 'X-Request-Id': requestId, ...common };
     this.#length = undefined;
   }
 
-  /** Bytes of the body; undefined without one, or where nobody knows. */
+  /** Length of the body in bytes; undefined if there is no body or the length is unknown. */
   get length(): number | undefined {
     return this.#length;
   }
 
-  /** In place of a common one of the same name. */
+  /** Sets a header; replaces a common one of the same name. */
   set(name: string, value: string): void {
     this.#byName[name] = value;
   }
 
-  /** @param type JSON unless given */
+  /** @param type media type of the body. Default: JSON */
   describe(type: string | undefined, length: number | undefined): void {
     this.#byName['Content-Type'] = type ?? JSON_TYPE;
     if (length !== undefined) this.#byName['Content-Length'] = String(length);

@@ -11,6 +11,7 @@ import type { AuditNotes } from '#services/history/audit-notes.js';
 import type { IsAddressOf } from '#services/operations/address-ranges.js';
 import { createDeadlines, type Deadlines } from './deadlines.js';
 import { createFailedKeys } from './failed-keys.js';
+import { networkOf } from './client-addresses.js';
 import { createKeyRates, type KeyRates } from './key-rates.js';
 import type { Handlers, Principal, Reply } from './handler.js';
 import { createPaths, type FoundPath } from './paths.js';
@@ -24,59 +25,69 @@ export interface AppDependencies<T extends Record<string, Route>> {
   readonly authenticate: Authenticate;
   readonly version: string;
   readonly log: Logger;
-  /** Lets the answer to a guessed key wait for milliseconds; by the clock unless given. */
+  /** Delays the response to a guessed key by milliseconds. Default: by the clock. */
   readonly delay?: (ms: number) => Promise<void>;
-  /** How many requests a key may send; as the limits say unless given. */
+  /** Rate limits of keys. Default: those of the service. */
   readonly keyRates?: KeyRates;
-  /** Ends requests that take too long; as the limits say unless given. */
+  /** Ends requests that take too long. Default: the limits of the service. */
   readonly deadlines?: Deadlines;
-  /** Resolves once the data of before a restart is served or known to have failed; at once unless given. */
+  /** Resolves once the data of before a restart is served or has failed to load. Default: at once. */
   readonly dataSettled?: () => Promise<void>;
-  /** Before a request is handled, where other processes write what it reads: makes this one see that. */
+  /** Makes this process see the writes of others before it handles a request. */
   readonly follow?: () => Promise<void>;
-  /** Longest wait of a request for that data; then it is refused. */
+  /** Maximum time that a request waits for that data; then it is refused. */
   readonly dataWaitMs?: number;
-  /** Addresses whose `X-Forwarded-For` is believed. Default: none. */
+  /** Addresses whose `X-Forwarded-For` is trusted. Default: none. */
   readonly isTrustedProxy?: IsAddressOf;
-  /** Whether it is reached over HTTPS only, which browsers are told. */
+  /** True if the service is reachable only over HTTPS, which a response header states. */
   readonly isSecure?: boolean;
-  /** What a client may reach. Default: everything. */
+  /** Documents that a client may access. Default: all. */
   readonly reachOf?: OperationOptions['reachOf'];
-  /** Checks the callbacks of jobs; all are refused unless given. */
+  /** Checks the callbacks of jobs. Default: refuses all. */
   readonly assertCallback?: AssertCallback;
-  /** Told of keys that are refused and of what is read, for the log of writes. Default: nobody. */
+  /** Receives refused keys and reads for the audit log. Default: none. */
   readonly notes?: Pick<AuditNotes, 'refusedKey' | 'read'>;
-  /** Whether requests that write or start jobs are refused. Default: false. */
+  /** Refuses requests that write or start jobs. Default: false. */
   readonly isReadOnly?: boolean;
-  /** Called for every answer, for the metrics. */
+  /** Called with every response, for the metrics. */
   readonly observe?: (answer: Answered) => void;
 }
 
 /** One answered request. */
 export interface Answered {
-  /** Undefined when no route was found. */
+  /** Undefined if no route was found. */
   readonly operation: string | undefined;
   readonly method: string;
   readonly status: number;
   readonly seconds: number;
-  /** Id of the key of the request; null without one. */
+  /** Id of the key of the request; null without a key. */
   readonly keyId: string | null;
 }
 
+/** A client that a route has let in. */
+export interface KnownClient {
+  readonly principal: Principal;
+  /** Resolves to true while it may call the route. */
+  isStillAllowed(): Promise<boolean>;
+}
+
 export interface App {
-  /** @param address of the client, as its socket tells */
+  /** @param address returns the client's address from its socket */
   answer(request: Request, address: () => string | undefined): Answer | Promise<Answer>;
-  /** Answers a request that a route sends for its client, with the same checks; it counts as part of the outer request. */
-  answerFor(request: Request, principal: Principal): Promise<Answer>;
-  /** The answer to a request that no socket brought. */
+  /**
+   * Answers a request that a route sends on behalf of its client, with the same checks; it counts as part of the
+   * outer request.
+   */
+  answerFor(request: Request, client: KnownClient): Promise<Answer>;
+  /** Answers a request that did not come from a socket. */
   fetch(request: Request, address?: string): Response | Promise<Response>;
-  /** From now on every answer asks its client to close the connection. */
+  /** Makes every later response ask its client to close the connection. */
   drain(): void;
-  /** Headers that every response carries, also those the parser of HTTP answers. */
+  /** Headers that every response carries, including responses of the HTTP parser. */
   headersFor(requestId: string): AnswerHeaders;
 }
 
-/** Nothing of an answer may be sniffed, framed, cached by intermediaries or run as a page. */
+/** Headers that forbid sniffing, framing, caching by intermediaries and running a response as a page. */
 const SECURE_HEADERS: HeadersByName = {
   'X-Content-Type-Options': 'nosniff',
   'Cache-Control': 'no-store',
@@ -85,7 +96,7 @@ const SECURE_HEADERS: HeadersByName = {
   'Referrer-Policy': 'no-referrer',
 };
 
-/** A year, as browsers want it. */
+/** HSTS for a year, the usual value for browsers. */
 const HTTPS_ONLY: HeadersByName = { 'Strict-Transport-Security': 'max-age=31536000' };
 
 const LEVELS = ['error', 'warn', 'info', 'debug'] as const;
@@ -95,7 +106,7 @@ const loggedLevels = (log: Logger) =>
     boolean
   >; // each of the levels
 
-/** The HTTP application: every route of the table with its handler, behind one pipeline. */
+/** Creates the HTTP application: every route of the table with its handler, behind one pipeline. */
 export function createApp<const T extends Record<string, Route>>(dependencies: AppDependencies<T>): App {
   const {
     api,
@@ -121,11 +132,11 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
   let common = always;
   const headersFor = (requestId: string): AnswerHeaders => new AnswerHeaders(requestId, common);
 
-  // Its fields are none of those in `redact`; keys and passwords in their values are still taken out.
+  // Its fields are not in `redact`; keys and passwords in their values are still removed.
   const requestLog = log.child({}, { redact: [] });
   const isLogged = loggedLevels(log);
   const failedKeys = createFailedKeys(() => performance.now());
-  const settled = () => settledWithin(dataSettled(), dataWaitMs);
+  const settled = () => waitAtMost(dataSettled(), dataWaitMs);
   const options = { dataSettled: settled, follow, assertCallback, authenticate, reachOf, isReadOnly };
   const find = createPaths(api, handlers, options);
 
@@ -135,10 +146,12 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
       const answered = answer(request, () => address);
       return answered instanceof Promise ? answered.then(responseOf) : responseOf(answered);
     },
-    async answerFor(request, principal) {
+    async answerFor(request, client) {
+      const { principal } = client;
       const path = getPath(request);
       const found = find(path);
-      const call = openCall({ request, path, address: () => undefined }, found, isTrustedProxy);
+      const isClientAllowed = () => client.isStillAllowed();
+      const call = openCall({ request, path, address: () => undefined, isClientAllowed }, found, isTrustedProxy);
       try {
         return await admit(call, found, principal);
       } catch (failure) {
@@ -160,7 +173,7 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
       return admit(call, found, principal);
     };
     try {
-      const principal = call.isOpen ? recognised(call, authenticate) : authenticate(call);
+      const principal = call.isOpen ? authenticateIfNeeded(call, authenticate) : authenticate(call);
       return principal instanceof Promise
         ? deadlines.within(principal).then(admitCounted).catch(refuse)
         : admitCounted(principal);
@@ -169,7 +182,7 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
     }
   }
 
-  /** Has a request answered whose client is known. @throws Refusal */
+  /** Handles the request of an authenticated client. @throws Refusal */
   function admit(call: Call, found: FoundPath | undefined, principal: Principal): Answer | Promise<Answer> {
     call.principal = principal;
     const { path, request, operation } = call;
@@ -177,7 +190,7 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
     if (operation === undefined) throw notAllowed(request.method, found.operations.allowed);
     const reply = inRequest(call, () => operation.answer(call, principal));
     return reply instanceof Promise
-      ? inTime(operation, reply, deadlines)
+      ? applyDeadline(operation, reply, deadlines)
           .then((settled) => succeed(call, settled))
           .catch((failure: unknown) => fail(call, failure))
       : succeed(call, reply);
@@ -187,7 +200,7 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
     const isKey = isRefusedKey(failure, call.request.headers);
     const address = isKey ? (call.address() ?? '') : '';
     if (isKey) notes?.refusedKey({ address, requestId: call.requestId });
-    const delayMs = isKey ? failedKeys.note(address) : 0;
+    const delayMs = isKey ? failedKeys.note(networkOf(address)) : 0;
     return delayMs === 0 ? fail(call, failure) : delay(delayMs).then(() => fail(call, failure));
   }
 
@@ -212,7 +225,7 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
     return headers;
   }
 
-  /** One line in the log and one observation for every answer. */
+  /** Writes one log line and one observation for every response. */
   function record(call: Call, answered: Answer): Answer {
     const { request, requestId, trace, path, operation, isOpen, principal, startedMs } = call;
     const { status } = answered;
@@ -239,11 +252,11 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
     return answered;
   }
 
-  /** A defect becomes INTERNAL; so does a code that only jobs carry, for no route declares it. */
+  /** Converts a defect to INTERNAL, and also a code that only jobs use, because no route declares it. */
   function refusalOf({ request, requestId, trace }: Call, failure: unknown): Refusal {
     if (failure instanceof Refusal && ERRORS[failure.code].status !== null) {
       const { code, cause } = failure;
-      // Of an outage, which every request meets, a line says enough.
+      // An outage affects every request, so one line without a stack is enough.
       const err = code === 'STORE_UNAVAILABLE' ? String(cause) : cause;
       if (cause !== undefined) log.warn({ request_id: requestId, ...spanOf(trace), code, err }, 'refusal with a cause');
       return failure;
@@ -253,30 +266,30 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
       { request_id: requestId, ...spanOf(trace), method: request.method, url: request.url, err: failure },
       'defect',
     );
-    return new Refusal('INTERNAL', 'The service failed on this request.', { request_id: requestId });
+    return new Refusal('INTERNAL', 'The service failed to process this request.', { request_id: requestId });
   }
 }
 
-/** An upload takes as long as its bytes do. */
-const inTime = ({ route }: Operation, reply: Promise<Reply>, { within }: Deadlines): Promise<Reply> =>
+/** Applies the deadline, except to uploads, which take as long as their bytes. */
+const applyDeadline = ({ route }: Operation, reply: Promise<Reply>, { within }: Deadlines): Promise<Reply> =>
   route.body?.upload === undefined ? within(reply) : reply;
 
-/** Who asks an open route, as far as that matters to it. */
-function recognised(call: Call, authenticate: Authenticate): Principal | Promise<Principal> {
+/** Authenticates the client of an open route only if the route needs to know it. */
+function authenticateIfNeeded(call: Call, authenticate: Authenticate): Principal | Promise<Principal> {
   if (call.operation?.route.optionalKey !== true) return NOBODY;
-  const stranger = (failure: unknown): Principal => {
+  const anonymousUnlessDefect = (failure: unknown): Principal => {
     if (!(failure instanceof Refusal)) throw failure;
     return NOBODY;
   };
   try {
     const principal = authenticate(call);
-    return principal instanceof Promise ? principal.catch(stranger) : principal;
+    return principal instanceof Promise ? principal.catch(anonymousUnlessDefect) : principal;
   } catch (failure) {
-    return stranger(failure);
+    return anonymousUnlessDefect(failure);
   }
 }
 
-/** A request without a key is refused at once: it cannot be a guess. */
+/** Returns true for a failed guess; a request without a key is refused at once because it is no guess. */
 function isRefusedKey(failure: unknown, headers: Headers): boolean {
   return (
     failure instanceof Refusal &&
@@ -285,8 +298,8 @@ function isRefusedKey(failure: unknown, headers: Headers): boolean {
   );
 }
 
-/** Resolves with work, or without it when it takes too long. */
-async function settledWithin(work: Promise<void>, ms: number): Promise<void> {
+/** Resolves when the work ends or the time is over. */
+async function waitAtMost(work: Promise<void>, ms: number): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<void>((resolve) => {
     timer = setTimeout(resolve, ms);

@@ -1,12 +1,12 @@
 import type { AskedRun } from '#services/stored/run-documents.js';
 
-/** Parameters that name a run. */
+/** Parameters that identify a run. */
 export interface RunParameters {
   readonly params: { readonly index_id: string };
   readonly query: { readonly run_id?: string | undefined };
 }
 
-/** The run that a request is about. */
+/** Run that a request names. */
 export function askedRun({ params, query }: RunParameters): AskedRun {
   return { subject: params.index_id, id: query.run_id };
 }

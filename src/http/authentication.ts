@@ -5,30 +5,30 @@ import type { Principal } from './handler.js';
 import { cookieIn, isRepeated, principalIn, type Sessions } from './oidc/sessions.js';
 import { isToken, type Tokens } from './oidc/tokens.js';
 
-/** A request as far as it says who sends it. */
+/** Parts of a request that identify its sender. */
 export interface Sender {
   readonly request: Pick<Request, 'method' | 'headers' | 'url'>;
   address(): string | undefined;
 }
 
-/** Who sends a request. @throws Refusal UNAUTHENTICATED, FORBIDDEN_ORIGIN */
+/** Authenticates the sender of a request. @throws Refusal UNAUTHENTICATED, FORBIDDEN_ORIGIN */
 export type Authenticate = (sender: Sender) => Principal | Promise<Principal>;
 
 const ANYBODY: Principal = { keyId: null, name: null, scopes: new Set(SCOPES) };
 
-/** Who else than holders of keys is known. */
+/** Clients without keys that the service authenticates. */
 export interface SignedIn {
-  /** Tokens of an OpenID provider; undefined where there is none. */
+  /** Tokens of an OpenID provider; undefined if none is configured. */
   readonly tokens: Tokens | undefined;
-  /** Browsers that are signed in. */
+  /** Sessions of signed-in browsers. */
   readonly sessions: Pick<Sessions, 'find'>;
-  /** Name of the cookie of a session. */
+  /** Name of the session cookie. */
   readonly cookie: string;
 }
 
 /**
- * Asks for a key, a token or a session when there are any; a service without keys and provider answers loopback clients
- * that are no foreign web page.
+ * Requires a key, a token or a session if any are configured. A service without keys and provider answers only
+ * loopback clients that are not foreign web pages.
  */
 export function createAuthenticate(keys: Pick<Keys, 'verify' | 'areConfigured'>, signedIn?: SignedIn): Authenticate {
   return ({ request: { method, headers, url }, address }) => {
@@ -43,21 +43,21 @@ export function createAuthenticate(keys: Pick<Keys, 'verify' | 'areConfigured'>,
       if (credential === '') return browserOf(signedIn, method, headers);
     }
     const principal = keys.verify(credential, address());
-    if (principal === undefined) throw unauthenticated('The key is missing, unknown or not valid.');
+    if (principal === undefined) throw unauthenticated('The key is missing, unknown or invalid.');
     return principal;
   };
 }
 
-/** The client of a session: its writes repeat what only pages of the service can have read. */
+/** Authenticates the client of a session; its writes must repeat a value that only pages of the service can read. */
 function browserOf({ sessions, cookie }: SignedIn, method: string, headers: Headers): Principal {
   const session = sessions.find(cookieIn(headers.get('cookie'), cookie));
   if (session === undefined) throw unauthenticated('No key, token or session came with the request.');
   if (method !== 'GET' && method !== 'HEAD') {
     const origin = headers.get('origin');
     if (origin !== null && hostOf(origin) !== headers.get('host')?.toLowerCase())
-      throw new Refusal('FORBIDDEN_ORIGIN', 'Writes of a session come from pages of the service alone.');
+      throw new Refusal('FORBIDDEN_ORIGIN', 'Writes of a session must come from pages of the service.');
     if (!isRepeated(session, headers.get('x-csrf-token')))
-      throw new Refusal('FORBIDDEN_ORIGIN', 'The header X-CSRF-Token does not repeat that of the session.');
+      throw new Refusal('FORBIDDEN_ORIGIN', 'The header X-CSRF-Token does not match the session.');
   }
   return principalIn(session);
 }
@@ -74,36 +74,37 @@ function credentialOf(headers: Headers): string {
 
 const unauthenticated = (message: string) => new Refusal('UNAUTHENTICATED', message);
 
-/** The line of a request may name a host of its own, as one that is meant for a proxy does. */
+/** Refuses a request line with an absolute URL of another host, as for a proxy. */
 function assertOwnTarget(url: string): void {
   const host = URL.canParse(url) ? new URL(url).hostname : url;
-  if (!isLoopbackName(host)) throw foreign(`answers to loopback names only, not to ${shown(host)}`);
+  if (!isLoopbackName(host)) throw foreign(`only answers loopback host names, not ${quoteShort(host)}`);
 }
 
 /**
- * A web page may send requests to this machine, by its own origin or by a name it made to point here, and a proxy may
- * hand on those of others: all show in headers that a page cannot write.
+ * Refuses requests of foreign web pages, which may reach this machine from their origin or by a host name that
+ * points here, and requests that a proxy forwards; headers that a page cannot forge reveal them.
  */
 function assertOwnClient(method: string, headers: Headers): void {
   const host = headers.get('host');
   if (host !== null && !isLoopbackName(host.replace(/:\d+$/, '')))
-    throw foreign(`answers to loopback names only, not to ${shown(host)}`);
+    throw foreign(`only answers loopback host names, not ${quoteShort(host)}`);
   const forwarded = [...headers.keys()].find(isForwarding);
-  if (forwarded !== undefined) throw foreign(`does not answer what a proxy forwards (${shown(forwarded)})`);
+  if (forwarded !== undefined) throw foreign(`does not answer forwarded requests (${quoteShort(forwarded)})`);
   const site = headers.get('sec-fetch-site');
-  if (site === 'cross-site') throw foreign('does not answer requests that another web site begins');
+  if (site === 'cross-site') throw foreign('does not answer requests from another web site');
   const origin = headers.get('origin');
-  if (origin !== null && !isLoopbackOrigin(origin)) throw foreign(`does not answer the web origin ${shown(origin)}`);
+  if (origin !== null && !isLoopbackOrigin(origin))
+    throw foreign(`does not answer the web origin ${quoteShort(origin)}`);
   if (method === 'GET' || method === 'HEAD') return;
-  if (origin === null && site !== null) throw foreign('takes writes of a browser with its own Origin only');
+  if (origin === null && site !== null) throw foreign('accepts writes of browsers only with an Origin header');
   if (origin !== null && hostOf(origin) !== host?.toLowerCase())
-    throw foreign(`takes writes of its own pages only, not of those of ${shown(origin)}`);
+    throw foreign(`accepts writes only from its own pages, not from ${quoteShort(origin)}`);
 }
 
 const foreign = (clause: string) => new Refusal('FORBIDDEN_ORIGIN', `Without keys the service ${clause}.`);
-const shown = (text: string): string => JSON.stringify(text.slice(0, 100));
+const quoteShort = (text: string): string => JSON.stringify(text.slice(0, 100));
 
-/** Headers by which proxies say for whom they ask. */
+/** Returns true for headers in which proxies name their client. */
 const isForwarding = (name: string): boolean =>
   name === 'forwarded' || name === 'via' || name === 'x-real-ip' || name.startsWith('x-forwarded-');
 
@@ -119,7 +120,7 @@ function isLoopbackOrigin(origin: string): boolean {
 
 const LOOPBACK = /^(?:localhost\.?|127(?:\.\d{1,3}){3}|\[::1\]|::1)$/i;
 
-/** Whether a host name or address can only mean this machine. */
+/** Returns true if a host name or address can only mean this machine. */
 export function isLoopbackName(name: string): boolean {
   return LOOPBACK.test(name);
 }

@@ -4,7 +4,7 @@ import { parseJson, type ParsedJson } from '#domain/json/parse-json.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { Upload } from './handler.js';
 
-/** Time a whole body may take to arrive; one with a limit of its own is a large upload. */
+/** Time limit for the arrival of a body; large uploads with a declared limit have more. */
 const ARRIVAL_MS = 30_000;
 const ARRIVAL_LARGE_MS = 300_000;
 
@@ -16,7 +16,7 @@ export async function readBody(request: Request, body: Body): Promise<ParsedJson
   const bytes = await readBytes(request, body);
   if (bytes.byteLength === 0) {
     if (body.optional === true) return { value: undefined, overflows: false };
-    throw malformed('The body is empty; this route needs a JSON body.');
+    throw malformed('The body is empty; this route requires a JSON body.');
   }
   checkType(request.headers);
   if (body.raw === true) return { value: bytes, overflows: false };
@@ -24,36 +24,36 @@ export async function readBody(request: Request, body: Body): Promise<ParsedJson
   return { value: value === null && body.optional === true ? undefined : value, overflows };
 }
 
-/** Longest pause in a body that is read as it comes, and the longest that all of it may take. */
+/** Maximum pause between parts of an upload, and maximum time for all of it. */
 const PAUSE_MS = 30_000;
 export const UPLOAD_MS = 3_600_000;
 
-/** The body of a request as it comes, where it has one of the media types that are taken so. */
+/** Streams the body of a request if its media type is one of the upload types. */
 export function uploadOf(request: Request, { upload }: Body): Upload | undefined {
   const media = (request.headers.get('content-type') ?? '').split(';')[0]!.trim().toLowerCase();
-  return upload?.media.includes(media) === true ? { media, bytes: uploaded(request, upload.bytesMax) } : undefined;
+  return upload?.media.includes(media) === true ? { media, bytes: uploadBytes(request, upload.bytesMax) } : undefined;
 }
 
-async function* uploaded(request: Request, bytesMax: number): AsyncGenerator<Uint8Array> {
+async function* uploadBytes(request: Request, bytesMax: number): AsyncGenerator<Uint8Array> {
   const { headers, body } = request;
   const declared = headers.get('content-length');
   if (declared !== null && Number(declared) > bytesMax) throw tooLarge(declared, bytesMax);
   const encoding = headers.get('content-encoding');
-  if (encoding !== null && encoding.toLowerCase() !== 'identity') throw encoded(encoding);
+  if (encoding !== null && encoding.toLowerCase() !== 'identity') throw encodingRefusal(encoding);
   if (body === null) throw malformed('The body is empty.');
   const reader = body.getReader();
   const until = performance.now() + UPLOAD_MS;
   let total = 0;
   try {
     for (;;) {
-      const { done, value } = await within(reader.read(), Math.min(PAUSE_MS, until - performance.now()));
+      const { done, value } = await withinTime(reader.read(), Math.min(PAUSE_MS, until - performance.now()));
       if (done) break;
       total += value.byteLength;
       if (total > bytesMax) throw tooLarge(`more than ${bytesMax}`, bytesMax);
       yield value;
     }
   } finally {
-    await reader.cancel().catch(() => {}); // a connection that is lost has nothing left to cancel
+    await reader.cancel().catch(() => {}); // a lost connection has nothing left to cancel
   }
   if (total === 0) throw malformed('The body is empty.');
 }
@@ -63,12 +63,12 @@ async function readBytes(request: Request, { bytesMax = LIMITS.MAX_BODY_BYTES, u
   const length = declared === null ? undefined : Number(declared);
   if (length !== undefined && length > bytesMax) throw tooLarge(String(length), bytesMax, upload);
   const arrivalMs = bytesMax > LIMITS.MAX_BODY_BYTES ? ARRIVAL_LARGE_MS : ARRIVAL_MS;
-  // The parser of HTTP holds a body to its declared length, so that only a chunked one has to be counted here.
+  // The HTTP parser enforces a declared length, so only a chunked body has to be counted here.
   const read =
     length === undefined
       ? countedBytes(request, bytesMax, upload)
       : request.arrayBuffer().then((buffer) => new Uint8Array(buffer));
-  return within(read, arrivalMs);
+  return withinTime(read, arrivalMs);
 }
 
 async function countedBytes(request: Request, bytesMax: number, upload: Body['upload']): Promise<Uint8Array> {
@@ -84,7 +84,7 @@ async function countedBytes(request: Request, bytesMax: number, upload: Body['up
   return Buffer.concat(chunks, total);
 }
 
-async function within<T>(read: Promise<T>, arrivalMs: number): Promise<T> {
+async function withinTime<T>(read: Promise<T>, arrivalMs: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(
@@ -96,7 +96,9 @@ async function within<T>(read: Promise<T>, arrivalMs: number): Promise<T> {
     return await Promise.race([read, late]);
   } catch (failure) {
     if (failure instanceof Refusal) throw failure;
-    throw new Refusal('MALFORMED_REQUEST', 'The connection ended before the body was whole.', null, { cause: failure });
+    throw new Refusal('MALFORMED_REQUEST', 'The connection ended before the end of the body.', null, {
+      cause: failure,
+    });
   } finally {
     clearTimeout(timer);
   }
@@ -106,19 +108,19 @@ const JSON_TYPE = /^application\/json\s*(?:;\s*charset\s*=\s*"?utf-8"?\s*)?;?$/i
 
 function checkType(headers: Headers): void {
   const encoding = headers.get('content-encoding');
-  if (encoding !== null && encoding.toLowerCase() !== 'identity') throw encoded(encoding);
+  if (encoding !== null && encoding.toLowerCase() !== 'identity') throw encodingRefusal(encoding);
   const type = headers.get('content-type');
-  if (type === null) throw malformed('The body has no content type; application/json is needed.');
+  if (type === null) throw malformed('The body has no content type; application/json is required.');
   if (!JSON_TYPE.test(type.trim()))
-    throw malformed(`The body has the content type ${printable(type)}; application/json is needed.`);
+    throw malformed(`The body has the content type ${printable(type)}; application/json is required.`);
 }
 
-const encoded = (encoding: string) =>
+const encodingRefusal = (encoding: string) =>
   malformed(`The body has the content encoding ${printable(encoding)}; it must be sent plain.`);
 const printable = (text: string) => JSON.stringify(text.slice(0, 100));
 const malformed = (message: string) => new Refusal('MALFORMED_REQUEST', message);
 
-/** @param upload how the route takes what is larger */
+/** @param upload limits of the route for larger bodies */
 function tooLarge(came: string, bytesMax: number, upload?: Body['upload']): Refusal {
   const larger =
     upload === undefined || upload.bytesMax <= bytesMax

@@ -18,23 +18,23 @@ function searchOf(url: string): string {
 export interface Call extends Exchange {
   readonly trace: TraceContext | null;
   readonly path: string;
-  /** Undefined when the path or its method is not there. */
+  /** Undefined if the path or its method does not exist. */
   readonly operation: Operation | undefined;
-  /** Needs no key. */
+  /** True if the route needs no key. */
   readonly isOpen: boolean;
   principal: Principal;
   readonly startedMs: number;
 }
 
 export function openCall(
-  { request, path, address }: Pick<Call, 'request' | 'path' | 'address'>,
+  { request, path, address, isClientAllowed }: Pick<Call, 'request' | 'path' | 'address' | 'isClientAllowed'>,
   found: FoundPath | undefined,
   isTrustedProxy: IsAddressOf,
 ): Call {
   const { headers } = request;
   const operations = found?.operations;
   const operation = operations?.byMethod.get(request.method === 'HEAD' ? 'GET' : request.method);
-  const trace = traceContextOf(headers.get('traceparent')) ?? begunTrace();
+  const trace = traceContextOf(headers.get('traceparent')) ?? startTrace();
   return {
     request,
     search: searchOf(request.url),
@@ -48,17 +48,18 @@ export function openCall(
     operation,
     isOpen: operation === undefined ? operations?.isOpen === true : operation.route.scope === 'open',
     principal: NOBODY,
+    isClientAllowed,
     startedMs: performance.now(),
   };
 }
 
-/** The trace of a request that names none. */
-function begunTrace(): TraceContext | null {
+/** Starts a trace for a request without one. */
+function startTrace(): TraceContext | null {
   const begun = newTrace();
   return begun && { ...begun, parentId: null, flags: begun.isSampled ? '01' : '00' };
 }
 
-/** The span that jobs of a request belong to: ours where it is recorded, else that of the client. */
+/** Parent span for the jobs of a request: the service's span if it is recorded, else the client's. */
 const parentOfJobs = ({ traceId, spanId, parentId, flags }: TraceContext): string =>
   `00-${traceId}-${isTracing() ? spanId : (parentId ?? spanId)}-${flags}`;
 
@@ -72,7 +73,7 @@ const contextOf = ({ traceId, spanId, flags }: TraceContext): SpanContext => ({
 export const inRequest = <T>({ trace }: Call, work: () => T): T =>
   trace === null || !isTracing() ? work() : withinSpan(contextOf(trace), work);
 
-/** Reports the span of a request that has been answered. */
+/** Reports the span of an answered request. */
 export function endRequest({ trace, request, operation, path, startedMs, requestId }: Call, status: number): void {
   if (trace === null || !isTracing()) return;
   const endMs = epochMs();

@@ -1,9 +1,9 @@
 import { refuseWithFindings } from '#domain/refusals/refusal.js';
 
-/** Checks an address that a client wants word of its jobs at. @throws Refusal VALIDATION_FAILED, OVERLOADED */
+/** Checks the callback URL of a job. @throws Refusal VALIDATION_FAILED, OVERLOADED */
 export type AssertCallback = (url: string) => void;
 
-/** For an application without callbacks. */
+/** Refuses all callbacks, for an application without them. */
 export const noCallbacks: AssertCallback = (url) => {
   throw refuseWithFindings('query', [
     {

@@ -3,8 +3,8 @@ import { LIMITS } from '#domain/refusals/limits.js';
 import type { IsAddressOf } from '#services/operations/address-ranges.js';
 
 /**
- * The address of a client: that of the connection, or where a trusted proxy made it the last one before trusted proxies
- * in `X-Forwarded-For`.
+ * Returns the address of a client: that of the connection, or behind trusted proxies the last untrusted one in
+ * `X-Forwarded-For`.
  */
 export function clientAddress(
   peer: string | undefined,
@@ -15,14 +15,14 @@ export function clientAddress(
   let client = peer;
   for (const hop of forwardedFor.split(',').toReversed()) {
     const address = hop.trim();
-    if (isIP(address) === 0) return client; // what stands before it cannot be trusted
+    if (isIP(address) === 0) return client; // earlier entries are untrusted
     client = address;
     if (!isTrustedProxy(address)) return client;
   }
   return client;
 }
 
-/** Closes connections of an address that has too many, those of trusted proxies excepted. */
+/** Closes connections beyond the limit of an address or network, except those of trusted proxies. */
 export function limitConnections(
   server: Pick<Server, 'on'>,
   isTrustedProxy: IsAddressOf,
@@ -30,8 +30,9 @@ export function limitConnections(
 ): void {
   const open = new Map<string, number>();
   server.on('connection', (socket: Socket) => {
-    const address = socket.remoteAddress;
-    if (address === undefined || isTrustedProxy(address)) return;
+    const peer = socket.remoteAddress;
+    if (peer === undefined || isTrustedProxy(peer)) return;
+    const address = networkOf(peer);
     const count = (open.get(address) ?? 0) + 1;
     if (count > most) {
       socket.destroy();
@@ -44,4 +45,18 @@ export function limitConnections(
       else open.set(address, left);
     });
   });
+}
+
+/** Groups of an IPv6 address, and of its network: a client usually has all addresses of a network. */
+const GROUPS = 8;
+const NETWORK_GROUPS = 4;
+
+/** Name under which connections and wrong keys of a client are counted: its address, or its IPv6 network of 64 bits. */
+export function networkOf(address: string): string {
+  if (isIP(address) !== 6) return address;
+  const canonical = new URL(`http://[${address.replace(/%.*/, '')}]`).hostname.slice(1, -1);
+  if (canonical.startsWith('::ffff:')) return canonical; // which holds an address of IPv4
+  const [head = [], tail = []] = canonical.split('::').map((part) => (part === '' ? [] : part.split(':')));
+  const groups = [...head, ...Array.from({ length: GROUPS - head.length - tail.length }, () => '0'), ...tail];
+  return `${groups.slice(0, NETWORK_GROUPS).join(':')}::/64`;
 }

@@ -1,21 +1,21 @@
-/** Codings that stored bytes may be had in, best first. */
+/** Content codings of stored bytes, best first. */
 export const CODINGS = ['br', 'gzip'] as const;
 export type Coding = (typeof CODINGS)[number];
 
 /**
- * The best coding a client takes; null for the bytes as they are.
+ * Returns the best coding that a client accepts; null for the plain bytes.
  * @source RFC 9110, section 12.5.3
  */
 export function codingFor(acceptEncoding: string | undefined): Coding | null {
   if (acceptEncoding === undefined) return null;
-  const weights = new Map(acceptEncoding.toLowerCase().split(',').map(weighted));
+  const weights = new Map(acceptEncoding.toLowerCase().split(',').map(parseWeight));
   const weightOf = (coding: string): number => weights.get(coding) ?? weights.get('*') ?? 0;
   const [best] = CODINGS.filter((coding) => weightOf(coding) > 0).toSorted((a, b) => weightOf(b) - weightOf(a));
-  // As it is, an answer is acceptable unless it is refused by name.
+  // The plain form is acceptable unless the client refuses it by name.
   return best === undefined || weightOf(best) < (weights.get('identity') ?? 0) ? null : best;
 }
 
-function weighted(word: string): [string, number] {
+function parseWeight(word: string): [string, number] {
   const [coding = '', ...parameters] = word.split(';').map((part) => part.trim());
   const quality = parameters.find((parameter) => parameter.startsWith('q='));
   const weight = quality === undefined ? 1 : Number(quality.slice(2));

@@ -1,17 +1,17 @@
 import { LIMITS } from '#domain/refusals/limits.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 
-/** Requests that are answered within a time, or refused. */
+/** Deadline for requests, after which they are refused. */
 export interface Deadlines {
-  /** @throws Refusal OVERLOADED where the work has not ended by the deadline */
+  /** @throws Refusal OVERLOADED if the work has not ended by the deadline */
   within<T>(work: Promise<T>): Promise<T>;
 }
 
-/** How often requests are looked at: one timer for all of them costs a request less than one of its own. */
+/** Interval of the one timer for all requests, which costs a request less than a separate timer. */
 const LOOK_MS = 1000;
 
 export function createDeadlines(seconds: number = LIMITS.MAX_REQUEST_SECONDS): Deadlines {
-  /** In the order of their deadlines. */
+  /** Pending requests in the order of their deadlines. */
   const pending = new Map<object, { readonly untilMs: number; readonly refuse: (late: Refusal) => void }>();
   let timer: NodeJS.Timeout | undefined;
 

@@ -1,11 +1,11 @@
 import { EXPORT_FORMATS, FORMAT_NAMES, type ExportFormat } from '#domain/exports/formats.js';
 
-/** The format of a media type that a request is answered with. */
+/** Returns the export format of a media type. */
 export function exportFormat(media: string): ExportFormat {
-  return FORMAT_NAMES.find((name) => EXPORT_FORMATS[name].media === media)!; // The routes offer these alone.
+  return FORMAT_NAMES.find((name) => EXPORT_FORMATS[name].media === media)!; // The routes offer only these.
 }
 
-/** The `Content-Type` of a format: text says how it is encoded. */
+/** Returns the `Content-Type` of a format; text formats name their encoding. */
 export function contentTypeOf(format: ExportFormat): string {
   const { media } = EXPORT_FORMATS[format];
   return format === 'csv' || format === 'json' ? `${media}; charset=utf-8` : media;

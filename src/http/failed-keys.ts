@@ -1,25 +1,22 @@
-/**
- * What is remembered of addresses whose keys were refused, so that guessing and misconfigured clients cost the service
- * little.
- */
+/** Refused keys by address, so that guessing and misconfigured clients cost the service little. */
 export interface FailedKeys {
   /**
-   * Notes a key that was refused.
-   * @returns milliseconds after which to tell it: 0 for the first of a minute, as many as a client may need to find its
-   *   mistake
+   * Records a refused key.
+   * @returns milliseconds by which to delay the response: 0 for the first refusals of a minute, so that a client
+   * can find its mistake
    */
   note(address: string): number;
 }
 
-/** Refusals of a minute that are reported at once. */
+/** Maximum number of refusals per minute without a delay. */
 const AT_ONCE_MAX = 20;
 const WINDOW_MS = 60_000;
-/** Holds one connection to two guesses a second. A right key is never kept waiting. */
+/** Limits one connection to two guesses per second. A valid key is never delayed. */
 const DELAY_MS = 500;
-/** Addresses remembered at once; the oldest make room. */
+/** Maximum number of recorded addresses; the oldest are dropped. */
 const ADDRESSES_MAX = 10_000;
 
-/** @param monotonicMs a clock that never jumps */
+/** @param monotonicMs a monotonic clock */
 export function createFailedKeys(monotonicMs: () => number): FailedKeys {
   const windows = new Map<string, { count: number; readonly endMs: number }>();
   return {

@@ -4,15 +4,15 @@ import type { Authorship } from '#domain/documents/version-document.js';
 import type { Origin } from '#jobs/origin.js';
 import type { Precondition } from '#services/shared/preconditions.js';
 
-/** Who asks: the key, or the keyless loopback client who may do everything. */
+/** Authenticated client: a key, or the keyless loopback client with all scopes. */
 export interface Principal {
   readonly keyId: string | null;
   /** Name of the key. */
   readonly name: string | null;
   readonly scopes: ReadonlySet<Scope>;
-  /** Set where `keyId` is the subject of a token: its name is the provider's, and says nothing of who it is. */
+  /** Set if `keyId` is the subject of a token: the name comes from the provider and does not identify the client. */
   readonly isSubject?: true;
-  /** Beginnings of the ids that it may name; absent where it may name all. */
+  /** Prefixes of the ids that the client may name. Default: all ids. */
   readonly prefixes?: readonly string[];
 }
 
@@ -25,10 +25,10 @@ type ParsedBody<B> = B extends Body
       : z.output<B['schema']>
   : undefined;
 
-/** A body that is read as it comes. */
+/** A body that the handler reads as a stream. */
 export interface Upload {
   readonly media: string;
-  /** @throws Refusal BODY_TOO_LARGE, MALFORMED_REQUEST where it does not come whole */
+  /** @throws Refusal BODY_TOO_LARGE, MALFORMED_REQUEST if it is incomplete */
   readonly bytes: AsyncIterable<Uint8Array>;
 }
 
@@ -37,53 +37,56 @@ export interface RouteRequest<R extends Route> {
   readonly params: Parsed<R['params']>;
   readonly query: Parsed<R['query']>;
   /**
-   * The body by its schema; a document's body is its parsed JSON object. Called after the named resource was found,
-   * because an unknown resource is reported before a bad body is.
+   * Parses the body by its schema; the body of a document is its parsed JSON object. Called after the named
+   * resource was found, because an unknown resource is reported before an invalid body.
    * @throws Refusal VALIDATION_FAILED
    */
   body(): ParsedBody<R['body']>;
-  /** The body where it is of one of the media types that the route takes as files; undefined of any other. */
+  /** Returns the body as a stream if its media type is a file type of the route, else undefined. */
   upload(): Upload | undefined;
   /**
-   * What `If-Match` demands of the stored document, undefined when the header is absent. Handed to the service,
-   * which checks it inside the transaction that writes: see `#services/preconditions.js`.
+   * Returns the precondition of `If-Match`, undefined if the header is absent. The service checks it inside the
+   * transaction that writes: see `#services/preconditions.js`.
    */
   precondition(): Precondition | undefined;
-  /** The media type of the route that meets `Accept` best, the first where a format is said; empty where it has none. */
+  /**
+   * Media type of the route that matches `Accept` best, or the first that matches the requested format; empty if
+   * the route has none.
+   */
   readonly media: string;
-  /** What comes behind the question mark, as it came. */
+  /** Returns the raw query string after the question mark. */
   search(): string;
-  /** A header of the request by lower-case name. */
+  /** Returns a header of the request by lower-case name. */
   header(name: string): string | undefined;
   readonly principal: Principal;
-  /** Who writes, and why. @throws Refusal VALIDATION_FAILED for a note that is too long */
+  /** Returns author and note of a write. @throws Refusal VALIDATION_FAILED for a note that is too long */
   authorship(): Authorship;
   /** Trace context of the submitted work. */
   readonly origin: Origin;
-  /** Aborted when the client goes away. */
+  /** Aborts when the client disconnects. */
   readonly signal: AbortSignal;
-  /** Whether the client may still ask this: its key may have expired or been revoked since. For answers that last. */
+  /** Resolves to false if the key has expired or been revoked meanwhile; for long responses. */
   isStillAllowed(): Promise<boolean>;
 }
 
-/** The answer of a handler: at most one of `json`, `text`, `bytes` and `stream`; none for 204. */
+/** Reply of a handler: at most one of `json`, `text`, `bytes` and `stream`; none for 204. */
 export interface Reply {
-  /** The route's success status unless given. */
+  /** Default: the route's success status. */
   readonly status?: number;
   /** A value to serialise. */
   readonly json?: unknown;
-  /** JSON that is text already. */
+  /** JSON as text. */
   readonly text?: string;
-  /** Bytes as they are stored, JSON unless `type` says otherwise. */
+  /** Stored bytes; JSON unless `type` is set. */
   readonly bytes?: Uint8Array<ArrayBuffer>;
-  /** Bytes as they come; cancelled when the client leaves. Give `length` when it is known. */
+  /** Stream of bytes, cancelled when the client disconnects. Set `length` if it is known. */
   readonly stream?: ReadableStream<Uint8Array>;
   /** Length of `stream` in bytes. */
   readonly length?: number;
-  /** Media type of `bytes` or `stream`; JSON unless given. */
+  /** Media type of `bytes` or `stream`. Default: JSON. */
   readonly type?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Strong ETag without quotes: a GET whose `If-None-Match` names it is answered 304 without a body. */
+  /** Strong ETag without quotes; a GET with a matching `If-None-Match` gets 304 without a body. */
   readonly etag?: string;
 }
 

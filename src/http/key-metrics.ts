@@ -1,13 +1,16 @@
 import { Counter, type Registry } from 'prom-client';
 import type { EndedJob } from '#jobs/queue.js';
 
-/** Counts of what each key has done. */
+/** Counters of requests and jobs by key. */
 export interface KeyMetrics {
   request(keyId: string | null): void;
   jobEnded(job: Pick<EndedJob, 'owner' | 'kind' | 'outcome'>): void;
 }
 
-/** Keys with figures of their own: each has as many series as kinds of job and outcomes. Others are counted together. */
+/**
+ * Maximum number of keys with separate series, each one per kind of job and outcome. Other keys are counted
+ * together.
+ */
 const KEYS_MAX = 256;
 const WITHOUT_KEY = 'none';
 const OTHERS = 'other';

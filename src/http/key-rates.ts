@@ -1,14 +1,14 @@
 import { LIMITS } from '#domain/refusals/limits.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 
-/** How many requests each key has left: a bucket that holds a burst and fills at the rate a key may keep up. */
+/** Rate limits of keys: a token bucket with a burst and a refill rate. */
 export interface KeyRates {
-  /** Takes one request of a key. @throws Refusal RATE_LIMITED when it has none left */
+  /** Counts one request of a key. @throws Refusal RATE_LIMITED if the bucket is empty */
   take(keyId: string): void;
 }
 
 export interface RateOptions {
-  /** A clock that never jumps, milliseconds. */
+  /** Monotonic clock in milliseconds. */
   readonly monotonicMs: () => number;
   readonly perSecond?: number;
   readonly burst?: number;
@@ -19,7 +19,7 @@ export function createKeyRates({
   perSecond = LIMITS.MAX_KEY_REQUESTS_PER_SECOND,
   burst = LIMITS.MAX_KEY_REQUEST_BURST,
 }: RateOptions): KeyRates {
-  /** One a key of the service: as many as were made, since only keys that were recognised come here. */
+  /** One bucket per key; the number of keys bounds the map, because only authenticated keys get here. */
   const buckets = new Map<string, { left: number; atMs: number }>();
   return {
     take(keyId) {
@@ -34,7 +34,7 @@ export function createKeyRates({
       if (bucket.left < 1) {
         throw new Refusal(
           'RATE_LIMITED',
-          `The key has sent more than ${burst} requests at once, or more than ${perSecond} a second since.`,
+          `The key exceeded its limit of ${burst} requests at once and ${perSecond} per second afterwards.`,
           { requests_per_second: perSecond, burst },
         );
       }

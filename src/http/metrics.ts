@@ -5,53 +5,53 @@ import type { Answered } from './app.js';
 import { createKeyMetrics } from './key-metrics.js';
 
 export interface Metrics {
-  /** An answered request. */
+  /** Records an answered request. */
   observe(answer: Answered): void;
-  /** A job came to its end. */
+  /** Records the end of a job. */
   jobEnded(job: EndedJob): void;
-  /** A thread of the pool ended before its time; another takes its place. */
+  /** Records a thread of the pool that ended unexpectedly and was replaced. */
   threadLost(cause: ThreadLoss): void;
-  /** An attempt ended that had been given up. */
+  /** Records the end of an attempt that had been abandoned. */
   staleFinish(): void;
-  /** The attempt of a silent node was given up. */
+  /** Records a takeover of an attempt from a silent node. */
   takenOver(): void;
-  /** Everything measured, in the exposition format. */
+  /** Renders all metrics in the exposition format. */
   expose(): Promise<{ readonly text: string; readonly type: string }>;
 }
 
 /** Sources of the metrics, read on request. */
 export interface MetricsSources {
   readonly version: string;
-  /** Empty when unknown. */
+  /** Empty if unknown. */
   readonly commit: string;
-  /** Jobs that are not finished. */
+  /** Counts of unfinished jobs. */
   readonly jobs: () => Promise<JobCounts>;
   readonly lanes: () => Promise<LaneLoads>;
-  /** Tasks that wait for a thread or have one. */
+  /** Number of tasks that wait for a thread or run on one. */
   readonly tasks: (lane: Lane) => number;
   /** Bytes of the home by part. */
   readonly homeBytes: () => Promise<Readonly<Record<string, number>>>;
-  /** Bytes left on its volume. */
+  /** Free bytes of its volume. */
   readonly freeBytes: () => Promise<number>;
-  /** Age of the newest backup, seconds; undefined where there is none. */
+  /** Age of the newest backup in seconds; undefined if there is none. */
   readonly backupAge?: (() => Promise<number | undefined>) | undefined;
   /** Calls for each request to the object store of the results. */
   readonly objectRequests?: ObjectRequests | undefined;
-  /** Of a database. */
+  /** Figures of the database. */
   readonly database?: DatabaseFigures | undefined;
-  /** Of a cluster, as they were found last. */
+  /** Latest sizes of the shared storage of a cluster. */
   readonly shared?: (() => SharedSizes | undefined) | undefined;
 }
 
-/** From an answer out of memory to the longest poll. */
+/** Buckets from a cached response to the longest poll. */
 const REQUEST_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
-/** From a render to the longest job. */
+/** Buckets from a render to the longest job. */
 const JOB_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600];
 const LANES: readonly Lane[] = ['heavy', 'light'];
 
 /**
- * What Prometheus can ask of the service: its own figures, and those of the process (memory, processor, event loop,
- * collector).
+ * Creates the Prometheus metrics of the service and of its process (memory, processor, event loop, garbage
+ * collection).
  */
 export function createMetrics(sources: MetricsSources): Metrics {
   const { version, commit, jobs, lanes, tasks, homeBytes, freeBytes, shared, database, backupAge, objectRequests } =
@@ -78,24 +78,21 @@ export function createMetrics(sources: MetricsSources): Metrics {
   });
   const lost = new Counter({
     name: 'divisor_worker_restarts_total',
-    help: 'Threads that ended before their time and were replaced.',
+    help: 'Threads that ended unexpectedly and were replaced.',
     labelNames: ['cause'],
     registers,
   });
   for (const cause of ['cancelled', 'crashed', 'out_of_memory'] satisfies ThreadLoss[]) lost.inc({ cause }, 0);
-  gauge(
-    'divisor_jobs',
-    'Jobs that are not finished, by state; those pending are the depth of the queue.',
-    'state',
-    async () => ({ ...(await jobs()) }),
-  );
+  gauge('divisor_jobs', 'Unfinished jobs by state; pending jobs are the depth of the queue.', 'state', async () => ({
+    ...(await jobs()),
+  }));
   const { stale, taken } = attemptCounters(registers);
   addLaneGauges(gauge, lanes);
-  gauge('divisor_pool_tasks', 'Computations that wait for a thread or have one, by lane.', 'lane', () =>
+  gauge('divisor_pool_tasks', 'Computations that wait for a thread or run on one, by lane.', 'lane', () =>
     Object.fromEntries(LANES.map((lane) => [lane, tasks(lane)])),
   );
   gauge('divisor_store_bytes', 'Bytes of the files of the home, by part.', 'part', homeBytes);
-  gauge('divisor_volume_free_bytes', 'Bytes left on the volume of the home.', 'volume', async () => ({
+  gauge('divisor_volume_free_bytes', 'Free bytes on the volume of the home.', 'volume', async () => ({
     home: await freeBytes(),
   }));
   if (shared !== undefined) addSharedGauges(gauge, shared);
@@ -122,20 +119,20 @@ export function createMetrics(sources: MetricsSources): Metrics {
   };
 }
 
-/** What is measured of a database. */
+/** Figures of a database. */
 interface DatabaseFigures {
   /** Calls for each statement. */
   onStatement(call: (seconds: number, isAnswered: boolean) => void): void;
   connections(): Readonly<Record<'open' | 'idle' | 'waiting', number>>;
-  /** Whether it says nothing. */
+  /** Returns true if the database does not answer. */
   isSilent(): boolean;
-  /** Seconds by which the clock of this machine is ahead of that of the database. */
+  /** Returns the seconds by which the clock of this machine is ahead of the database's. */
   clockOffset(): number;
-  /** Nodes that live, and those that fell silent within a day. */
+  /** Counts the live nodes, and those lost within a day. */
   nodes(): Promise<Readonly<Record<'live' | 'lost', number>>>;
 }
 
-/** From a statement of one row to its deadline. */
+/** Buckets from a statement of one row to its deadline. */
 const STATEMENT_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 18];
 
 function addDatabaseMetrics(
@@ -145,7 +142,7 @@ function addDatabaseMetrics(
 ): void {
   const seconds = new Histogram({
     name: 'divisor_database_seconds',
-    help: 'Time of a statement on the database, the wait for a connection included, by its outcome.',
+    help: 'Time of a database statement, including the wait for a connection, by outcome.',
     labelNames: ['outcome'],
     buckets: STATEMENT_SECONDS,
     registers,
@@ -153,13 +150,13 @@ function addDatabaseMetrics(
   onStatement((time, isAnswered) => seconds.observe({ outcome: isAnswered ? 'answered' : 'failed' }, time));
   gauge(
     'divisor_database_connections',
-    'Connections of this process that are open, idle ones of them, and statements that wait for one.',
+    'Open and idle connections of this process, and statements that wait for one.',
     'state',
     () => ({ ...connections() }),
   );
   gauge(
     'divisor_database_silent',
-    'Whether requests are refused because the database says nothing.',
+    '1 if requests are refused because the database does not answer, else 0.',
     'database',
     () => ({
       documents: Number(isSilent()),
@@ -167,16 +164,11 @@ function addDatabaseMetrics(
   );
   gauge(
     'divisor_clock_offset_seconds',
-    'Time by which the clock of this machine is ahead of that of the database.',
+    'Seconds by which the clock of this machine is ahead of the database clock.',
     'clock',
     () => ({ system: clockOffset() }),
   );
-  gauge(
-    'divisor_nodes',
-    'Processes that work on the database, and those that fell silent within a day.',
-    'state',
-    nodes,
-  );
+  gauge('divisor_nodes', 'Processes that use the database, and those lost within a day.', 'state', nodes);
 }
 
 /** Calls for each request to an object store. */
@@ -184,13 +176,13 @@ type ObjectRequests = (
   call: (request: { readonly method: string; readonly seconds: number; readonly isAnswered: boolean }) => void,
 ) => void;
 
-/** From a look in the same room to the time after which a request is given up. */
+/** Buckets from a lookup in the same data centre to the timeout of a request. */
 const OBJECT_SECONDS = [0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
 function addObjectTimes(registers: Registry[], objectRequests: ObjectRequests): void {
   const times = new Histogram({
     name: 'divisor_object_store_seconds',
-    help: 'Time of a request to the object store to the head of its answer, by method and outcome; outputs that threads write are not among them.',
+    help: 'Time from a request to the object store to the head of its response, by method and outcome.',
     labelNames: ['method', 'outcome'],
     buckets: OBJECT_SECONDS,
     registers,
@@ -203,7 +195,7 @@ function addObjectTimes(registers: Registry[], objectRequests: ObjectRequests): 
 function addBackupAge(gauge: ReturnType<typeof gaugesOf>, age: () => Promise<number | undefined>): void {
   gauge(
     'divisor_backup_age_seconds',
-    'Age of the newest backup in the folder of backups; absent where there is none.',
+    'Age of the newest backup in the folder of backups; absent if there is none.',
     'place',
     async (): Promise<Readonly<Record<string, number>>> => {
       const seconds = await age();
@@ -215,7 +207,7 @@ function addBackupAge(gauge: ReturnType<typeof gaugesOf>, age: () => Promise<num
 const requestTimes = (registers: Registry[]) =>
   new Histogram({
     name: 'divisor_http_request_seconds',
-    help: 'Time from the headers of a request to the head of its answer.',
+    help: 'Time from the headers of a request to the head of its response.',
     labelNames: ['operation', 'status'],
     buckets: REQUEST_SECONDS,
     registers,
@@ -231,21 +223,21 @@ function addBuildInfo(registers: Registry[], build: Pick<MetricsSources, 'versio
   instrument.set({ ...build }, 1);
 }
 
-/** Attempts that came apart from their nodes. */
+/** Counters of attempts that their node lost. */
 function attemptCounters(registers: Registry[]) {
   const counter = (name: string, help: string) => new Counter({ name, help, registers });
   return {
-    stale: counter('divisor_stale_finishes_total', 'Ends of attempts that had been given up; they changed nothing.'),
+    stale: counter('divisor_stale_finishes_total', 'Ends of abandoned attempts; they changed nothing.'),
     taken: counter(
       'divisor_taken_over_attempts_total',
-      'Attempts of silent nodes that this process has given up; their jobs were queued again, or failed.',
+      'Attempts of silent nodes that this process abandoned; their jobs were queued again, or failed.',
     ),
   };
 }
 
 type Values = () => Readonly<Record<string, number>> | Promise<Readonly<Record<string, number>>>;
 
-/** What adds a gauge whose values are asked for when it is read; one that cannot be had is left out. */
+/** Returns a function that adds a gauge whose values are computed on each read; an unavailable value is omitted. */
 function gaugesOf(registers: Registry[]) {
   return (name: string, help: string, label: string, values: Values): void => {
     const instrument = new Gauge({
@@ -262,7 +254,7 @@ function gaugesOf(registers: Registry[]) {
   };
 }
 
-/** What grows on a cluster, beside the volumes of its machines. */
+/** Sizes that grow on a cluster, in addition to the volumes of its machines. */
 interface SharedSizes {
   readonly databaseBytes: number;
   readonly results: number;
@@ -272,20 +264,20 @@ interface SharedSizes {
 function addSharedGauges(gauge: ReturnType<typeof gaugesOf>, shared: () => SharedSizes | undefined): void {
   gauge(
     'divisor_shared_bytes',
-    'Bytes of the database, and of the results that documents name, of the last ten minutes.',
+    'Bytes of the database, and of the results that documents name, measured within the last ten minutes.',
     'part',
     (): Readonly<Record<string, number>> => {
       const sizes = shared();
       return sizes === undefined ? {} : { database: sizes.databaseBytes, results: sizes.resultBytes };
     },
   );
-  gauge('divisor_shared_objects', 'Results that documents name, of the last ten minutes.', 'part', () => {
+  gauge('divisor_shared_objects', 'Results that documents name, measured within the last ten minutes.', 'part', () => {
     const sizes = shared();
     return sizes === undefined ? {} : { results: sizes.results };
   });
 }
 
-/** What an autoscaler goes by. */
+/** Gauges for an autoscaler. */
 function addLaneGauges(gauge: ReturnType<typeof gaugesOf>, lanes: MetricsSources['lanes']): void {
   const perLane = (of: (load: LaneLoad) => number) => async () => {
     const { heavy, huge, light } = await lanes();
@@ -293,13 +285,13 @@ function addLaneGauges(gauge: ReturnType<typeof gaugesOf>, lanes: MetricsSources
   };
   gauge(
     'divisor_lane_oldest_wait_seconds',
-    'Time that the oldest waiting job of a lane, huge ones apart, has waited on any node; 0 where none waits.',
+    'Waiting time of the oldest pending job of a lane, huge jobs separately, over all nodes; 0 if none waits.',
     'lane',
     perLane(({ oldestSeconds }) => oldestSeconds ?? 0),
   );
   gauge(
     'divisor_lane_busy_ratio',
-    'Places that jobs and parts of sweeps take, over those of all nodes, by lane; heavy and huge jobs share theirs.',
+    'Share of the places of all nodes that jobs and parts of sweeps use, by lane; heavy and huge jobs share places.',
     'lane',
     async () => {
       const { heavy, huge, light } = await lanes();
@@ -312,6 +304,6 @@ function addLaneGauges(gauge: ReturnType<typeof gaugesOf>, lanes: MetricsSources
   );
 }
 
-/** @param others jobs of another class on the same places */
+/** @param others jobs of another class in the same places */
 const busyRatio = ({ running, helping = 0, places }: LaneLoad, others = 0): number =>
   places === 0 ? 0 : (running + helping + others) / places;

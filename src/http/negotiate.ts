@@ -6,9 +6,9 @@ interface Range {
 }
 
 /**
- * The media type that a client prefers among those offered: by quality, then as they are offered. Without `Accept` the
- * first.
- * @throws Refusal NOT_ACCEPTABLE when none of them can be met
+ * Returns the preferred media type among those offered: by quality, then in the offered order. Without `Accept`,
+ * the first.
+ * @throws Refusal NOT_ACCEPTABLE if no type matches
  */
 export function negotiate<T extends string>(accept: string | undefined, offered: readonly T[]): T {
   if (accept === undefined || accept.trim() === '') return offered[0]!;
@@ -16,9 +16,13 @@ export function negotiate<T extends string>(accept: string | undefined, offered:
   const rated = offered.map((type) => ({ type, quality: qualityOf(type, ranges) }));
   const best = rated.reduce((found, candidate) => (candidate.quality > found.quality ? candidate : found));
   if (best.quality > 0) return best.type;
-  throw new Refusal('NOT_ACCEPTABLE', `Accept ${accept.slice(0, 200)} cannot be met; there is ${offered.join(', ')}.`, {
-    accepted: [...offered],
-  });
+  throw new Refusal(
+    'NOT_ACCEPTABLE',
+    `Accept ${accept.slice(0, 200)} does not match the available types: ${offered.join(', ')}.`,
+    {
+      accepted: [...offered],
+    },
+  );
 }
 
 function readRange(text: string): Range {
@@ -28,7 +32,7 @@ function readRange(text: string): Range {
   return { type, quality: Number.isFinite(value) ? Math.min(1, Math.max(0, value)) : 0 };
 }
 
-/** Quality by the most specific range that has the type, 0 without one. */
+/** Returns the quality of the most specific matching range, 0 if none matches. */
 function qualityOf(type: string, ranges: readonly Range[]): number {
   const [kind] = type.split('/');
   for (const name of [type, `${kind}/*`, '*/*']) {

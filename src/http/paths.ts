@@ -8,27 +8,27 @@ import { createOperation, type Operation, type OperationOptions } from './pipeli
 export interface PathOperations {
   readonly byMethod: ReadonlyMap<string, Operation>;
   readonly allowed: readonly string[];
-  /** Every method of the path may be called without a key. */
+  /** True if every method of the path is open without a key. */
   readonly isOpen: boolean;
 }
 
-/** A path that is there. */
+/** A matched path. */
 export interface FoundPath {
   readonly operations: PathOperations;
-  /** Parameter of the path by name, percent-decoded. */
+  /** Returns a path parameter by name, percent-decoded. */
   readonly param: (name: string) => string | undefined;
 }
 
 /**
- * Finds the operations of a path as it came: each path is registered once and chooses among its methods itself, fixed
- * words before parameters, so that a wrong method differs from a missing path.
+ * Finds the operations of a raw path. Each path is registered once and chooses among its methods itself, so that
+ * a wrong method differs from a missing path; fixed words precede parameters.
  */
 export function createPaths<T extends Record<string, Route>>(
   api: T,
   handlers: Handlers<T>,
   options: OperationOptions,
 ): (path: string) => FoundPath | undefined {
-  // Filled now: a router that is filled by the first request lets that wait.
+  // Built eagerly: a router that is built at the first request would delay it.
   const router = new TrieRouter<PathOperations>();
   const fixed = new Map<string, FoundPath>();
   for (const [path, operations] of byPath(api, handlers, options)) {
@@ -51,12 +51,12 @@ export function createPaths<T extends Record<string, Route>>(
   };
 }
 
-/** The router does not choose by methods. */
+/** Method of all entries, because the router does not choose by method. */
 const METHOD = 'ALL';
 
 export const noParams = (): undefined => undefined;
 
-/** The operations of every path, paths of fixed words first. */
+/** Groups operations by path, fixed words first. */
 function byPath<T extends Record<string, Route>>(
   api: T,
   handlers: Handlers<T>,
@@ -66,7 +66,8 @@ function byPath<T extends Record<string, Route>>(
   for (const [id, route] of Object.entries(api)) {
     const methods = paths.get(route.path) ?? new Map<string, Operation>();
     if (methods.has(route.method)) throw new Error(`${route.method} ${route.path} is declared twice`);
-    // A table's handlers are keyed by its routes; the pipeline gives each one exactly what its own schemas parsed.
+    // The types of a table key handlers by route; the pipeline passes each handler the values that its own
+    // schemas parsed.
     methods.set(route.method, createOperation(id, route, handlers[id] as unknown as Handler<Route>, options));
     paths.set(route.path, methods);
   }
@@ -80,7 +81,7 @@ function pathOperations(byMethod: Map<string, Operation>): PathOperations {
   return { byMethod, allowed, isOpen: [...byMethod.values()].every(({ route }) => route.scope === 'open') };
 }
 
-/** Segment by segment, a fixed word comes before a parameter, and that before whatever else. */
+/** Orders paths segment by segment: fixed word, parameter, wildcard. */
 function compareSpecificity(a: string, b: string): number {
   const rank = (path: string) =>
     path

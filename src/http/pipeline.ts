@@ -7,8 +7,8 @@ import type { ParsedJson } from '#domain/json/parse-json.js';
 import { checkShape } from '#domain/schema/shape.js';
 import { isDatasetLoading } from '#domain/market/dataset-loading.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
-import type { Reach } from '#domain/documents/reach.js';
-import { withinReach } from '#services/operations/access.js';
+import { isSameReach, type Reach } from '#domain/documents/reach.js';
+import { currentReach, withinReach } from '#services/operations/access.js';
 import type { Precondition } from '#services/shared/preconditions.js';
 import type { Authenticate } from './authentication.js';
 import type { AssertCallback } from './callbacks.js';
@@ -18,47 +18,49 @@ import { negotiate } from './negotiate.js';
 import { assertReach } from './route-access.js';
 import { queryReader, type QueryReader } from './query.js';
 
-/** The HTTP request as an operation sees it, before any check. */
+/** An HTTP request before any check, for an operation. */
 export interface Exchange {
   readonly request: Request;
-  /** What comes behind the question mark. */
+  /** Query string after the question mark. */
   readonly search: string;
   readonly requestId: string;
-  /** Trace of the client's that the request is part of. */
+  /** Trace id from the client. */
   readonly traceId: string | null;
   /** Span that jobs of the request belong to, as a `traceparent`. */
   readonly traceParent: string | null;
-  /** Path parameter by name, percent-decoded. */
+  /** Returns a path parameter by name, percent-decoded. */
   param(name: string): string | undefined;
-  /** Who sends it, as its socket tells. */
+  /** Returns the client's address from its socket. */
   address(): string | undefined;
+  /** Set for a request that a route sends for its client: resolves to true while the client may call the route. */
+  readonly isClientAllowed?: (() => Promise<boolean>) | undefined;
 }
 
-/** One route with its handler, as the application calls it once the client is known. */
+/** One route with its handler; the application calls it once the client is authenticated. */
 export interface Operation {
   readonly id: string;
   readonly route: Route;
-  /** @throws Refusal, and whatever a defect throws */
+  /** @throws Refusal, and any defect */
   answer(exchange: Exchange, principal: Principal): Reply | Promise<Reply>;
 }
 
 export interface OperationOptions {
-  /** Resolves when a request that came before its data may be tried again. */
+  /** Resolves when a request that arrived before its data may be retried. */
   readonly dataSettled: () => Promise<void>;
-  /** As of the application; undefined where this process alone writes what it reads. */
+  /** Makes this process see the writes of others; undefined if no other process writes. */
   readonly follow: (() => Promise<void>) | undefined;
   readonly assertCallback: AssertCallback;
-  /** What a client may reach; undefined where that is everything. */
+  /** Returns the documents that a client may access; undefined if all. */
   readonly reachOf: (principal: Principal) => Promise<Reach | undefined>;
-  /** Who sends a request, asked again while its answer lasts. @throws Refusal */
+  /** Authenticates the client again during a long response. @throws Refusal */
   readonly authenticate: Authenticate;
-  /** Whether requests that write or start jobs are refused. */
+  /** True if requests that write or start jobs are refused. */
   readonly isReadOnly: boolean;
 }
 
 /**
- * Puts the checks of a route before its handler, in the order of the contract: scope, syntax of the body, ids and
- * query; then the handler looks for the resource and asks for the body, and the body is reported only then.
+ * Runs the checks of a route before its handler, in the order of the contract: scope, syntax of the body, ids
+ * and query. The handler then finds the resource and requests the body, whose errors are reported only then.
  */
 export function createOperation(
   id: string,
@@ -72,55 +74,59 @@ export function createOperation(
   const [offered, formats] = [offeredBy(route), formatsOf(route)];
   const idNames = [...route.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!);
 
-  const isAllowed = async (exchange: Exchange): Promise<boolean> => {
+  /** True if the client may still call the route and reaches the same documents: sharing may have been withdrawn. */
+  const isAllowed = async (exchange: Exchange, reach: Reach | undefined): Promise<boolean> => {
+    if (exchange.isClientAllowed !== undefined) return exchange.isClientAllowed();
     try {
-      assertScope(route, await authenticate(exchange));
-      return true;
+      const principal = await authenticate(exchange);
+      assertScope(route, principal);
+      return isSameReach(reach, principal.prefixes === undefined ? undefined : await reachOf(principal));
     } catch {
-      return false; // for whatever reason: the client that asks again is told
+      return false; // whatever the reason; the client's next request reports it
     }
   };
 
   const mayFollow = route.scope !== 'open' && route.withoutMarket !== true;
-  const run = (exchange: Exchange, principal: Principal, sent: Sent) =>
+  const run = (exchange: Exchange, principal: Principal, sent: SentBody) =>
     follow === undefined || !mayFollow
       ? handle(exchange, principal, sent)
       : follow().then(() => handle(exchange, principal, sent));
 
-  const handle = (exchange: Exchange, principal: Principal, sent: Sent) => {
+  const handle = (exchange: Exchange, principal: Principal, sent: SentBody) => {
     const params = readParams(route, idNames, exchange);
     const query = readQuery(exchange.search);
     if (isCalledBack && typeof query['callback'] === 'string') assertCallback(query['callback']);
-    // A format in the query counts before what the header says.
+    // A format in the query overrides the header.
     const { format } = query;
     const named = typeof format === 'string' ? formats.get(format) : undefined;
     const accept = format === undefined ? (exchange.request.headers.get('accept') ?? undefined) : undefined;
     const media = named ?? (offered.length === 0 ? '' : negotiate(accept, offered));
+    const reach = currentReach();
     return handler(
-      new AskedRequest(
+      new ParsedRequest(
         exchange,
         principal,
-        { params, query: named === undefined ? query : without(query, 'format'), media },
-        { declared: route.body, sent, isStillAllowed: () => isAllowed(exchange) },
+        { params, query: named === undefined ? query : withoutMember(query, 'format'), media },
+        { declared: route.body, sent, isStillAllowed: () => isAllowed(exchange, reach) },
       ),
     );
   };
 
   /**
-   * A request that came before the data of the last process is tried once more when that has settled: nothing was done
-   * for it.
+   * Retries a request that arrived before the data of the previous process was loaded; the first attempt changed
+   * nothing.
    */
-  const runSettled = (exchange: Exchange, principal: Principal, sent: Sent) => {
-    const again = async (failure: unknown) => {
+  const runSettled = (exchange: Exchange, principal: Principal, sent: SentBody) => {
+    const retry = async (failure: unknown) => {
       if (!isDatasetLoading(failure) || isUpload(sent)) throw failure; // An upload cannot be read twice.
       await dataSettled();
       return run(exchange, principal, sent);
     };
     try {
       const reply = run(exchange, principal, sent);
-      return reply instanceof Promise ? reply.catch(again) : reply;
+      return reply instanceof Promise ? reply.catch(retry) : reply;
     } catch (failure) {
-      if (isDatasetLoading(failure)) return again(failure);
+      if (isDatasetLoading(failure)) return retry(failure);
       throw failure;
     }
   };
@@ -144,7 +150,7 @@ export function createOperation(
       : runSettled(exchange, principal, { upload });
   }
 
-  /** Answers a client that may name some ids only: what is read meanwhile is limited to them. */
+  /** Answers a client that is limited to some ids; reads in this context are limited to them. */
   async function answerWithin(exchange: Exchange, principal: Principal): Promise<Reply> {
     const reach = await reachOf(principal);
     if (reach === undefined) return answerAll(exchange, principal);
@@ -153,10 +159,10 @@ export function createOperation(
   }
 }
 
-/** A request body: JSON, or bytes still arriving. */
-type Sent = ParsedJson | { readonly upload: Upload } | undefined;
+/** A request body: JSON, or bytes that still arrive. */
+type SentBody = ParsedJson | { readonly upload: Upload } | undefined;
 
-const isUpload = (sent: Sent): sent is { readonly upload: Upload } => sent !== undefined && 'upload' in sent;
+const isUpload = (sent: SentBody): sent is { readonly upload: Upload } => sent !== undefined && 'upload' in sent;
 
 function assertScope({ scope }: Route, { scopes }: Principal): void {
   if (scope === 'open' || scopes.has(scope) || scopes.has('admin')) return;
@@ -180,33 +186,33 @@ function readParams(route: Route, names: readonly string[], exchange: Exchange):
   });
 }
 
-function without(query: Readonly<Record<string, unknown>>, name: string): Record<string, unknown> {
+function withoutMember(query: Readonly<Record<string, unknown>>, name: string): Record<string, unknown> {
   const { [name]: _left, ...others } = query;
   return others;
 }
 
-/** What the line of a request and its `Accept` ask for, read. */
-interface Asked {
+/** Parsed parameters of the path, the query and `Accept`. */
+interface RequestParameters {
   readonly params: Record<string, unknown>;
   readonly query: Record<string, unknown>;
   readonly media: string;
 }
 
-/** The body as it was declared and sent, and whether its sender may still ask. */
+/** Declared and received body, and a check that the client still has access. */
 interface Received {
   readonly declared: Body | undefined;
-  readonly sent: Sent;
+  readonly sent: SentBody;
   readonly isStillAllowed: () => Promise<boolean>;
 }
 
 /**
- * The request as handlers take it apart. A class, for its getters: in a literal they cost a request more than the rest
- * of its members together, and what a handler does not ask for is not made.
+ * The request as handlers see it. A class, because getters in a literal cost more than all other members
+ * together; the values are computed on demand.
  */
-class AskedRequest implements RouteRequest<Route> {
+class ParsedRequest implements RouteRequest<Route> {
   readonly #exchange: Exchange;
   readonly #declared: Body | undefined;
-  readonly #sent: Sent;
+  readonly #sent: SentBody;
   readonly isStillAllowed: () => Promise<boolean>;
   readonly principal: Principal;
   readonly params: RouteRequest<Route>['params'];
@@ -216,7 +222,7 @@ class AskedRequest implements RouteRequest<Route> {
   constructor(
     exchange: Exchange,
     principal: Principal,
-    { params, query, media }: Asked,
+    { params, query, media }: RequestParameters,
     { declared, sent, isStillAllowed }: Received,
   ) {
     this.isStillAllowed = isStillAllowed;
@@ -224,7 +230,7 @@ class AskedRequest implements RouteRequest<Route> {
     this.#declared = declared;
     this.#sent = sent;
     this.principal = principal;
-    // The schemas of the route have parsed both; its generic form knows them only as objects.
+    // The schemas of the route parsed both; the generic type knows them only as objects.
     this.params = params as RouteRequest<Route>['params'];
     this.query = query as RouteRequest<Route>['query'];
     this.media = media;
@@ -268,7 +274,7 @@ class AskedRequest implements RouteRequest<Route> {
 
   get origin() {
     const { requestId, traceId, traceParent } = this.#exchange;
-    const { callback } = this.query as { readonly callback?: string }; // as the schema of every such query has it
+    const { callback } = this.query as { readonly callback?: string }; // by the schema of every such query
     return {
       owner: this.principal.keyId,
       author: this.principal.name,
@@ -300,17 +306,17 @@ function parseBody(declared: Body | undefined, json: ParsedJson | undefined): un
   return shaped.value;
 }
 
-/** The note of a write, whose bytes are UTF-8 where they can be. @throws Refusal VALIDATION_FAILED */
+/** Returns the note of a write, decoded as UTF-8 if possible. @throws Refusal VALIDATION_FAILED */
 function noteOf(header: string | undefined): string | null {
   if (header === undefined || header === '') return null;
   const note = utf8Of(header);
   const length = [...note].length;
   if (length <= NOTE_LENGTH_MAX) return note;
-  const message = `X-Change-Note has ${length} characters; it may have ${NOTE_LENGTH_MAX}.`;
+  const message = `X-Change-Note has ${length} characters; at most ${NOTE_LENGTH_MAX} are accepted.`;
   throw refuseWithFindings('request', [{ severity: 'error', code: 'OUT_OF_RANGE', message, path: 'X-Change-Note' }]);
 }
 
-/** A header's bytes, which HTTP reads as Latin-1, as UTF-8 where they are. */
+/** Decodes the Latin-1 bytes of a header as UTF-8 if they are valid. */
 function utf8Of(header: string): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.from(header, 'latin1'));
@@ -319,7 +325,7 @@ function utf8Of(header: string): string {
   }
 }
 
-/** Etags without their quotes. A weak one never matches, because preconditions compare strongly. */
+/** Parses etags without their quotes. A weak one never matches, because preconditions compare strongly. */
 function parseIfMatch(header: string | undefined): Precondition | undefined {
   if (header === undefined) return undefined;
   if (header.trim() === '*') return '*';

@@ -13,9 +13,9 @@ type Kind = 'text' | 'number' | 'boolean' | 'list';
 const NUMBER = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/;
 
 /**
- * The reader of a route's query: text becomes numbers, booleans and lists where the schema wants them, and the schema
- * says the rest. Parameters the schema does not know are refused. The schema is looked at when the first query is read.
- * @throws Refusal VALIDATION_FAILED with one finding per parameter at fault
+ * Creates the query reader of a route: it converts text to numbers, booleans and lists by the schema, which then
+ * validates them. Unknown parameters are refused. The schema is analysed at the first query.
+ * @throws Refusal VALIDATION_FAILED with one finding per invalid parameter
  */
 export function queryReader(schema: z.ZodObject = z.strictObject({})): QueryReader {
   const kindsOf = once(() => new Map(Object.entries(schema.shape).map(([name, field]) => [name, kindOf(field)])));
@@ -39,7 +39,7 @@ export function queryReader(schema: z.ZodObject = z.strictObject({})): QueryRead
   };
 }
 
-/** Type of a parameter, without its optional, nullable and default wrappers. */
+/** Returns the type of a parameter without its optional, nullable and default wrappers. */
 function kindOf(field: z.core.$ZodType): Kind {
   if (
     field instanceof z.ZodOptional ||
@@ -61,7 +61,7 @@ function read(name: string, kind: Kind, texts: string[], findings: Finding[]): u
     findings.push({ severity: 'error', code: 'WRONG_TYPE', message, path: name, ...smallValue(value) });
   };
   if (texts.length > 1) {
-    refuse(`${name} is given ${texts.length} times; once is accepted.`, texts);
+    refuse(`${name} occurs ${texts.length} times; it may occur once.`, texts);
   } else if (kind === 'number' && !NUMBER.test(text)) {
     refuse(`${name} must be a number, not ${JSON.stringify(text.slice(0, 80))}.`, text);
   } else if (kind === 'boolean' && text !== 'true' && text !== 'false') {
@@ -82,10 +82,10 @@ function unknownParameter(name: string, accepted: readonly string[]): Finding {
   };
 }
 
-/** Brackets and strings, within which a comma separates nothing. */
+/** Matches brackets and strings, within which a comma does not separate items. */
 const ENCLOSED = /"(?:[^"\\]|\\.)*"|`[^`]*`|[()[\],]/g;
 
-/** The items of a list: commas within the brackets and strings of an expression are its own. */
+/** Splits a list at commas outside the brackets and strings of expressions. */
 function itemsOf(text: string): string[] {
   const items: string[] = [];
   let [start, depth] = [0, 0];

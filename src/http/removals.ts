@@ -3,17 +3,17 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import type { PurgedDocument, Versions } from '#services/history/versions.js';
 import type { Principal } from './handler.js';
 
-/** The part of a request that deletes a document which has versions. */
+/** Part of a request that deletes a versioned document. */
 interface RemovalRequest {
   readonly query: { readonly purge: boolean };
   readonly principal: Principal;
   authorship(): Authorship;
 }
 
-/** Deletions of documents that have versions, with `purge` and without. */
+/** Deletions of versioned documents, with or without `purge`. */
 export interface Removals {
   /**
-   * How the document is to be deleted; what is gone now where it was deleted before.
+   * Returns the authorship for a deletion; or the purged versions if the document was already deleted.
    * @throws Refusal FORBIDDEN_SCOPE for a purge without the scope admin
    */
   of(request: RemovalRequest, subject: Subject): Promise<Authorship | PurgedDocument>;
@@ -25,7 +25,7 @@ export function createRemovals(versions: Pick<Versions, 'purgeDeleted'>): Remova
       if (!query.purge) return authorship();
       const scopes = [...principal.scopes];
       if (!scopes.includes('admin'))
-        throw new Refusal('FORBIDDEN_SCOPE', 'The key lacks the scope admin, which purge needs.', {
+        throw new Refusal('FORBIDDEN_SCOPE', 'The key lacks the scope admin, which purge requires.', {
           needed: 'admin',
           scopes,
         });

@@ -3,7 +3,7 @@ import { ERRORS, Refusal, type ErrorDetail } from '#domain/refusals/refusal.js';
 import { JSON_TYPE, type AnswerHeaders } from './answer-headers.js';
 import type { Reply } from './handler.js';
 
-/** Seconds after which a client may try again, of codes of a 503 or 429, and of others that pass by themselves. */
+/** Seconds until a client may retry, for codes of a 503 or 429 and for other temporary conditions. */
 const RETRY_AFTER_SECONDS: Partial<Record<ErrorDetail['code'], number>> = {
   OVERLOADED: 2,
   RATE_LIMITED: 2,
@@ -15,15 +15,15 @@ const RETRY_AFTER_DEFAULT_SECONDS = 5;
 
 export interface ReplyContext {
   readonly method: string;
-  /** Status of success the route declares. */
+  /** Success status that the route declares. */
   readonly status: number;
-  /** Takes the further headers of this response; it is ours alone. */
+  /** Receives the further headers of this response; not shared. */
   readonly headers: AnswerHeaders;
-  /** The request's `If-None-Match`. */
+  /** `If-None-Match` of the request. */
   readonly ifNoneMatch: string | undefined;
 }
 
-/** A response in its parts. */
+/** Parts of a response. */
 export interface Answer {
   readonly status: number;
   readonly headers: AnswerHeaders;
@@ -35,7 +35,7 @@ type AnswerBody = string | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array> 
 export const responseOf = ({ status, headers, body }: Answer): Response =>
   new Response(body, { status, headers: headers.byName() });
 
-/** The answer of a reply: 304 when the client holds its etag, without a body for HEAD. */
+/** Builds the response of a reply: 304 if the client has its etag, no body for HEAD. */
 export function successAnswer(reply: Reply, context: ReplyContext): Answer {
   const { headers } = context;
   const isRead = context.method === 'GET' || context.method === 'HEAD';
@@ -65,19 +65,19 @@ function bodyOf(reply: Reply): { readonly body: AnswerBody; readonly length: num
   return { body: text, length: Buffer.byteLength(text) };
 }
 
-/** A stream nobody will read is cancelled, so that its file is closed. */
+/** Cancels an unread stream, so that its file is closed. */
 function discard(stream: ReadableStream<Uint8Array> | undefined): void {
   stream?.cancel().catch(() => undefined);
 }
 
-/** Whether an `If-None-Match` names the etag; weak comparison, as RFC 9110 wants it here. */
+/** Returns true if an `If-None-Match` contains the etag, by the weak comparison of RFC 9110. */
 export function namesEtag(header: string | undefined, etag: string): boolean {
   if (header === undefined) return false;
   if (header.trim() === '*') return true;
   return header.split(',').some((name) => name.trim().replace(/^W\//, '') === `"${etag}"`);
 }
 
-/** The answer of a refusal: the ErrorEnvelope under the status of its code. */
+/** Builds the response of a refusal: the ErrorEnvelope with the status of its code. */
 export function errorAnswer(refusal: Refusal, method: string, headers: AnswerHeaders): Answer {
   const status = statusOf(refusal);
   const passes = status === 503 || status === 429 ? RETRY_AFTER_DEFAULT_SECONDS : undefined;
@@ -91,7 +91,7 @@ export function errorAnswer(refusal: Refusal, method: string, headers: AnswerHea
   return { status, headers, body: method === 'HEAD' ? null : text };
 }
 
-/** The application turns codes without a status into INTERNAL before they come here. */
+/** The application converts codes without a status to INTERNAL before this point. */
 function statusOf(refusal: Refusal): number {
   return ERRORS[refusal.code].status ?? 500;
 }
@@ -100,7 +100,7 @@ export function errorText(error: ErrorDetail): string {
   return JSON.stringify({ error });
 }
 
-/** A whole HTTP/1.1 response as text, for a socket whose request the parser refused. */
+/** Formats a whole HTTP/1.1 response as text, for a socket whose request the parser refused. */
 export function rawErrorResponse(refusal: Refusal, headers: AnswerHeaders): string {
   const text = errorText(refusal.toDetail());
   const status = statusOf(refusal);

@@ -7,11 +7,11 @@ import { errorAnswer, responseOf, type Answer } from './reply.js';
 import { newRequestId } from './request-id.js';
 import { sendAnswer } from './send-answer.js';
 
-/** Answers requests of `node:http` through the adapter of `Request`. */
+/** Creates a listener that answers `node:http` requests through the `Request` adapter. */
 export const createRequestListener = (app: App): ReturnType<typeof getRequestListener> =>
   getRequestListener(
     (request, { incoming, outgoing }) =>
-      sent(
+      sendDirectly(
         app.answer(request, () => incoming.socket.remoteAddress),
         outgoing as ServerResponse,
       ),
@@ -26,8 +26,8 @@ export const createRequestListener = (app: App): ReturnType<typeof getRequestLis
     },
   );
 
-/** Sends an answer behind the back of the listener. */
-async function sent(answered: Answer | Promise<Answer>, outgoing: ServerResponse): Promise<Response> {
+/** Sends a response without the adapter. */
+async function sendDirectly(answered: Answer | Promise<Answer>, outgoing: ServerResponse): Promise<Response> {
   await sendAnswer(await answered, outgoing);
   return RESPONSE_ALREADY_SENT;
 }

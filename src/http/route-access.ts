@@ -4,10 +4,10 @@ import { NAMED_DOCUMENTS } from '#domain/documents/named-documents.js';
 import { isWithin, mayRead, type Reach } from '#domain/documents/reach.js';
 import { notForPrefixes, outside } from '#services/operations/access.js';
 
-/** Parameters whose documents the guarded store looks at, since they are named by chance or by a job. */
+/** Parameters whose documents the guarded store checks, because their ids are random or come from a job. */
 const LOOKED_UP: ReadonlySet<string> = new Set(['run_id', 'render_id', 'job_id', 'sweep_id', 'kind', 'document_id']);
 
-/** Parameters that name no document: data and documentation are everybody's. */
+/** Parameters that name no document: data and documentation are shared. */
 const SHARED: ReadonlySet<string> = new Set([
   'identifier',
   'date',
@@ -19,26 +19,26 @@ const SHARED: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Operations without a parameter that names a document: those that concern everybody's data and catalogues, and those
- * that read and write documents, which the guarded store limits to what a client may reach. Every other one is refused
- * to clients with prefixes, also one that is new.
+ * Operations without a parameter that names a document: shared data and catalogues, and operations whose
+ * documents the guarded store limits to the client's access. All others, including new ones, are refused to
+ * clients with prefixes.
  */
 const OPEN: ReadonlySet<string> = new Set(
   `callMcp getHealth getLiveness getReadiness getChangelog getPrincipal getOpenApi getDocumentation getGuide
   listCalendars listRuleTypes listOverlayTypes listMethodologyTemplates listConstraintTypes listObjectiveTypes
   getAssetReferences getCoverage getCoverageHistory getDataSource listFields listSeries searchIdentifiers getImportTemplate
   priceFutures priceTrs
-  listJobs followJobs listEvents getAudit
+  listJobs followJobs retryJobs listEvents getAudit
   listIndices createIndex validateIndex previewDocument whatIf evaluateDatapoint
   startBacktests listBacktests compareRuns listSummaries
   listConstraintSets createConstraintSet validateConstraintSet startOptimisation previewOptimisation
   listRiskModels startSweep renderReport listRenders listTemplates
   listStrategies createStrategy validateStrategy
   listPlugins
-  listStores createStore inspectData importStore generateSynthetic listWatchlists`.split(/\s+/),
+  listStores createStore inspectData importStore generateSynthetic listWatchlists listSchedules`.split(/\s+/),
 );
 
-/** Whether a client with prefixes may call an operation at all. */
+/** Returns true if a client with prefixes may call an operation at all. */
 export function knowsPrefixes(id: string, { path }: Route): boolean {
   const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!);
   if (names.some((name) => !(name in NAMED_DOCUMENTS) && !LOOKED_UP.has(name) && !SHARED.has(name))) return false;
@@ -46,8 +46,8 @@ export function knowsPrefixes(id: string, { path }: Route): boolean {
 }
 
 /**
- * Refuses what a client with prefixes may not ask of an operation: its path and query name documents that it may read,
- * and where it writes or runs its own.
+ * Refuses requests outside the access of a client with prefixes: the documents in path and query must be
+ * readable, and its own if the operation writes or runs.
  * @throws Refusal FORBIDDEN_ID, or that of an absent document
  */
 export function assertReach(
@@ -64,9 +64,9 @@ export function assertReach(
   };
   for (const [name, { kind }] of Object.entries(NAMED_DOCUMENTS)) assertNamed(kind, named(name));
   assertNamed(named('kind') ?? '', named('document_id'));
-  const asked = query(); // which is looked at after the path, as everywhere
+  const given = query(); // checked after the path, like everywhere
   for (const [name, { kind }] of Object.entries(NAMED_DOCUMENTS)) {
-    const subject = asked[name];
+    const subject = given[name];
     if (typeof subject === 'string') assertNamed(kind, subject);
   }
 }

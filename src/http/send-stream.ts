@@ -2,10 +2,10 @@ import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { Headers } from './answer-headers.js';
 
-/** Room of one answer: large enough that 20 MB take 80 reads, small enough for 1,000 slow readers. */
+/** Buffer size of one response: 20 MB take 80 reads, and 1,000 slow readers fit in memory. */
 const ROOM_BYTES = 256 * 1024;
 
-/** An answer whose body comes bit by bit. */
+/** A response with a streamed body. */
 export interface StreamedAnswer {
   readonly status: number;
   readonly headers: Headers;
@@ -13,23 +13,23 @@ export interface StreamedAnswer {
 }
 
 /**
- * Sends a stream. One of bytes goes through one piece of memory, read into again when all in it has gone to the system:
- * chunks of their own would collect, up to the 32 MiB of buffers after which V8 looks for those nobody holds.
+ * Sends a stream. A byte stream uses one buffer, which is refilled when all of it has gone to the system:
+ * separate chunks would accumulate up to the 32 MiB of buffers at which V8 collects garbage.
  */
 export async function sendStream({ status, headers, stream }: StreamedAnswer, outgoing: ServerResponse): Promise<void> {
   const { next, cancel, isOfBytes } = readerOf(stream);
   const closed = once(outgoing, 'close')
     .then(cancel)
-    .catch(() => undefined); // Reading tells what failed.
+    .catch(() => undefined); // the next read reports the failure
   try {
     outgoing.writeHead(status, headers);
-    // Events may be long in coming: who waits for them sees that they will.
+    // Events may take long to arrive, so the headers are sent first.
     if (!isOfBytes) outgoing.flushHeaders();
     for (;;) {
       const part = await next();
       if (outgoing.closed) return;
       if (part === undefined) break;
-      await Promise.race([written(outgoing, part), closed]); // Bytes that can no longer be sent are never reported as written.
+      await Promise.race([writePart(outgoing, part), closed]); // bytes that can no longer be sent are never reported as written
       if (outgoing.closed) return;
     }
     outgoing.end();
@@ -40,7 +40,7 @@ export async function sendStream({ status, headers, stream }: StreamedAnswer, ou
 
 interface StreamReader {
   readonly isOfBytes: boolean;
-  /** The next bytes, valid until those after them are asked for; undefined at the end. */
+  /** Returns the next bytes, valid until the following call; undefined at the end. */
   next(): Promise<Uint8Array | undefined>;
   cancel(): Promise<void>;
 }
@@ -64,7 +64,7 @@ function readerOf(stream: ReadableStream<Uint8Array>): StreamReader {
   };
 }
 
-function written(outgoing: ServerResponse, part: Uint8Array): Promise<void> {
+function writePart(outgoing: ServerResponse, part: Uint8Array): Promise<void> {
   return new Promise((resolve, reject) => {
     outgoing.write(part, (failure) => (failure ? reject(failure) : resolve()));
   });
@@ -74,6 +74,6 @@ function byobReader(stream: ReadableStream<Uint8Array>): ReadableStreamBYOBReade
   try {
     return stream.getReader({ mode: 'byob' });
   } catch {
-    return undefined; // Streams do not tell otherwise whether they are of bytes.
+    return undefined; // the only way to detect a byte stream
   }
 }

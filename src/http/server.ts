@@ -11,20 +11,20 @@ import { newRequestId } from './request-id.js';
 import { KEEP_ALIVE_MS } from './send-answer.js';
 import { followTls, readTls, type TlsFiles } from './tls.js';
 
-/** Time for the headers of a request; a client that needs longer holds a socket open on purpose. */
+/** Time limit for the headers of a request; a slower client holds a socket open on purpose. */
 const HEADERS_TIMEOUT_MS = 5_000;
-/** Time for a whole request. The body's own, shorter time is kept where it is read; this is the longest of them. */
+/** Time limit for a whole request; the limit of its body is shorter and enforced where the body is read. */
 const REQUEST_TIMEOUT_MS = UPLOAD_MS;
 const CONNECTIONS_CHECK_MS = 1_000;
 const REQUESTS_PER_SOCKET_MAX = 1_000;
 const CONNECTIONS_MAX = 2_000;
 
-/** After the start of a server: nobody waits for it by then. */
+/** Delay after the start of a server, when no request waits for the load. */
 const READER_LOADED_MS = 500;
 
 const REQUESTS = Symbol('requests');
 
-/** A socket that knows how many requests came on it. */
+/** A socket with the number of its requests. */
 interface Counted extends Socket {
   [REQUESTS]?: number;
 }
@@ -33,22 +33,25 @@ export interface ServerOptions {
   readonly app: App;
   readonly host: string;
   readonly port: number;
-  /** Time for the headers of a request, and for a connection to bring one; HEADERS_TIMEOUT_MS unless given. */
+  /**
+   * Time limit for the headers of a request, and for the first request of a connection. Default:
+   * HEADERS_TIMEOUT_MS.
+   */
   readonly headersTimeoutMs?: number;
   /** Addresses whose connections are not limited. Default: none. */
   readonly isTrustedProxy?: IsAddressOf;
-  /** Files of a service that speaks HTTPS. Default: it speaks HTTP. */
+  /** TLS files. Default: plain HTTP. */
   readonly tls?: TlsFiles | undefined;
-  /** Told of changes of these files. */
+  /** Called after these files changed. */
   readonly onTlsReload?: (failure?: unknown) => void;
 }
 
 export interface Server {
-  /** Address as a client writes it. */
+  /** Address for clients. */
   readonly url: string;
   /**
-   * Stops accepting connections and resolves when the last answer is out.
-   * @param deadlineMs  then the remaining connections are cut.
+   * Stops accepting connections and resolves after the last response.
+   * @param deadlineMs time after which the remaining connections are cut
    */
   close(deadlineMs: number): Promise<void>;
 }
@@ -63,21 +66,22 @@ export async function listen(options: ServerOptions): Promise<Server> {
     requestTimeout: REQUEST_TIMEOUT_MS,
     connectionsCheckingInterval: Math.min(CONNECTIONS_CHECK_MS, headersTimeoutMs),
     keepAliveTimeout: KEEP_ALIVE_MS,
-    // The listener tells a missing Host in the service's own error body; node's answer has none.
+    // The listener reports a missing Host in the service's error body; Node's response has none.
     requireHostHeader: false,
   };
   const onRequest = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
     const socket: Counted = incoming.socket;
     const count = (socket[REQUESTS] ?? 0) + 1;
     socket[REQUESTS] = count;
-    // node's own maxRequestsPerSocket leaves the socket open and answers what still comes on it with an empty 503.
+    // Node's maxRequestsPerSocket leaves the socket open and answers later requests on it with an empty 503.
     if (count >= REQUESTS_PER_SOCKET_MAX) outgoing.shouldKeepAlive = false;
     if (hasTwoHosts(incoming)) return refuse(app, faultOf('HOSTS'), socket);
     answerAny(incoming, outgoing);
   };
   const secure = secrets && createSecureServer({ ...settings, ...secrets }, onRequest);
   const server = secure ?? createServer(settings, onRequest);
-  const unfollow = tls && secure ? followTls(tls, secure, options.onTlsReload ?? (() => {})) : () => {};
+  const { onTlsReload: onReload = () => {} } = options;
+  const unfollow = tls && secure ? followTls(tls, secure, { ca: secrets.ca, onReload }) : () => {};
   server.maxConnections = CONNECTIONS_MAX;
   limitConnections(server, isTrustedProxy);
   server.on('clientError', (failure: NodeJS.ErrnoException, socket) => refuse(app, failure, socket as Socket));
@@ -116,8 +120,8 @@ export async function listen(options: ServerOptions): Promise<Server> {
 type Reader = (incoming: IncomingMessage, outgoing: ServerResponse) => unknown;
 
 /**
- * Answers whatever `node:http` understands. The adapter of `Request`, and the fetch of node that it needs, are loaded when the
- * start is over, or for the first request that needs them.
+ * Answers everything that `node:http` parses. Loads the `Request` adapter, and the Node fetch that it needs,
+ * after the start or for the first request that needs them.
  */
 function fullReader(app: App): Reader {
   let reader: Reader | undefined;
@@ -128,7 +132,7 @@ function fullReader(app: App): Reader {
     reader === undefined ? load().then((loaded) => loaded(incoming, outgoing)) : reader(incoming, outgoing);
 }
 
-/** Whether a request names two hosts, of which a proxy before this service may have looked at the other one. */
+/** Returns true for a request with two Host headers: a proxy in front may have read the other one. */
 function hasTwoHosts({ rawHeaders }: IncomingMessage): boolean {
   let hosts = 0;
   for (let i = 0; i < rawHeaders.length; i += 2) {
@@ -143,13 +147,13 @@ const faultOf = (code: keyof typeof PARSER_FAULTS): NodeJS.ErrnoException => Obj
 const PARSER_FAULTS = {
   HPE_HEADER_OVERFLOW: 'The headers are longer than the service accepts.',
   ERR_HTTP_REQUEST_TIMEOUT: 'The request did not arrive in time.',
-  EXPECTATION: 'The service does not know the expectation of the header Expect.',
+  EXPECTATION: 'The service does not support the expectation in the header Expect.',
   HOSTS: 'The request has more than one header Host.',
 } as const;
 
 /**
- * Answers what the parser of HTTP refused, as long as the socket still takes it. A connection that brought nothing is
- * closed without a word: browsers open some ahead, and take what comes on one for the answer of their next request.
+ * Answers a request that the HTTP parser refused, if the socket still accepts data. A connection without data is
+ * closed silently: browsers open some in advance, and would take a response for that of their next request.
  */
 function refuse(app: App, failure: NodeJS.ErrnoException, socket: Socket | null): void {
   if (socket === null || !socket.writable || failure.code === 'ECONNRESET' || socket.bytesRead === 0) {

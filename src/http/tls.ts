@@ -2,13 +2,13 @@ import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { unwatchFile, watchFile } from 'node:fs';
 import type { Server } from 'node:https';
-import { createSecureContext } from 'node:tls';
+import { createSecureContext, type TLSSocket } from 'node:tls';
 
-/** PEM files of a service that speaks HTTPS itself. */
+/** PEM files of an HTTPS service. */
 export interface TlsFiles {
   readonly cert: string;
   readonly key: string;
-  /** Authorities of client certificates: with them every connection needs one. */
+  /** Authorities of client certificates; if set, every connection needs a certificate. */
   readonly clientCa?: string | undefined;
 }
 
@@ -21,12 +21,25 @@ export interface TlsOptions {
   readonly handshakeTimeout: number;
 }
 
-/** Time for a handshake: a client that needs longer holds a socket open on purpose. */
+/** Time limit for a handshake; a slower client holds a socket open on purpose. */
 const HANDSHAKE_TIMEOUT_MS = 5_000;
-/** How often the files are looked at: certificates are renewed days before they end. */
+/** Interval between checks of the files: certificates are renewed days before they expire. */
 const WATCH_MS = 5_000;
+/** Time until connections that earlier authorities allowed are closed, streams included. */
+const LEAVE_MS = 15_000;
 
-/** Reads the files. @throws Error of a file that cannot be read, is damaged, or of a certificate that is not that of the key */
+export interface FollowTerms {
+  /** Authorities that the server accepts clients of. */
+  readonly ca?: Buffer | undefined;
+  readonly onReload: (failure?: unknown) => void;
+  readonly watchMs?: number;
+  readonly leaveMs?: number;
+}
+
+/**
+ * Reads the files. @throws Error for an unreadable or damaged file, or for a certificate that does not match the
+ * key
+ */
 export async function readTls({ cert, key, clientCa }: TlsFiles): Promise<TlsOptions> {
   const [certificate, secret, ca] = await Promise.all([cert, key, clientCa].map((path) => path && readFile(path)));
   if (ca) assertCertificates(ca as Buffer, clientCa!);
@@ -36,35 +49,53 @@ export async function readTls({ cert, key, clientCa }: TlsFiles): Promise<TlsOpt
     ...(ca && { ca, requestCert: true as const, rejectUnauthorized: true as const }),
     handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
   };
-  createSecureContext(options); // which compares them
+  createSecureContext(options); // compares certificate and key
   return options;
 }
 
-/** Without this, a server reads authorities of a damaged file as none and accepts no client. @throws Error */
+/**
+ * Checks that a file of authorities is intact; otherwise a server reads a damaged file as empty and accepts no
+ * client. @throws Error
+ */
 function assertCertificates(pem: Buffer, path: string): void {
   const text = pem.toString('latin1');
   const blocks = text.match(/-----BEGIN [A-Z ]+-----[^-]*-----END [A-Z ]+-----/g) ?? [];
-  const begun = text.split('-----BEGIN ').length - 1;
-  if (blocks.length === 0 || blocks.length !== begun) throw new Error(`${path} is no file of whole PEM certificates`);
+  const begins = text.split('-----BEGIN ').length - 1;
+  if (blocks.length === 0 || blocks.length !== begins)
+    throw new Error(`${path} does not contain complete PEM certificates`);
   for (const block of blocks) createSecureContext({ ca: new X509Certificate(block).toString() });
 }
 
 /**
- * Has a server take what the files are changed to; what cannot be taken leaves the server as it was.
- * @param onReload told after each change, with what was wrong
- * @returns ends it
+ * Reloads changed files into a server; unusable files leave the server unchanged. Connections whose clients earlier
+ * authorities allowed are closed: idle ones at once, others after `leaveMs`.
+ * @param terms `onReload` is called after each change, with the failure if there is one
+ * @returns a function that stops watching
  */
 export function followTls(
   files: TlsFiles,
-  server: Pick<Server, 'setSecureContext'>,
-  onReload: (failure?: unknown) => void,
-  watchMs = WATCH_MS,
+  server: Pick<Server, 'setSecureContext' | 'on' | 'closeIdleConnections'>,
+  { ca: first, onReload, watchMs = WATCH_MS, leaveMs = LEAVE_MS }: FollowTerms,
 ): () => void {
   const paths = [files.cert, files.key, ...(files.clientCa === undefined ? [] : [files.clientCa])];
+  let authorities = first;
+  const open = new Set<TLSSocket>();
+  if (files.clientCa !== undefined)
+    server.on('secureConnection', (socket) => {
+      open.add(socket);
+      socket.once('close', () => open.delete(socket));
+    });
+  const leave = (): void => {
+    server.closeIdleConnections();
+    const left = [...open];
+    setTimeout(() => left.forEach((socket) => socket.destroy()), leaveMs).unref();
+  };
   const reload = (): void => {
     readTls(files)
       .then((options) => {
         server.setSecureContext(options);
+        if (authorities !== undefined && options.ca?.equals(authorities) !== true) leave();
+        authorities = options.ca;
         onReload();
       })
       .catch(onReload);

@@ -4,21 +4,21 @@ import { randomBytes } from 'node:crypto';
 export interface TraceContext {
   /** 32 hexadecimal digits. */
   readonly traceId: string;
-  /** Span of the client, 16 hexadecimal digits; null where the trace begins here. */
+  /** Span of the client, 16 hexadecimal digits; null if the trace begins here. */
   readonly parentId: string | null;
-  /** Ours. */
+  /** Span of this service. */
   readonly spanId: string;
-  /** Two hexadecimal digits, as they came. */
+  /** Two hexadecimal digits from the client. */
   readonly flags: string;
 }
 
-/** Version, trace, parent, flags; versions to come may say more after another dash. */
+/** Version, trace, parent, flags; later versions may append fields after another dash. */
 const TRACEPARENT = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
 const NONE = /^0+$/;
 
 /**
- * The context of a request by its header `traceparent`, with a span of our own in it. What is not valid is ignored, as
- * a client of another make may not be refused for it.
+ * Derives the context of a request from its header `traceparent`, with a new span of this service. Ignores an
+ * invalid header, because other implementations must not be refused for it.
  * @source W3C Trace Context, Recommendation of 23 November 2021, section 3.2
  */
 export function traceContextOf(header: string | null, newSpanId: () => string = randomSpanId): TraceContext | null {
@@ -34,7 +34,7 @@ export function traceContextOf(header: string | null, newSpanId: () => string = 
 }
 
 /**
- * Tells the client which span of its trace the answer is: the header `traceresponse`.
+ * Formats the header `traceresponse`, which gives the client the span of the response.
  * @source W3C Trace Context Level 2, section 3.4 (draft)
  */
 export function traceResponse({ traceId, spanId, flags }: TraceContext): string {

@@ -1,22 +1,22 @@
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { QueueLimits } from './queue.js';
 
-/** Jobs that wait when another is submitted. */
+/** Counts of waiting jobs at a submission. */
 export interface Waiting {
   readonly queued: number;
-  /** Those of the owner of the new one. */
+  /** Waiting jobs of the same owner. */
   readonly queuedOfOwner: number;
 }
 
-/** The part of a submission that its limits are about. */
+/** Properties of a submission that its limits concern. */
 export interface Admission {
   readonly estimatedBytes: number;
-  /** Key that asks for it; empty for the service itself. */
+  /** Key of the client; empty for the service itself. */
   readonly owner: string;
 }
 
 /**
- * The limits of submission, whatever implements the queue.
+ * Checks the limits of a submission, for every implementation of the queue.
  * @throws Refusal VALIDATION_FAILED, OVERLOADED, RATE_LIMITED
  */
 export function admit(

@@ -12,17 +12,17 @@ import type { Lease } from './queue.js';
 /** One run of a job's work. */
 export interface RunningAttempt {
   readonly completion: Promise<Completion>;
-  /** Names of the artifacts that it has written, or may have, but for those that are kept for the next attempt. */
+  /** Names of the artifacts that it wrote or may have written, except those kept for the next attempt. */
   readonly written: readonly string[];
-  /** Outputs of its parts, which nobody needs once it has completed. */
+  /** Outputs of its parts, which are obsolete once it has completed. */
   readonly spent: readonly string[];
   progress(): TaskProgress;
-  /** Whether every task of it waits or has a live thread. */
+  /** Returns true if every task of it waits or has a live thread. */
   isAlive(): boolean;
-  /** Asks all of it to stop; nothing it says afterwards counts. */
+  /** Asks all of its tasks to stop; later results are ignored. */
   end(): void;
   readonly isEnded: boolean;
-  /** Calls once when the attempt is ended. */
+  /** Registers a callback for the end of the attempt. */
   onEnd(call: () => void): void;
 }
 
@@ -30,11 +30,11 @@ export interface AttemptOrder {
   readonly kind: JobKind<unknown>;
   readonly lease: Lease;
   readonly payload: unknown;
-  /** Parts to compute of a job that runs elsewhere; the whole job without. */
+  /** Parts to compute of a job that runs on another node. Default: the whole job. */
   readonly parts?: readonly number[] | undefined;
-  /** Where outputs of its parts are kept over attempts; nowhere by default. */
+  /** Storage for outputs of its parts across attempts. Default: none. */
   readonly kept?: KeptParts | undefined;
-  /** Called when its work says that it computes no more. */
+  /** Called when its work reports that it computes no more. */
   readonly onComputed: () => void;
 }
 
@@ -42,24 +42,24 @@ export interface AttemptDependencies {
   readonly pool: ComputePool;
   readonly artifacts: ArtifactStore;
   readonly clock: Pick<Clock, 'after' | 'monotonicMs'>;
-  /** Where parts are offered to other nodes. */
+  /** Offers parts to other nodes. */
   readonly offered: OfferedParts | undefined;
 }
 
-/** Starts the work of a kind with everything an attempt may use, and keeps account of it. */
+/** Starts the work of a kind with all resources of an attempt, and records the artifacts that it writes. */
 export function startAttempt(
   { kind, lease, payload, parts, kept, onComputed }: AttemptOrder,
   { pool, artifacts, clock, offered }: AttemptDependencies,
 ): RunningAttempt {
   const ending = new AbortController();
   const { signal } = ending;
-  setMaxListeners(0, signal); // A sweep has one listener for each of its tasks.
+  setMaxListeners(0, signal); // a sweep has one listener for each of its tasks
   const tasks: { readonly run: TaskRun<unknown>; readonly share: number }[] = [];
   const written = new Set<string>();
   const spent = new Set<string>();
   let reported = 0;
   let elsewhere = 0;
-  let said: string | undefined;
+  let lastMessage: string | undefined;
 
   const attempt: Attempt = {
     jobId: lease.jobId,
@@ -67,7 +67,7 @@ export function startAttempt(
     compute(task, input, share = 1) {
       const run = pool.run({ lane: JOB_KIND_CATALOGUE[kind.kind].lane, task, input, signal });
       tasks.push({ run, share });
-      return observed(run.output);
+      return withHandledRejection(run.output);
     },
     inParts: (order) =>
       runParts(order, {
@@ -86,17 +86,17 @@ export function startAttempt(
       }),
     report(fraction, message) {
       reported = Math.max(reported, fraction);
-      said = message ?? said;
+      lastMessage = message ?? lastMessage;
     },
     computed: onComputed,
     outputs(files) {
       const names = files.map((file) => [file, artifacts.newName()] as const);
       for (const [, name] of names) written.add(name);
-      return Object.fromEntries(names) as never; // One for each of the files.
+      return Object.fromEntries(names) as never; // one for each of the files
     },
-    drop: (names) => observed(artifacts.remove(names)),
+    drop: (names) => withHandledRejection(artifacts.remove(names)),
     share: (files) =>
-      observed(
+      withHandledRejection(
         artifacts.link(files).then((refs) => {
           for (const { name } of refs) written.add(name);
           return refs;
@@ -104,7 +104,7 @@ export function startAttempt(
       ),
   };
   const completion = (async () =>
-    parts === undefined ? kind.run(payload, attempt) : kind.runParts!(payload, parts, attempt))(); // Offered by this kind.
+    parts === undefined ? kind.run(payload, attempt) : kind.runParts!(payload, parts, attempt))(); // offered by this kind
 
   return {
     completion,
@@ -112,11 +112,11 @@ export function startAttempt(
       return [...written];
     },
     get spent() {
-      return [...spent].filter((name) => written.has(name)); // The store removes the others with the input of the job.
+      return [...spent].filter((name) => written.has(name)); // the store removes the others with the input of the job
     },
     progress() {
       let fraction = reported + elsewhere;
-      let message = said;
+      let message = lastMessage;
       for (const { run, share } of tasks) {
         const task = run.progress();
         fraction += share * task.fraction;
@@ -133,8 +133,11 @@ export function startAttempt(
   };
 }
 
-/** Work that gives up at the first of several failures leaves the others unread: they must not end the process. */
-function observed<T>(promise: Promise<T>): Promise<T> {
+/**
+ * Handles rejections that no caller reads: work that stops at the first of several failures must not end the process
+ * with the others.
+ */
+function withHandledRejection<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => undefined);
   return promise;
 }

@@ -1,8 +1,8 @@
 import type { ErrorDetail } from '#domain/refusals/refusal.js';
 import type { AttemptEnd, JobAttempt, JobState } from './status.js';
 
-/** What the life of a job says of its attempts. */
-interface Attempted {
+/** Members of a job's life about its attempts. */
+interface AttemptLife {
   readonly status: JobState;
   readonly attempt: number;
   readonly node: string | null;
@@ -13,37 +13,37 @@ interface Attempted {
   readonly earlier: readonly JobAttempt[];
 }
 
-/** How an attempt ended after which the job waits again. */
+/** An end of an attempt after which the job waits again. */
 interface EarlyEnd {
   readonly end: Extract<AttemptEnd, 'crashed' | 'lost' | 'released'>;
   readonly reason: string;
   readonly at: string;
 }
 
-/** Attempts before the current one that a job remembers: it may be given back many times. */
+/** Maximum number of recorded earlier attempts: a job may return to the queue many times. */
 const EARLIER_MAX = 10;
 
-/** The earlier attempts of a job once the one that runs has ended early. */
-export function withEnded(life: Attempted, { end, reason, at }: EarlyEnd): readonly JobAttempt[] {
+/** Appends the current attempt to the earlier ones, once it has ended early. */
+export function withEnded(life: AttemptLife, { end, reason, at }: EarlyEnd): readonly JobAttempt[] {
   const current = currentOf(life);
   if (current === undefined) return life.earlier;
   return [...life.earlier, { ...current, ended_at: at, end, reason }].slice(-EARLIER_MAX);
 }
 
-/** Attempts in their order, the current one last. */
-export function attemptsOf(life: Attempted): readonly JobAttempt[] {
+/** Lists the attempts in order, the current one last. */
+export function attemptsOf(life: AttemptLife): readonly JobAttempt[] {
   const current = currentOf(life);
   return current === undefined ? life.earlier : [...life.earlier, current];
 }
 
-/** The attempt that runs or was the last; undefined where the job waits, or ended while it did. */
-function currentOf(life: Attempted): JobAttempt | undefined {
+/** Returns the running or last attempt; undefined if the job waits, or ended while it waited. */
+function currentOf(life: AttemptLife): JobAttempt | undefined {
   const { attempt, node, started_at, finished_at, heartbeat_at } = life;
   if (started_at === null) return undefined;
   return { attempt, node, started_at, heartbeat_at, ended_at: finished_at, ...endOf(life) };
 }
 
-function endOf({ status, error }: Attempted): Pick<JobAttempt, 'end' | 'reason'> {
+function endOf({ status, error }: AttemptLife): Pick<JobAttempt, 'end' | 'reason'> {
   if (status === 'pending' || status === 'running') return { end: null, reason: null };
   if (status !== 'failed') return { end: status, reason: null };
   const { cause, end = 'crashed' } = (error?.detail ?? {}) as {
@@ -55,5 +55,5 @@ function endOf({ status, error }: Attempted): Pick<JobAttempt, 'end' | 'reason'>
     : { end: 'failed', reason: error?.message ?? null };
 }
 
-/** Codes of jobs whose last attempt ended early; of an earlier version the detail does not say how. */
+/** Error codes of jobs whose last attempt ended early; records of earlier versions do not say how. */
 const EARLY_CODES: ReadonlySet<string | undefined> = new Set(['WORKER_CRASHED', 'JOB_INTERRUPTED', 'JOB_TIMEOUT']);

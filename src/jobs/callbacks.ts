@@ -4,20 +4,20 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import type { BodyReader, DocumentTransaction } from '#store/port.js';
 import type { JobCallback, JobStatus } from './status.js';
 
-/** A message that is still to be delivered: a document of its own, so that it survives the job and the process. */
+/** A pending message, stored as a separate document so that it survives the job and the process. */
 export interface Delivery {
   readonly delivery_id: string;
   readonly job_id: string;
   readonly url: string;
   readonly attempts: number;
   readonly next_attempt_at: string;
-  /** JSON as it is signed and sent. */
+  /** Signed JSON body. */
   readonly body: string;
-  /** Header of the trace of the job; absent if the job has no trace, and in records of earlier versions. */
+  /** Trace header of the job; absent if the job has no trace, and in records of earlier versions. */
   readonly traceparent?: string;
 }
 
-/** A callback of a job that has not ended, with a random delivery id. */
+/** Creates a callback of an unfinished job, with a random delivery id. */
 export function newCallback(url: string): JobCallback {
   return {
     delivery_id: randomUUID(),
@@ -30,15 +30,15 @@ export function newCallback(url: string): JobCallback {
   };
 }
 
-/** @throws Refusal OVERLOADED when a job has MAX_JOB_CALLBACKS callbacks already */
+/** @throws Refusal OVERLOADED if a job already has MAX_JOB_CALLBACKS callbacks */
 export function assertRoom(jobId: string, count: number): void {
   if (count < LIMITS.MAX_JOB_CALLBACKS) return;
   throw new Refusal('OVERLOADED', `${jobId} has ${count} callbacks (limit ${LIMITS.MAX_JOB_CALLBACKS}).`);
 }
 
 /**
- * Writes the deliveries of an ended job, in the transaction that writes its final state.
- * @returns the callbacks as they are stored with the job
+ * Writes the deliveries of an ended job in the transaction of its final state.
+ * @returns the callbacks to store with the job
  */
 export async function putDeliveries(
   tx: DocumentTransaction,
@@ -64,7 +64,7 @@ export async function putDeliveries(
   return callbacks.map((callback) => ({ ...callback, state: 'due' as const, next_attempt_at: endedAt }));
 }
 
-/** A stored body as a delivery, or undefined when it is none. */
+/** Parses a stored body as a delivery; undefined if it is invalid. */
 export const readDelivery: BodyReader<Delivery> = (body, id) => {
   if (typeof body !== 'object' || body === null) return undefined;
   const delivery: Partial<Record<keyof Delivery, unknown>> = body; // its members are checked next

@@ -1,10 +1,10 @@
-/** Time as the engine knows it; a simulator brings its own. */
+/** Clock of the engine; simulations replace it. */
 export interface Clock {
-  /** Wall time, ms since 1970: for what a client reads. */
+  /** Wall time in ms since 1970, for times that a client reads. */
   now(): number;
-  /** A clock that is never set: for every duration. */
+  /** Monotonic time, for every duration. */
   monotonicMs(): number;
-  /** Calls once after a while; the returned function calls it off. Does not keep the process alive. */
+  /** Calls once after a delay; the returned function cancels it. Does not keep the process alive. */
   after(ms: number, call: () => void): () => void;
 }
 

@@ -2,16 +2,14 @@ import type { TaskInput, TaskName, TaskOutput, ThreadInput } from './tasks.js';
 
 export type Lane = 'heavy' | 'light';
 
-/** Threads that run tasks, as the engine sees them. */
+/** Threads that run tasks, as the engine uses them. */
 export interface ComputePool {
   /**
-   * Runs one task as soon as its lane has a thread.
-   *
-   * An aborted signal takes a waiting task out of the queue at once; a running one is asked to stop and its thread is
-   * ended when it does not within the pool's patience, whatever it is doing.
+   * Runs one task as soon as its lane has a thread. An aborted signal removes a waiting task from the queue at once. A
+   * running task is asked to stop; its thread is ended if the task does not stop within the pool's patience.
    */
   run<N extends TaskName>(order: TaskOrder<N>): TaskRun<TaskOutput<N>>;
-  /** Tasks that wait or run in a lane. */
+  /** Number of tasks that wait or run in a lane. */
   load(lane: Lane): number;
   /** Ends every thread. */
   close(): Promise<void>;
@@ -19,7 +17,7 @@ export interface ComputePool {
 
 /** Threads that work on files and memory of this process. */
 export interface ThreadPool extends Omit<ComputePool, 'run'> {
-  /** As `ComputePool.run`. */
+  /** See `ComputePool.run`. */
   run<N extends TaskName>(order: ThreadOrder<N>): TaskRun<TaskOutput<N>>;
 }
 
@@ -35,19 +33,19 @@ export interface TaskOrder<N extends TaskName> {
   readonly task: N;
   readonly input: TaskInput<N>;
   readonly signal?: AbortSignal;
-  /** Asked to stop as soon as another task waits for its lane; its thread is not ended for going on. */
+  /** Asks the task to stop as soon as another task waits for its lane; its thread is not ended if it continues. */
   readonly yields?: boolean;
 }
 
 export interface TaskRun<T> {
   /**
-   * @throws Refusal as the task refused, WORKER_OUT_OF_MEMORY when its heap was full, OVERLOADED when its lane is
+   * @throws Refusal of the task, WORKER_OUT_OF_MEMORY if its heap was full, OVERLOADED if its lane is full
    * @throws TaskStopped after an abort
-   * @throws WorkerLost when the thread died
+   * @throws WorkerLost if the thread died
    */
   readonly output: Promise<T>;
   progress(): TaskProgress;
-  /** Whether the task waits or a live thread runs it: false only when its messages were lost. */
+  /** Returns false if the task neither waits nor has a live thread, which happens only if its messages were lost. */
   isAlive(): boolean;
 }
 
@@ -56,12 +54,12 @@ export interface TaskProgress {
   readonly message: string | undefined;
 }
 
-/** The task was stopped by its signal, or for another one that it yields to. */
+/** Thrown for a task that was stopped by its signal, or for another task that it yields to. */
 export class TaskStopped extends Error {
   override readonly name = 'TaskStopped';
 }
 
-/** The thread ended under the task: the task may be tried again. */
+/** Thrown for a task whose thread ended; the task may be retried. */
 export class WorkerLost extends Error {
   override readonly name = 'WorkerLost';
 }

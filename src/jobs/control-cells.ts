@@ -1,12 +1,12 @@
 import type { TaskProgress } from './compute-pool.js';
 import type { ControlCells } from './thread-messages.js';
 
-/** Bytes of a message: 200 characters of any script. */
+/** Size of a message in bytes: 200 characters of any script. */
 const MESSAGE_BYTES = 800;
-/** Reads of a message before it is given up: a writer that died while writing leaves the version odd for good. */
+/** Maximum number of reads of a message: a writer that died while writing leaves the version odd for good. */
 const READ_TRIES = 3;
 
-/** Cells of a task that has not started, in shared memory of their own. */
+/** Creates the cells of a task in separate shared memory. */
 export function newControlCells(): ControlCells {
   const shared = new SharedArrayBuffer(24 + MESSAGE_BYTES);
   return {
@@ -23,12 +23,15 @@ export function askToStop(cells: ControlCells): void {
   Atomics.store(cells.cancelled, 0, 1);
 }
 
-/** The thread that took the task, 0 before one did. */
+/** Returns the thread that runs the task, 0 before it starts. */
 export function threadOf(cells: ControlCells): number {
   return Atomics.load(cells.thread, 0);
 }
 
-/** Fraction and message as last reported; the message is undefined while it is being written, and before the first. */
+/**
+ * Returns the last reported fraction and message; the message is undefined while it is being written, and before the
+ * first report.
+ */
 export function readProgress(cells: ControlCells): TaskProgress {
   const fraction = cells.fraction[0]!;
   for (let tried = 0; tried < READ_TRIES; tried++) {

@@ -20,19 +20,19 @@ export interface JobSystemDependencies {
   readonly clock: Clock;
   readonly limits: NodeLimits;
   readonly log: JobLog;
-  /** Whether this node may take jobs; it may unless given. */
+  /** Returns true if this node may take jobs. Default: always. */
   readonly isFit?: () => boolean;
-  /** Keeps outputs of parts over attempts; nothing does by default. */
+  /** Keeps outputs of parts across attempts. Default: none. */
   readonly keeper?: PartsKeeper;
 }
 
-/** Longest the engine waits for running jobs to be given back when it stops. */
+/** Maximum time that a stop waits for running jobs to return to the queue. */
 const STOP_MS = 5000;
 
-/** How often work that waits for other work looks whether that is done. */
+/** Interval at which deferred work checks whether all other work has ended. */
 const CALM_LOOK_MS = 100;
 
-/** The interface to jobs: submissions go to the queue, and this node runs the jobs of the queue. */
+/** Creates the job system: submissions go to the queue, and this node runs the jobs of the queue. */
 export function createJobSystem({
   queue,
   artifacts,
@@ -66,7 +66,7 @@ export function createJobSystem({
   const withoutJob = <N extends TaskName>(order: QueryOrder<N>): Promise<TaskOutput<N>> =>
     runQuery(order, { pool, clock, msMax: limits.queryMsMax });
 
-  /** Resolves once no thread works, after a time at most. */
+  /** Resolves once no thread works, or after the maximum time. */
   async function untilCalm(msMax: number, signal: AbortSignal | undefined): Promise<void> {
     const isBusy = (): boolean => pool.load('heavy') > 0 || pool.load('light') > 0;
     for (let waited = 0; waited < msMax && isBusy(); waited += CALM_LOOK_MS) {
@@ -82,7 +82,7 @@ export function createJobSystem({
 
   return {
     register(handlers) {
-      // A handler is given payloads of its own kind only.
+      // A handler receives only payloads of its kind.
       for (const kind of Object.values(handlers as Record<string, JobKind<unknown>>)) kinds.set(kind.kind, kind);
     },
     async start() {
@@ -107,7 +107,7 @@ export function createJobSystem({
       return withoutJob({ lane: 'heavy', task, input, signal });
     },
     help(task, input) {
-      if (pool.load('heavy') < limits.runningMax.heavy) pool.run({ lane: 'heavy', task, input }).output.catch(() => {}); // The caller does what was not done.
+      if (pool.load('heavy') < limits.runningMax.heavy) pool.run({ lane: 'heavy', task, input }).output.catch(() => {}); // The caller computes whatever was not picked up.
     },
     watchAll: queue.watchAll,
     liveIds: queue.liveIds,

@@ -2,7 +2,7 @@ import type { JobIdentity } from './job-record.js';
 import type { Life, LifeEvent } from './life-cycle.js';
 import type { EndedJob, Ending } from './queue.js';
 
-/** The event that ends an attempt. @param at as the wire writes times */
+/** Returns the event that ends an attempt. @param at time in the format of the wire */
 export function eventOf(ending: Ending, attempt: number, at: string): LifeEvent {
   switch (ending.type) {
     case 'succeed': {
@@ -18,7 +18,7 @@ export function eventOf(ending: Ending, attempt: number, at: string): LifeEvent 
   }
 }
 
-/** How a job ended, by the times that are stored of it; undefined while it lives. */
+/** Returns the end of a job from its stored times; undefined while it is not finished. */
 export function endedJob({
   identity,
   life: { status, started_at, finished_at },

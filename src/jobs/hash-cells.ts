@@ -1,9 +1,9 @@
 import type { HashCells } from './thread-messages.js';
 
-/** Bytes of a SHA-256. */
+/** Size of a SHA-256 in bytes. */
 const DIGEST_BYTES = 32;
 
-/** Cells for the hashes of so many files, none of which is taken. */
+/** Creates cells for the hashes of files, none of which is taken yet. */
 export function newHashCells(files: number): HashCells {
   const shared = new SharedArrayBuffer(files * (Int32Array.BYTES_PER_ELEMENT + DIGEST_BYTES));
   const digestsAt = files * Int32Array.BYTES_PER_ELEMENT;

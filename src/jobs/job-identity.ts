@@ -1,7 +1,7 @@
 import type { JobIdentity } from './job-record.js';
 import type { NewJob } from './queue.js';
 
-/** The constant part of a job that is submitted now. */
+/** Creates the constant part of a new job. */
 export function identityOf(
   { jobId, kind, inputHash, estimatedBytes, origin }: Omit<NewJob, 'request' | 'payload' | 'message'>,
   submitted: Pick<JobIdentity, 'created_at' | 'sequence'>,

@@ -8,28 +8,29 @@ import type { JobStatus } from './status.js';
 import type { PortableTaskName, TaskInput, TaskName, TaskOutput } from './tasks.js';
 
 /**
- * What the engine must know to run one kind of job, before and after a restart. Services declare their kinds;
- * the engine carries them. `P` is the payload: JSON, stored with the job, all that an attempt needs besides the market.
+ * Everything that the engine needs to run one kind of job, before and after a restart. Services declare their kinds;
+ * the engine runs them. `P` is the payload: JSON, stored with the job, with all inputs of an attempt except the
+ * market.
  */
 export interface JobKind<P> {
   readonly kind: JobKindName;
-  /** Second half of the job's id. */
+  /** Returns the second half of the job's id. */
   key(payload: P): string;
-  /** A payload from the JSON that is stored; undefined when it is none of this kind. */
+  /** Parses a stored payload; undefined if it is invalid. */
   decode(stored: unknown): P | undefined;
   /**
-   * One attempt. Deterministic work: an attempt after a crash gives the same completion.
-   * Throws a Refusal to fail the job with its code; anything else that is thrown is a defect and fails it as INTERNAL.
+   * Runs one attempt. The work is deterministic: an attempt after a crash gives the same completion. A thrown Refusal
+   * fails the job with its code; any other error is a defect and fails it as INTERNAL.
    */
   run(payload: P, attempt: Attempt): Promise<Completion>;
   /**
-   * Some parts of an attempt that runs on another node and has them by `inParts`: their outputs as one artifact, in the
-   * form of those that it writes itself. A kind without computes all of its work on one node.
+   * Computes some parts of an attempt that runs on another node and distributes them with `inParts`; returns their
+   * outputs as one artifact in the same form. Without this function, all work of a job runs on one node.
    */
   runParts?(payload: P, parts: readonly number[], attempt: Attempt): Promise<Completion>;
 }
 
-/** The handler of each kind. */
+/** Handlers by kind. */
 export type JobHandlers = { readonly [K in JobKindName]: JobKind<JobPayload<K>> };
 
 /** Tasks that an attempt of a kind may run. */
@@ -37,13 +38,13 @@ type TasksOf<K extends JobKindName> = (typeof JOB_KIND_CATALOGUE)[K]['sharedMemo
   ? PortableTaskName
   : TaskName;
 
-/** A kind of the catalogue with what runs its attempts. */
+/** Combines a kind of the catalogue with the functions that run its attempts. */
 export function jobKind<K extends JobKindName>(
   kind: K,
   run: (payload: JobPayload<K>, attempt: Attempt<TasksOf<K>>) => Promise<Completion>,
   runParts?: (payload: JobPayload<K>, parts: readonly number[], attempt: Attempt<TasksOf<K>>) => Promise<Completion>,
 ): JobKind<JobPayload<K>> {
-  // The entry of a kind is that of its payload; the compiler does not follow this through a name it does not know.
+  // The entry of a kind has the type of its payload; the compiler does not infer this for a generic name.
   const { key, payload } = JOB_KIND_CATALOGUE[kind] as unknown as {
     key(payload: JobPayload<K>): string;
     readonly payload: { safeParse(stored: unknown): { readonly data?: JobPayload<K> } };
@@ -51,52 +52,55 @@ export function jobKind<K extends JobKindName>(
   return { kind, key, decode: (stored) => payload.safeParse(stored).data, run, ...(runParts && { runParts }) };
 }
 
-/** @template T tasks that it may run: portable ones, unless the kind is tied to the memory of one process */
+/** @template T tasks that the attempt may run: portable ones, unless the kind depends on the memory of one process */
 export interface Attempt<T extends TaskName = TaskName> {
   readonly jobId: string;
   /**
-   * Runs a task in the pool under this job's cancel flag.
-   * @param share of the job's progress that the task's own progress fills; 1 for a job of one task, 1/n for one of n.
+   * Runs a task in the pool with this job's cancel flag.
+   * @param share part of the job's progress that the task fills: 1 for a job of one task, 1/n for one of n
    */
   compute<N extends T>(task: N, input: TaskInput<N>, share?: number): Promise<TaskOutput<N>>;
   /**
-   * Runs work in parts; other nodes with a free place compute some of them, by the kind's `runParts`. Outputs are kept, so
-   * that the next attempt resumes from them.
-   * @returns artifacts with the outputs; each part is in one of them at least
+   * Runs work in parts; other nodes with a free place compute some of them with the kind's `runParts`. Outputs are
+   * kept, so that the next attempt resumes from them.
+   * @returns artifacts with the outputs; each part is in at least one of them
    */
   inParts(parts: Parts): Promise<readonly WrittenParts[]>;
-  /** Progress of work that runs outside the pool (a child process that reads a store), besides the shares of tasks. */
+  /**
+   * Reports the progress of work outside the pool (a child process that reads a store), in addition to the shares of
+   * tasks.
+   */
   report(fraction: number, message?: string): void;
   /**
-   * Says that it computes no more: another job may have its place while its files and documents are written. A task that
-   * it runs all the same waits for a thread as any other.
+   * Reports that the computation is complete: another job may take its place while files and documents are written. A
+   * later task waits for a thread like any other.
    */
   computed(): void;
-  /** Aborted when the job is cancelled, times out or the service stops. */
+  /** Aborts when the job is cancelled, times out or the service stops. */
   readonly signal: AbortSignal;
   /**
-   * Names for artifacts that a task of this attempt writes; whatever is under them is removed should the attempt not
-   * complete. The completion owns all that are written, or drops them.
+   * Names artifacts that a task of this attempt writes; they are removed if the attempt does not complete. The
+   * completion owns all that are written, or drops them.
    */
   outputs<K extends string>(files: readonly K[]): Readonly<Record<K, string>>;
-  /** Removes what tasks have written and the completion will not own. */
+  /** Removes artifacts that tasks wrote and the completion will not own. */
   drop(names: readonly string[]): Promise<void>;
   /**
-   * Keeps the bytes of artifacts of others under names of the completion's own. The names are on disk before its effect is
-   * written, as those of its outputs are.
-   * @throws Refusal DOCUMENT_UNREADABLE when some are gone
+   * Links existing artifacts under names that the completion owns. The names are on disk before its effect is written,
+   * like those of its outputs.
+   * @throws Refusal DOCUMENT_UNREADABLE if some no longer exist
    */
   share(files: readonly ArtifactLink[]): Promise<readonly ArtifactRef[]>;
 }
 
 export interface Completion {
   readonly result: JobResult;
-  /** Last message of the status: warnings about a result that is there all the same. `Done.` unless given. */
+  /** Last message of the status: warnings about a successful result. Default: `Done.` */
   readonly message?: string;
   /**
-   * Written in the transaction that ends the job: all or nothing. A Refusal thrown here fails the job and writes
-   * nothing. Artifacts that no document names any more are removed after the commit without being listed. What has to
-   * happen after the commit is published as an event: it comes before anybody sees the job succeeded.
+   * Writes in the transaction that ends the job: all or nothing. A Refusal fails the job and writes nothing. Artifacts
+   * that no document names any more are removed after the commit. Work for after the commit is published as an event,
+   * which precedes the visible success of the job.
    */
   readonly effect?: (tx: DocumentTransaction) => Promise<void>;
 }
@@ -104,41 +108,41 @@ export interface Completion {
 export interface Submission<P> {
   readonly kind: JobKind<P>;
   readonly payload: P;
-  /** The body as accepted, shown in the status. */
+  /** Request body, shown in the status. */
   readonly request: unknown;
-  /** Largest memory the attempt is expected to need beyond the shared panels. */
+  /** Maximum expected memory of the attempt beyond the shared panels. */
   readonly estimatedBytes: number;
   /** First message of the status. */
   readonly message?: string;
-  /** Who asked for it; the service itself unless given. */
+  /** Client that submitted the job. Default: the service itself. */
   readonly origin?: Origin | null;
 }
 
-/** The job life cycle as services see it. */
+/** Life cycle of jobs, as services use it. */
 export interface Jobs {
   /**
-   * Queues work durably. A live job with the same id and input is answered instead of a second one.
+   * Queues work durably. Returns an existing live job with the same id and input instead of a second one.
    * @returns the status once it is on disk.
-   * @throws Refusal JOB_RUNNING, OVERLOADED, RATE_LIMITED, DRAINING, STORAGE_FULL, VALIDATION_FAILED when it alone
-   *   needs more memory than all jobs may
+   * @throws Refusal JOB_RUNNING, OVERLOADED, RATE_LIMITED, DRAINING, STORAGE_FULL; VALIDATION_FAILED if the job needs
+   * more memory than all jobs may use
    */
   submit<P>(submission: Submission<P>): Promise<JobStatus>;
-  /** The status as it is now; `result` is null when the result is an artifact. */
+  /** Returns the current status; `result` is null if the result is an artifact. */
   get(jobId: string): Promise<JobStatus | undefined>;
-  /** Cancels: terminal statuses come back unchanged. @throws Refusal JOB_NOT_FOUND */
+  /** Cancels a job; a finished one is unchanged. @throws Refusal JOB_NOT_FOUND */
   cancel(jobId: string): Promise<JobStatus>;
-  /** Every job of a kind that is remembered, oldest first. @cost one pass over all jobs */
+  /** Lists the stored jobs of a kind, oldest first. @cost one pass over all jobs */
   ids(kind: JobKindName): Promise<readonly string[]>;
-  /** Whether a job with this id is pending or running. */
+  /** Returns true if a job with this id is pending or running. */
   isLive(jobId: string): Promise<boolean>;
   /**
-   * Interactive work in the light lane: nothing is stored; rejected when the client goes away.
+   * Runs interactive work in the light lane: nothing is stored; rejects when the client disconnects.
    * @throws Refusal OVERLOADED
    */
   query<N extends TaskName>(task: N, input: TaskInput<N>, signal?: AbortSignal): Promise<TaskOutput<N>>;
   /**
-   * As `query` in the heavy lane, behind what waits there: work that no client waits for.
-   * @param patienceMs how long it waits for all other work to end before it begins beside that
+   * Runs work that no client waits for, like `query` but in the heavy lane and after its pending jobs.
+   * @param patienceMs maximum wait for all other work to end, before it starts anyway
    * @throws Refusal OVERLOADED
    */
   aside<N extends TaskName>(
@@ -148,8 +152,8 @@ export interface Jobs {
     patienceMs?: number,
   ): Promise<TaskOutput<N>>;
   /**
-   * Lets an idle thread of the heavy lane take a share of a query's work. Does nothing if no thread is idle, and
-   * returns no result: the caller does whatever was not picked up.
+   * Offers a share of a query's work to an idle thread of the heavy lane. Does nothing if no thread is idle, and
+   * returns no result: the caller computes whatever was not picked up.
    */
   help<N extends TaskName>(task: N, input: TaskInput<N>): void;
 }

@@ -1,18 +1,18 @@
-/** Who is called when a job changes. */
+/** Listeners for changes of jobs. */
 export interface JobListeners {
-  /** Jobs that somebody listens to, one by one. */
+  /** Returns the ids of jobs that have listeners. */
   readonly jobIds: () => readonly string[];
   readonly hasListenersOfAll: () => boolean;
   readonly isEmpty: () => boolean;
-  /** Listens to a job; what it returns ends that. */
+  /** Listens to one job; the returned function stops listening. */
   watch(jobId: string, listener: () => void): () => void;
-  /** As `watch`, of every job. */
+  /** Listens to every job; see `watch`. */
   watchAll(listener: (jobId: string) => void): () => void;
-  /** Calls those who listen to a job. */
+  /** Calls the listeners of a job. */
   call(jobId: string): void;
 }
 
-/** Listeners of jobs in this process; `onWatched` is called with each that is added. */
+/** Creates the listeners of this process; calls `onWatched` for each new one. */
 export function createJobListeners(onWatched: () => void): JobListeners {
   const ofJobs = new Map<string, Set<() => void>>();
   const ofAll = new Set<(jobId: string) => void>();

@@ -5,7 +5,7 @@ import { readJobRecord, type JobRecord } from './job-record.js';
 import type { JobListing } from './queue.js';
 import type { JobStatus } from './status.js';
 
-/** Jobs of a listing, as they are found. */
+/** Accumulates the jobs of a listing. */
 export interface ListedJobs {
   add(job: JobStatus): void;
   skip(cause: UnreadableCause): void;
@@ -30,13 +30,13 @@ export function newListing(): ListedJobs {
   };
 }
 
-/** Stored jobs that could not be read at the start of a process: nothing but their id is known. */
+/** Stored jobs that were unreadable at the start of a process; only their ids are known. */
 export interface LostJobs {
-  /** Why each of some kinds cannot be read now. One that was replaced is lost no more. */
+  /** Returns the causes for the kinds; a job that was replaced is no longer counted. */
   causes(kinds: readonly JobKindName[] | undefined): Promise<readonly UnreadableCause[]>;
 }
 
-/** @param records of the jobs that could be read @cost a listing of ids */
+/** @param records readable jobs @cost a listing of ids */
 export async function lostJobs(
   store: Pick<DocumentReader, 'get' | 'ids'>,
   records: readonly JobRecord[],

@@ -5,35 +5,35 @@ import { isTerminal, type Life } from './life-cycle.js';
 import { JOB_KINDS, type JobKindName } from '#domain/jobs/job-kinds.js';
 import { JOB_STATES, type JobCallback, type JobStatus } from './status.js';
 
-/** The constant part of a job. */
+/** Constant part of a job. */
 export interface JobIdentity {
   readonly job_id: string;
   readonly kind: JobKindName;
   readonly created_at: string;
   readonly input_hash: string;
-  /** Order of submission, over restarts. */
+  /** Order of submission, across restarts. */
   readonly sequence: number;
   readonly estimated_bytes: number;
   /** Key that owns the job, for fair scheduling; empty for a job of the service itself. */
   readonly owner: string;
-  /** Name of that key; null for a job of the service itself, and of a release that knew no names. */
+  /** Name of that key; null for a job of the service itself, and in records of earlier versions. */
   readonly author: string | null;
-  /** What the client said of its request; null without a note. */
+  /** Note of the client; null without a note. */
   readonly note: string | null;
-  /** Request that asked for it; null when the service did. */
+  /** Id of the request; null for a job of the service itself. */
   readonly request_id: string | null;
-  /** Trace that the request is part of. */
+  /** Trace of the request. */
   readonly trace_id: string | null;
-  /** Span of that request, as a `traceparent`; absent without a trace, and in records of earlier versions. */
+  /** Span of the request, as a `traceparent`; absent without a trace, and in records of earlier versions. */
   readonly trace_parent?: string;
 }
 
-/** By what a line of the log about a job is found: the job, the request that asked for it and the trace of that. */
-export function traced({ job_id, request_id, trace_id }: JobIdentity): object {
+/** Log fields that identify a job: its id, its request and its trace. */
+export function logFields({ job_id, request_id, trace_id }: JobIdentity): object {
   return { job_id, ...(request_id !== null && { request_id }), ...(trace_id !== null && { trace_id }) };
 }
 
-/** Who is said to have written what a job leaves behind: the key that asked for it. */
+/** Author of the documents that a job writes: the key that submitted it. */
 export function authorOf({
   owner,
   author,
@@ -48,15 +48,12 @@ export function authorOf({
   };
 }
 
-/**
- * A job as it is stored: identity, life and the body as accepted. The payload has a document of its own that goes with
- * the end.
- */
+/** A stored job: identity, life and request. The payload is a separate document that is deleted at the end. */
 export interface JobRecord extends JobIdentity, Life, Submitted {}
 
-/** What is read from disk with every status. */
+/** Members that are read from disk with every status. */
 export interface Submitted {
-  /** The body as accepted. */
+  /** Request body. */
   readonly request: unknown;
   readonly callbacks: readonly JobCallback[];
 }
@@ -84,7 +81,7 @@ export function toStatus(identity: JobIdentity, life: Life, { request, callbacks
   };
 }
 
-/** The two halves of a record, without the body as accepted. */
+/** Splits a record into its two halves, without the request body. */
 export function splitRecord(record: JobRecord): { readonly identity: JobIdentity; readonly life: Life } {
   const { job_id, kind, created_at, input_hash, sequence, estimated_bytes } = record;
   const { owner, author, note, request_id, trace_id, trace_parent } = record;
@@ -125,11 +122,11 @@ export function splitRecord(record: JobRecord): { readonly identity: JobIdentity
   };
 }
 
-/** A stored body as a record, or undefined when it is none. */
+/** Parses a stored body as a record; undefined if it is invalid. */
 export const readJobRecord: BodyReader<JobRecord> = (body, id) => {
   if (typeof body !== 'object' || body === null) return undefined;
-  // Members are checked below before they are believed; records of earlier versions know no author, no request, no
-  // callbacks, no attempts, and of early ends the crashes alone.
+  // Members are checked below. Records of earlier versions have no author, request, callbacks or attempts, and count
+  // only crashes.
   const record: Partial<Record<keyof JobRecord, unknown>> = {
     author: null,
     note: null,
@@ -169,7 +166,7 @@ export const readJobRecord: BodyReader<JobRecord> = (body, id) => {
 };
 
 /**
- * Whether a job is pending or running, by its document: for transactions, which read what they decide by themselves.
+ * Returns true if the document of a job is pending or running; for transactions, which read all that they decide on.
  */
 export async function isLiveIn(reader: Pick<DocumentReader, 'get'>, jobId: string): Promise<boolean> {
   const stored = await reader.get('job', jobId);

@@ -4,21 +4,21 @@ import { isTerminal } from './life-cycle.js';
 import { readJobRecord } from './job-record.js';
 import type { WrittenParts } from './offered-parts.js';
 
-/** Input of a job, with the outputs of the parts that are done. It is deleted when the job ends, unless that fails. */
+/** Input of a job, with the outputs of completed parts. It is deleted when the job ends, unless the job fails. */
 export interface StoredInput {
   readonly payload: unknown;
   readonly kept?: {
-    /** Of the program: the parts of one result are computed by one version. */
+    /** Program version: the parts of one result are computed by one version. */
     readonly version: string;
     readonly parts: readonly WrittenParts[];
   };
 }
 
-/** Outputs of parts that outlast an attempt: the next one resumes there, on whichever node it runs. */
+/** Outputs of parts that survive an attempt: the next one resumes from them on any node. */
 export interface KeptParts {
   /** Outputs of earlier attempts by a program of this version. */
   readonly earlier: readonly WrittenParts[];
-  /** Replaces what is kept. @returns whether the attempt is still the one: nothing is kept for another */
+  /** Replaces the stored outputs. @returns false, without storing, if the attempt is no longer current */
   keep(parts: readonly WrittenParts[]): Promise<boolean>;
 }
 
@@ -41,7 +41,7 @@ export function createPartsKeeper({ documents, version }: PartsKeeperDependencie
           if (job === undefined || 'unreadable' in job || input === undefined || 'unreadable' in input) return false;
           const record = readJobRecord(job.body, jobId);
           if (record?.sequence !== sequence || record.attempt !== attempt || isTerminal(record.status)) return false;
-          const { payload } = input.body as StoredInput; // Written by a submission and checked by the store.
+          const { payload } = input.body as StoredInput; // A submission wrote it and the store checked it.
           await tx.put('job-input', jobId, { payload, kept: { version, parts: [...parts] } } satisfies StoredInput);
           return true;
         }),

@@ -1,13 +1,13 @@
-/** Lets the threads of a lane rest once none has had a task for a while. */
+/** Lets the threads of a lane rest after a time without tasks. */
 export interface LaneRest {
-  /** A task begins. */
+  /** Records the start of a task. */
   begin(): void;
-  /** A task has ended, the last one that ran or waited. */
+  /** Records that the last running or waiting task has ended. */
   end(): void;
   close(): void;
 }
 
-/** @param rest called once after each pause of at least some time */
+/** @param rest called once after each pause of at least `restMs` */
 export function createLaneRest(restMs: number, rest: () => void): LaneRest {
   let timer: NodeJS.Timeout | undefined;
   const stop = (): void => clearTimeout(timer);

@@ -7,26 +7,24 @@ import type { RowsInBlocks } from './rows-in-blocks.js';
 import type { JobAttempt, JobState } from './status.js';
 
 /**
- * The life of a job as one pure state machine. Everything that can happen to a job is an event; what an event may
- * change is decided here and nowhere else. Anything not listed is impossible:
- *
+ * The life of a job as one pure state machine. Every change of a job is an event; only this module decides the effect
+ * of an event. Anything not listed is impossible:
  *     pending -> running | cancelled | failed
  *     running -> succeeded | failed | cancelled
- *     running -> pending      (the attempt crashed, was lost or given back; attempt + 1)
- *
- * An event of an attempt carries its number: what an attempt says after it was given up changes nothing (fencing).
+ *     running -> pending (the attempt crashed, was lost or released; attempt + 1)
+ * An event of an attempt carries its number: events of an abandoned attempt change nothing (fencing).
  */
 export interface Life {
   readonly status: JobState;
-  /** The attempt that runs or runs next; 1 for the first. */
+  /** Number of the running or next attempt; 1 for the first. */
   readonly attempt: number;
-  /** Attempts whose thread ended under them. */
+  /** Number of attempts whose thread ended. */
   readonly crashes: number;
-  /** Attempts whose process ended, fell silent or was cut off. */
+  /** Number of attempts whose process ended, fell silent or was disconnected. */
   readonly losses: number;
-  /** Attempts that were given back unharmed. */
+  /** Number of attempts that were released undamaged. */
   readonly releases: number;
-  /** Of a job that waits again: no attempt begins before. */
+  /** Earliest start of the next attempt of a waiting job. */
   readonly not_before: string | null;
   readonly progress: number;
   readonly message: string;
@@ -35,9 +33,9 @@ export interface Life {
   readonly started_at: string | null;
   readonly finished_at: string | null;
   readonly heartbeat_at: string | null;
-  /** Process that runs the current attempt; null where one process serves a home, and of a job that waits. */
+  /** Process that runs the current attempt; null if one process serves a home, and for a waiting job. */
   readonly node: string | null;
-  /** Attempts that ended early, the last ones. */
+  /** Latest attempts that ended early. */
   readonly earlier: readonly JobAttempt[];
 }
 
@@ -46,7 +44,7 @@ export type JobResult =
   | { readonly artifact: ArtifactRef; readonly rows?: RowsInBlocks }
   /** A small value. */
   | { readonly value: unknown }
-  /** A small value that the result is written from when it is read. */
+  /** A small value from which the result is rendered on each read. */
   | { readonly reference: unknown };
 
 /** A result that the status does not contain. */
@@ -56,9 +54,9 @@ export function storedResult({ result }: Pick<Life, 'result'>): StoredResult | n
   return result === null || 'value' in result ? null : result;
 }
 
-/** Times are as the wire writes them. */
+/** Times have the format of the wire. */
 export type LifeEvent =
-  /** @param node of the process that works on it, where there are several */
+  /** @param node process that runs the attempt, if there are several */
   | { readonly type: 'start'; readonly at: string; readonly node?: string }
   | { readonly type: 'progress'; readonly attempt: number; readonly fraction: number; readonly message?: string }
   | { readonly type: 'beat'; readonly attempt: number; readonly at: string }
@@ -70,23 +68,23 @@ export type LifeEvent =
       readonly at: string;
     }
   | { readonly type: 'fail'; readonly attempt: number; readonly error: ErrorDetail; readonly at: string }
-  /** The thread ended under the attempt. */
+  /** The thread ended during the attempt. */
   | { readonly type: 'crash'; readonly attempt: number; readonly cause: string; readonly at: string }
-  /** The process of the attempt has ended or says nothing: nobody knows that the job was the reason. */
+  /** The process of the attempt ended or is silent; the job may not be the cause. */
   | { readonly type: 'lose'; readonly attempt: number; readonly cause: string; readonly at: string }
-  /** The attempt is given back unharmed: the service stops, or what it works on is away. */
+  /** The attempt is released undamaged: the service stops, or a resource of the job is unavailable. */
   | { readonly type: 'release'; readonly attempt: number; readonly cause: string; readonly at: string }
   | { readonly type: 'cancel'; readonly at: string };
 
 /** Reasons for an event to change nothing. */
 export type Impossible = 'already-terminal' | 'stale-attempt' | 'not-pending' | 'not-running';
 
-/** How often a job may be tried again, and when. */
+/** Retry limits of a job. */
 export interface LifeLimits {
   readonly retry: RetryPolicy;
-  /** Time of its submission, as the wire writes times. */
+  /** Time of its submission, in the format of the wire. */
   readonly submittedAt: string;
-  /** 0 to 1, spreads the retries of many jobs. */
+  /** Fraction from 0 to 1 that spreads the retries of many jobs. */
   readonly chance: number;
 }
 
@@ -114,17 +112,17 @@ export function isTerminal(status: JobState): boolean {
   return status !== 'pending' && status !== 'running';
 }
 
-/** The life after an event, or why the event is impossible. */
+/** Returns the life after an event, or the reason why the event is impossible. */
 export function advance(life: Life, event: LifeEvent, limits: LifeLimits): Life | Impossible {
   if (isTerminal(life.status)) return 'already-terminal';
   switch (event.type) {
     case 'start':
       if (life.status !== 'pending') return 'not-pending';
-      return started(life, event);
+      return startLife(life, event);
     case 'cancel':
       return { ...life, status: 'cancelled', message: 'Cancelled.', finished_at: event.at };
     case 'fail':
-      // A pending job can fail too: what it needs may be gone before it starts.
+      // A pending job can fail too, if a resource disappears before it starts.
       if (event.attempt !== life.attempt) return 'stale-attempt';
       return { ...life, status: 'failed', message: event.error.message, error: event.error, finished_at: event.at };
     case 'progress':
@@ -139,29 +137,31 @@ export function advance(life: Life, event: LifeEvent, limits: LifeLimits): Life 
   }
 }
 
-/** A waiting life that begins. */
-export function started<L extends Life>(
+/** Starts a waiting life. */
+export function startLife<L extends Life>(
   life: L,
   { at, node = null }: { readonly at: string; readonly node?: string | null },
 ): L {
-  const begun = { started_at: at, heartbeat_at: at, not_before: null };
-  return { ...life, status: 'running', message: 'Started.', ...begun, node };
+  const startTimes = { started_at: at, heartbeat_at: at, not_before: null };
+  return { ...life, status: 'running', message: 'Started.', ...startTimes, node };
 }
 
 type EarlyEndType = keyof typeof EARLY_ENDS;
 type EarlyEvent = Extract<LifeEvent, { type: EarlyEndType }>;
 type RunningEvent = Extract<LifeEvent, { type: 'progress' | 'beat' | 'succeed' }> | EarlyEvent;
 
-/** Ends of an attempt after which the job waits again: what counts them, what they are called, and what too many are. */
+/**
+ * Ends of an attempt after which the job waits again: their counter, their name, and the error if there are too many.
+ */
 const EARLY_ENDS = {
-  crash: { counter: 'crashes', end: 'crashed', code: 'WORKER_CRASHED', many: 'The job took its thread down' },
+  crash: { counter: 'crashes', end: 'crashed', code: 'WORKER_CRASHED', many: 'The job crashed its thread' },
   lose: {
     counter: 'losses',
     end: 'lost',
     code: 'JOB_INTERRUPTED',
     many: 'The process of the job ended or fell silent',
   },
-  release: { counter: 'releases', end: 'released', code: 'JOB_INTERRUPTED', many: 'The job was given back' },
+  release: { counter: 'releases', end: 'released', code: 'JOB_INTERRUPTED', many: 'The job was returned to the queue' },
 } as const;
 
 function advanceRunning(life: Life, event: RunningEvent, limits: LifeLimits): Life {
@@ -184,16 +184,16 @@ function advanceRunning(life: Life, event: RunningEvent, limits: LifeLimits): Li
     case 'crash':
     case 'lose':
     case 'release':
-      return endedEarly(life, event, limits);
+      return endEarly(life, event, limits);
   }
 }
 
-/** A job whose attempt ended early: it waits again, unless that has happened too often or too late. */
-function endedEarly(life: Life, { type, cause, at }: EarlyEvent, { retry, submittedAt, chance }: LifeLimits): Life {
+/** Ends an attempt early: the job waits again, unless that has happened too often or too late. */
+function endEarly(life: Life, { type, cause, at }: EarlyEvent, { retry, submittedAt, chance }: LifeLimits): Life {
   const { counter, end, code, many } = EARLY_ENDS[type];
   const count = life[counter] + 1;
-  const counted = { ...life, [counter]: count };
-  const { crashes, losses, releases } = counted;
+  const withCount = { ...life, [counter]: count };
+  const { crashes, losses, releases } = withCount;
   const isLate = retry.deadline > 0 && Date.parse(at) - Date.parse(submittedAt) >= retry.deadline * 1000;
   if (count < retry[counter] && !isLate) {
     const where = life.node === null ? '' : ` on ${life.node}`;
@@ -201,18 +201,18 @@ function endedEarly(life: Life, { type, cause, at }: EarlyEvent, { retry, submit
     const delayMs = retryDelayMs(retry, count, chance);
     const not_before = delayMs === 0 ? null : formatTimestamp(Date.parse(at) + delayMs);
     const earlier = withEnded(life, { end, reason: cause, at });
-    return queuedAgain({ ...counted, not_before, earlier }, `Waiting again: ${why}.`);
+    return requeue({ ...withCount, not_before, earlier }, `Waiting again: ${why}.`);
   }
   const message =
     count < retry[counter]
-      ? `The job is not tried again ${retry.deadline} seconds after its submission.`
+      ? `Retries of the job end ${retry.deadline} seconds after its submission.`
       : `${many} ${count} times.`;
   const detail = { attempts: count, cause, end, crashes, losses, releases };
   const error: ErrorDetail = { code: count < retry[counter] ? 'JOB_TIMEOUT' : code, message, detail };
-  return { ...counted, status: 'failed', message, error, finished_at: at };
+  return { ...withCount, status: 'failed', message, error, finished_at: at };
 }
 
-function queuedAgain(life: Life, message: string): Life {
+function requeue(life: Life, message: string): Life {
   return {
     ...life,
     status: 'pending',
@@ -225,11 +225,11 @@ function queuedAgain(life: Life, message: string): Life {
   };
 }
 
-/** Time from an event until a job that waits may begin; 0 where it may at once. */
+/** Delay from an event until a waiting job may start; 0 if it may start at once. */
 export const delayMsOf = ({ not_before }: Pick<Life, 'not_before'>, event: LifeEvent): number =>
   not_before === null || !('at' in event) ? 0 : Math.max(0, Date.parse(not_before) - Date.parse(event.at));
 
-/** The life of a failed job that is to be tried again: its counters start over, its earlier attempts stay. */
-export function renewed(life: Life, earlier: readonly JobAttempt[]): Life {
+/** Returns the life of a failed job for a retry: its counters start over, its earlier attempts stay. */
+export function renewLife(life: Life, earlier: readonly JobAttempt[]): Life {
   return { ...newLife(), attempt: life.attempt + 1, earlier };
 }

@@ -4,21 +4,21 @@ import type { Lane } from './compute-pool.js';
 import type { NodeLimits } from './job-system.js';
 import type { QueueLimits } from './queue.js';
 
-/** Light jobs at once: their one thread, and the work that runs beside it. */
+/** Maximum number of running light jobs: their one thread, and work outside of it. */
 const LIGHT_RUNNING_MAX = 4;
 
 export interface NodeSize {
   readonly workers: number;
   readonly memoryBytes: number;
-  /** Jobs that run at once, where that is not decided by the threads. */
+  /** Maximum number of running jobs, if the number of threads does not decide it. */
   readonly places?: Partial<Record<Lane, number>>;
-  /** Jobs that may wait, ended ones that are remembered, and how often each kind is tried again. */
+  /** Limits of waiting and ended jobs, and the retry policies. */
   readonly policy?: Partial<Pick<QueueLimits, 'queueMax' | 'endedMax' | 'retryOf'>>;
-  /** Time without a heartbeat after which an attempt is given up, where another process may take its job. */
+  /** Time without a heartbeat after which another process may take over a job. */
   readonly leaseMs?: number | undefined;
 }
 
-/** Limits of this node and of its queue, from the machine. */
+/** Derives the limits of this node and of its queue from the machine. */
 export function nodeLimits({ workers, memoryBytes, places, leaseMs, policy }: NodeSize): NodeLimits & QueueLimits {
   const {
     queueMax = LIMITS.MAX_QUEUED_JOBS,

@@ -8,16 +8,16 @@ export interface WrittenParts {
 }
 
 /**
- * Parts of running jobs that are offered to other nodes. The node of the job has the last word: a part that is not among
- * the offered ones is its own.
+ * Parts of running jobs that are offered to other nodes. The node of the job decides: it computes a part that is not
+ * among the offered ones itself.
  */
 export interface OfferedParts {
   offer(key: AttemptKey, parts: readonly number[]): Promise<void>;
-  /** Takes a part back to compute it here, of a node that fell silent too; undefined when there is none to take. */
+  /** Withdraws a part to compute it here, even from a silent node; undefined if there is none to take. */
   take(key: AttemptKey): Promise<number | undefined>;
-  /** Takes the outputs of parts that other nodes have written: they are offered no more. */
+  /** Takes the outputs that other nodes wrote; their parts are no longer offered. */
   collect(key: AttemptKey): Promise<readonly WrittenParts[]>;
-  /** Parts that are still offered, taken by a node or not. */
+  /** Lists parts that are still offered, whether a node has taken them or not. */
   remaining(key: AttemptKey): Promise<readonly number[]>;
   withdraw(key: AttemptKey): Promise<void>;
 }

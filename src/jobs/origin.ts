@@ -1,16 +1,16 @@
-/** Who asked for work, and in which request: correlates a job with the lines of the log about it. */
+/** Client and request of submitted work; correlates a job with its log lines. */
 export interface Origin {
-  /** The key; null for the client of a service without keys. Owners take turns in the queue. */
+  /** Key of the client; null without keys. Owners take turns in the queue. */
   readonly owner: string | null;
   /** Name of the key; null as above. */
   readonly author: string | null;
-  /** What the client said of its request. */
+  /** Note of the client. */
   readonly note: string | null;
   readonly requestId: string;
-  /** Trace of the client's that the request is part of; null when it sent none. */
+  /** Trace id from the client; null without one. */
   readonly traceId: string | null;
-  /** Span of the request, as a `traceparent`: the job belongs to it on whichever machine it runs. */
+  /** Span of the request, as a `traceparent`; the parent of the job on whichever machine it runs. */
   readonly traceParent?: string;
-  /** URL that is called when the job ends, already validated; null without one. */
+  /** Validated URL to call when the job ends; null without a callback. */
   readonly callback: string | null;
 }

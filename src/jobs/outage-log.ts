@@ -1,11 +1,11 @@
 import { isUnavailable } from '#domain/refusals/refusal.js';
 import type { JobLog } from './queue.js';
 
-/** Tells of a store that cannot be written to where that begins and where it is over, not for every change between. */
+/** Logs the beginning and the end of a time without writes to the store, not every failed change between. */
 export interface OutageLog {
-  /** A change of a job could not be written. @param job as the log names it */
+  /** Logs a failed change of a job. @param job log fields */
   failed(thrown: unknown, job: object | undefined): void;
-  /** A change was written. */
+  /** Records a successful change. */
   end(): void;
 }
 
@@ -14,12 +14,12 @@ export function createOutageLog(log: JobLog, monotonicMs: () => number): OutageL
   return {
     failed(thrown, job) {
       if (!isUnavailable(thrown)) return log.error({ ...job, err: thrown }, 'a change of a job could not be written');
-      if (begunMs === undefined) log.warn({ cause: thrown.message }, 'the jobs that run cannot be written; they go on');
+      if (begunMs === undefined) log.warn({ cause: thrown.message }, 'running jobs cannot be written; they continue');
       begunMs ??= monotonicMs();
     },
     end() {
       if (begunMs === undefined) return;
-      log.info({ seconds: Math.round((monotonicMs() - begunMs) / 1000) }, 'the jobs that run are written again');
+      log.info({ seconds: Math.round((monotonicMs() - begunMs) / 1000) }, 'running jobs are written again');
       begunMs = undefined;
     },
   };

@@ -6,45 +6,45 @@ import { TaskStopped } from './compute-pool.js';
 import type { KeptParts } from './kept-parts.js';
 import type { OfferedParts, WrittenParts } from './offered-parts.js';
 
-/** Work of a job in parts, each of which any node may compute. Parts have no effect but their output, an artifact. */
+/** Work of a job in parts, each of which any node may compute. The only effect of a part is its output, an artifact. */
 export interface Parts {
   readonly count: number;
-  /** Parts that this node computes at once. */
+  /** Maximum number of parts that this node computes at a time. */
   readonly atOnce: number;
-  /** Share of the job's progress that all of them fill. */
+  /** Share of the job's progress that all parts fill. */
   readonly share: number;
-  /** Computes one on this node and writes its output. */
+  /** Computes one part on this node and writes its output. */
   here(part: number, share: number): Promise<ArtifactRef>;
 }
 
 export interface PartsContext {
   readonly offered: OfferedParts | undefined;
-  /** Where outputs are kept over attempts. */
+  /** Keeps outputs across attempts. */
   readonly kept: KeptParts | undefined;
   readonly lease: AttemptKey;
   readonly artifacts: Pick<ArtifactStore, 'damaged' | 'settle'>;
   readonly clock: Pick<Clock, 'after' | 'monotonicMs'>;
   readonly signal: AbortSignal;
-  /** Receives the share of the job's progress that other nodes and earlier attempts have filled. */
+  /** Receives the share of the job's progress that other nodes and earlier attempts completed. */
   readonly onElsewhere: (share: number) => void;
-  /** Receives the names of artifacts of others that this attempt has taken over. */
+  /** Receives the names of artifacts of other nodes that this attempt has taken over. */
   readonly onTaken: (names: readonly string[]) => void;
-  /** Receives the names of artifacts that are kept over attempts: they are removed with the input of the job. */
+  /** Receives the names of artifacts that are kept across attempts: they are removed with the input of the job. */
   readonly onKept: (names: readonly string[]) => void;
 }
 
-/** How often the outputs of other nodes are looked for: what the last of them waits at most, and with many parts left. */
+/** Interval between checks for the outputs of other nodes: the minimum, and the maximum with many parts left. */
 const LOOK_MS = 50;
 const LOOK_MS_MAX = 1000;
 const LOOK_MS_PER_PART = 0.25;
-/** How long a database that cannot be asked is left alone. */
+/** Delay before another attempt to reach the database. */
 const AGAIN_MS = 500;
-/** How often outputs are kept: what a crash costs at most, besides the parts that run. */
+/** Interval at which outputs are kept: the maximum loss after a crash, in addition to the running parts. */
 const KEEP_MS = 2000;
-/** Time between two writes of what is kept, as a multiple of how long the last took. */
+/** Minimum time between two writes of kept outputs, as a multiple of the duration of the last. */
 const KEEP_PATIENCE = 20;
 
-/** @returns the outputs of all parts, whoever computed them: each part is in one of them at least */
+/** @returns the outputs of all parts, whichever node computed them: each part is in at least one of them */
 export async function runParts(parts: Parts, context: PartsContext): Promise<readonly WrittenParts[]> {
   const { kept, signal, offered, lease } = context;
   const run = createRun(parts, context);
@@ -57,11 +57,11 @@ export async function runParts(parts: Parts, context: PartsContext): Promise<rea
     return run.outputs;
   } finally {
     run.stop();
-    if (isShared) await offered.withdraw(lease).catch(() => {}); // Nobody takes parts of an attempt that has ended.
+    if (isShared) await offered.withdraw(lease).catch(() => {}); // No node takes parts of an ended attempt.
   }
 }
 
-/** @returns whether other nodes know of the parts */
+/** @returns true if other nodes were offered the parts */
 async function isOffered(offered: OfferedParts, lease: AttemptKey, parts: readonly number[]): Promise<boolean> {
   if (parts.length < 2) return false;
   return offered.offer(lease, parts).then(
@@ -72,7 +72,7 @@ async function isOffered(offered: OfferedParts, lease: AttemptKey, parts: readon
 
 type Run = ReturnType<typeof createRun>;
 
-/** Which parts are done, and where their outputs are. */
+/** Tracks which parts are done, and where their outputs are. */
 function createRun({ count, share, here }: Parts, context: PartsContext) {
   const { kept, artifacts, clock, signal, onElsewhere, onTaken, onKept } = context;
   const missing = new Set(Array.from({ length: count }, (_, part) => part));
@@ -88,7 +88,7 @@ function createRun({ count, share, here }: Parts, context: PartsContext) {
     for (const part of written.parts) missing.delete(part);
   }
 
-  /** Takes over outputs of others; some of their parts may have been computed here meanwhile, to the same bits. */
+  /** Adds outputs of other nodes; this node may have computed some of their parts meanwhile, with the same bits. */
   function addElsewhere(written: WrittenParts): void {
     onTaken([written.artifact.name]);
     elsewhere += written.parts.filter((part) => missing.has(part)).length;
@@ -96,7 +96,7 @@ function createRun({ count, share, here }: Parts, context: PartsContext) {
     onElsewhere((share * elsewhere) / count);
   }
 
-  /** Takes over what earlier attempts have written and is still there. */
+  /** Adds the outputs of earlier attempts that still exist. */
   async function resume(earlier: readonly WrittenParts[]): Promise<void> {
     if (earlier.length === 0) return;
     const gone = await artifacts.damaged(earlier.map(({ artifact }) => ({ ref: artifact, madeAt: 0 })));
@@ -107,14 +107,14 @@ function createRun({ count, share, here }: Parts, context: PartsContext) {
     onKept(outputs.map(({ artifact }) => artifact.name));
   }
 
-  /** Keeps what is done, now and then. A store that does not take it costs a later attempt the work, not this one. */
+  /** Keeps completed outputs at intervals. A failed write costs only a later attempt. */
   function keepNow(): void {
     const isDue = clock.monotonicMs() >= keepAtMs && outputs.length > keptCount;
     if (kept === undefined || keeping !== undefined || !isDue || isStopped || signal.aborted) return;
     const startedMs = clock.monotonicMs();
     const parts = [...outputs];
     const names = parts.slice(keptCount).map(({ artifact }) => artifact.name);
-    onKept(names); // Before they are: once a document names them, only the store removes them.
+    onKept(names); // Reported before the write: once a document names them, only the store removes them.
     keeping = artifacts
       .settle()
       .then(() => kept.keep(parts))
@@ -144,7 +144,7 @@ function createRun({ count, share, here }: Parts, context: PartsContext) {
   };
 }
 
-/** All parts on this node. */
+/** Computes all parts on this node. */
 function startAlone(run: Run) {
   const queue = run.missing();
   return {
@@ -155,17 +155,17 @@ function startAlone(run: Run) {
   };
 }
 
-/** Parts on this node and on others. */
+/** Computes parts on this node and on others. */
 function startSharing(run: Run, { lease, clock }: PartsContext, offered: OfferedParts) {
   const computing = new Set<number>();
-  /** Parts that are not offered any more, and that nobody computes. */
+  /** Parts that are no longer offered and that no node computes. */
   const left: number[] = [];
   const taking = new Set<Promise<unknown>>();
   let looking: Promise<void> | undefined;
 
   const pause = (ms: number): Promise<void> => new Promise((resolve) => void clock.after(ms, resolve));
 
-  /** Asks again while the database cannot be asked; undefined once nobody wants to know. */
+  /** Retries while the database is unavailable; undefined once the answer is no longer needed. */
   async function ask<T>(question: () => Promise<T>): Promise<T | undefined> {
     while (!run.isOver()) {
       try {
@@ -178,18 +178,18 @@ function startSharing(run: Run, { lease, clock }: PartsContext, offered: Offered
     return undefined;
   }
 
-  /** Takes a part that nobody computes; it counts as computed here before anybody looks for lost ones. */
+  /** Takes an unclaimed part; it counts as computed here before the search for lost ones. */
   async function take(): Promise<number | undefined> {
     const own = left.shift();
     if (own !== undefined) return own;
     await looking;
-    const asked = ask(() => offered.take(lease)).then((part) => {
+    const pendingTake = ask(() => offered.take(lease)).then((part) => {
       if (part !== undefined) computing.add(part);
       return part;
     });
-    const settled = asked.catch(() => {});
+    const settled = pendingTake.catch(() => {});
     taking.add(settled);
-    return asked.finally(() => taking.delete(settled));
+    return pendingTake.finally(() => taking.delete(settled));
   }
 
   async function compute(): Promise<void> {
@@ -215,7 +215,9 @@ function startSharing(run: Run, { lease, clock }: PartsContext, offered: Offered
     }
   }
 
-  /** A part whose row is gone, its taking or its collection lost, is this node's own: nobody else computes it. */
+  /**
+   * Takes over parts whose row disappeared because its taking or its collection was lost: no other node computes them.
+   */
   async function findLost(): Promise<void> {
     await Promise.all(taking);
     const known = await ask(() => offered.remaining(lease));

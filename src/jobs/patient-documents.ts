@@ -5,16 +5,16 @@ import type { Clock } from './clock.js';
 export interface PatientDocumentsOptions {
   readonly documents: DocumentStore;
   readonly clock: Pick<Clock, 'after'>;
-  /** Whether nobody waits any more: a read that cannot be made is refused then. */
+  /** Returns true once no caller waits; a read that fails is then refused. */
   readonly isOver: () => boolean;
 }
 
-/** How long a database that cannot be read is left alone. */
+/** Delay before another attempt to read the database. */
 const AGAIN_MS = 500;
 
 /**
- * Documents as work reads them that has run for long: a read while the database is away waits until it is back, and what
- * was computed before it stays. Whether the work still counts is asked when it ends.
+ * Documents for long-running work: a read waits while the database is unavailable, so that computed results are not
+ * lost. The end of the work checks whether it still counts.
  */
 export function patientDocuments({ documents, clock, isOver }: PatientDocumentsOptions): DocumentStore {
   async function waiting<T>(read: () => Promise<T>): Promise<T> {

@@ -5,22 +5,22 @@ import type { WaitingJob } from './queue.js';
 /** Capacity of this node: places in each lane, a limit per owner, and memory for all. */
 export interface Places {
   isFree(lane: Lane): boolean;
-  /** Owners that hold all the places of a lane that one of them may. */
+  /** Returns the owners that hold the maximum number of places of a lane. */
   fullOwners(lane: Lane): ReadonlySet<string>;
-  /** Takes a place for a job where there is one and the memory besides; undefined where there is not. */
+  /** Takes a place for a job if there is one and enough memory; undefined otherwise. */
   take(job: WaitingJob, lane: Lane): Place | undefined;
-  /** Memory that the jobs which hold places leave. */
+  /** Returns the memory that is not reserved by jobs with places. */
   freeBytes(): number;
 }
 
 /** A place that a job holds. */
 export interface Place {
   /**
-   * Leaves it to another job before this one is over, which computes no more. As many may end beside those that hold
-   * places as there are places; one more keeps its own.
+   * Frees the place for another job before this one ends, because it computes no more. The number of such jobs is
+   * limited to the number of places; one more keeps its place.
    */
   leave(): void;
-  /** The job is over. */
+  /** Ends the job's use of the place and its memory. */
   giveBack(): void;
 }
 
@@ -29,7 +29,7 @@ const NOBODY: ReadonlySet<string> = new Set();
 /** @param onFree called when a place may have become free */
 export function createPlaces({ runningMax, ownerRunningMax, memoryBytes }: NodeLimits, onFree: () => void): Places {
   const held: Record<Lane, number> = { heavy: 0, light: 0 };
-  /** Jobs that have left their places and are not over. */
+  /** Number of jobs that left their places and have not ended. */
   const ending: Record<Lane, number> = { heavy: 0, light: 0 };
   /** Places of the heavy lane by owner. */
   const heldBy = new Map<string, number>();
@@ -38,7 +38,7 @@ export function createPlaces({ runningMax, ownerRunningMax, memoryBytes }: NodeL
   function hold({ owner, estimated_bytes: bytes }: WaitingJob, lane: Lane, by: 1 | -1): void {
     held[lane] += by;
     reservedBytes += by * bytes;
-    if (lane === 'light' || owner === '') return; // Jobs without an owner are the service's own.
+    if (lane === 'light' || owner === '') return; // Jobs without an owner belong to the service.
     const count = (heldBy.get(owner) ?? 0) + by;
     if (count > 0) heldBy.set(owner, count);
     else heldBy.delete(owner);

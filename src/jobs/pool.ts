@@ -1,5 +1,6 @@
 import { Refusal } from '#domain/refusals/refusal.js';
 import { TaskStopped, WorkerLost, type Lane, type TaskRun, type ThreadLoss, type ThreadPool } from './compute-pool.js';
+import { reportObjectRequests } from '#base/tracing/object-requests.js';
 import { openSpan, reportTiming, type OpenSpan } from '#base/tracing/spans.js';
 import { askToStop, newControlCells, readProgress, threadOf } from './control-cells.js';
 import { createLaneRest, type LaneRest } from './lane-rest.js';
@@ -11,37 +12,37 @@ export interface PoolOptions {
   readonly workers: number;
   /** Threads of the light lane. */
   readonly lightWorkers?: number;
-  /** Tasks that may wait in a lane. */
+  /** Maximum number of waiting tasks by lane. */
   readonly queueMax?: Readonly<Record<Lane, number>>;
-  /** Heap of one thread; buffers lie outside of it and are bounded by admission. */
+  /** Heap of one thread; buffers are outside of it and are bounded by admission. */
   readonly heapMegabytes?: number;
   /** Engine of the kernels in every thread: `#kernels/engines/open-engine.js`. */
   readonly numerics?: string;
-  /** What each thread may hold of panels. */
+  /** Memory for panels in each thread. */
   readonly memory?: PanelMemory;
-  /** True where each lane starts a thread before it has a task. */
+  /** True if each lane starts a thread before its first task. */
   readonly startsAhead?: boolean;
-  /** Time without a task after which the threads of a lane give memory back. */
+  /** Time without a task after which the threads of a lane free memory. */
   readonly restMs?: number;
-  /** What a task has to stop by itself before its thread is ended. */
+  /** Time that a task has to stop by itself before its thread is ended. */
   readonly patienceMs?: number;
   /** Module of the threads' entry function. */
-  readonly door?: URL;
-  /** Told of faults of threads that no task hears of. */
+  readonly entry?: URL;
+  /** Receives faults of threads outside of tasks. */
   readonly onFault?: (fault: Error) => void;
-  /** Called for every thread that ended under its task. */
+  /** Called for every thread that ended during a task. */
   readonly onThreadLost?: (cause: ThreadLoss) => void;
 }
 
 const QUEUE_MAX: Record<Lane, number> = { heavy: 10_000, light: 256 };
 const LIGHT_WORKERS = 1;
 const HEAP_MEGABYTES = 2048;
-/** Cooperative stops take 10 ms at most, a new thread up to 66 ms. */
+/** Maximum time for a cooperative stop: 10 ms at most are needed; a new thread takes up to 66 ms. */
 const PATIENCE_MS = 250;
-/** Longer than the pauses of a person who works. */
+/** Rest delay, longer than the pauses of a person at work. */
 const REST_MS = 30_000;
 
-/** Heap of one thread when all of them share the budget, within what a heap is good for. */
+/** Returns the heap of one thread if all of them share the budget, within the useful limits of a heap. */
 export function heapMegabytes(budgetBytes: number, workers: number): number {
   const share = budgetBytes / (workers + LIGHT_WORKERS) / 2 ** 20;
   return Math.floor(Math.min(Math.max(share, 256), 4096));
@@ -51,29 +52,29 @@ interface LaneState extends LaneThreads {
   readonly threads: number;
   readonly queueMax: number;
   readonly patienceMs: number;
-  readonly waiting: Errand[];
-  /** By task the thread that ran it last: what it has compiled and made of a market need not be made by another. */
+  readonly waiting: QueuedTask[];
+  /** Thread that last ran each task, by task: it has compiled code and cached market data for it. */
   readonly latest: Map<string, number>;
-  /** Tasks that run and yield to others. */
+  /** Running tasks that yield to others. */
   readonly yielding: Set<ControlCells>;
   readonly onThreadLost: (cause: ThreadLoss) => void;
   readonly rest: LaneRest;
 }
 
-interface Errand {
+interface QueuedTask {
   readonly message: TaskMessage;
   readonly yields: boolean;
   /** Ends the thread. */
   readonly end: AbortController;
-  /** Span of a task that is traced. */
+  /** Span of a traced task. */
   readonly span: OpenSpan | undefined;
   readonly resolve: (output: never) => void;
   readonly reject: (reason: unknown) => void;
 }
 
 /**
- * The pool of threads: one Piscina a lane. Tasks wait here and not in Piscina, so that each lane has its bound,
- * a waiting task costs nothing to take out, and a thread that dies never leaves a queue behind it.
+ * Creates the thread pool: one Piscina per lane. Tasks wait here and not in Piscina, so that each lane has its limit,
+ * a waiting task is removed at no cost, and a dying thread never leaves a queue behind.
  */
 export function createPool(options: PoolOptions): ThreadPool {
   const {
@@ -89,8 +90,8 @@ export function createPool(options: PoolOptions): ThreadPool {
   } = options;
 
   const openLane = (lane: Lane, threads: number): LaneState => {
-    const { numerics = 'wasm', startsAhead = true, door } = options;
-    const opened = openLaneThreads({ lane, threads, numerics, startsAhead, heapMegabytes, door, onFault });
+    const { numerics = 'wasm', startsAhead = true, entry } = options;
+    const opened = openLaneThreads({ lane, threads, numerics, startsAhead, heapMegabytes, entry, onFault });
     const tasks = { waiting: [], yielding: new Set<ControlCells>(), latest: new Map<string, number>() };
     const rest = createLaneRest(restMs, () => restAll(opened));
     return { ...opened, ...tasks, threads, queueMax: queueMax[lane], patienceMs, onThreadLost, rest };
@@ -105,9 +106,9 @@ export function createPool(options: PoolOptions): ThreadPool {
       let unhook = (): void => {};
       const span = openSpan(`task ${task}`, { attributes: { 'divisor.lane': lane } });
       const output = new Promise<never>((resolve, reject) => {
-        if (state.waiting.length >= state.queueMax) throw overloaded(state);
+        if (state.waiting.length >= state.queueMax) throw overloadRefusal(state);
         const message = { task, input, cells, memory, ...(span !== undefined && { isTimed: true as const }) };
-        const errand: Errand = { message, yields, end: new AbortController(), span, resolve, reject };
+        const errand: QueuedTask = { message, yields, end: new AbortController(), span, resolve, reject };
         if (signal !== undefined) unhook = stopOn(signal, errand, state);
         state.waiting.push(errand);
         dispatch(state);
@@ -139,8 +140,8 @@ export function createPool(options: PoolOptions): ThreadPool {
   };
 }
 
-function overloaded(state: LaneState): Refusal {
-  const message = `${state.waiting.length} computations wait already; ${state.queueMax} may.`;
+function overloadRefusal(state: LaneState): Refusal {
+  const message = `${state.waiting.length} computations are waiting (limit ${state.queueMax}).`;
   return new Refusal('OVERLOADED', message, { waiting: state.waiting.length, limit: state.queueMax });
 }
 
@@ -162,21 +163,22 @@ function dispatch(state: LaneState): void {
   if (state.waiting.length > 0) state.yielding.forEach(askToStop);
 }
 
-/** Each idle thread takes one rest: it is done in less than a tenth of a second, and a task may come next. */
+/** Lets each idle thread rest once: this takes less than a tenth of a second, because a task may come next. */
 function restAll({ piscina }: LaneThreads): void {
   for (let i = 0; i < piscina.threads.length; i++)
-    void piscina.run({ task: 'rest', input: null, cells: newControlCells() }).catch(() => {}); // A thread that has just ended.
+    void piscina.run({ task: 'rest', input: null, cells: newControlCells() }).catch(() => {}); // the thread may just have ended
 }
 
-async function perform(state: LaneState, errand: Errand): Promise<void> {
+async function perform(state: LaneState, errand: QueuedTask): Promise<void> {
   const { task, cells } = errand.message;
   try {
     state.preferred.thread = state.latest.get(task) ?? 0;
     const outcome = await state.piscina.run(errand.message, { signal: errand.end.signal });
     state.latest.set(task, threadOf(cells));
+    if (outcome.requests !== undefined) reportObjectRequests(outcome.requests);
     if (errand.span !== undefined && outcome.timing !== undefined)
       reportTiming(`thread ${task}`, errand.span.context, outcome.timing, { 'thread.id': threadOf(cells) });
-    if (outcome.kind === 'output') errand.resolve(outcome.output as never); // The door ran the task of this very name.
+    if (outcome.kind === 'output') errand.resolve(outcome.output as never); // The entry function ran the task of this name.
     else errand.reject(reasonOf(outcome));
   } catch (thrown) {
     const loss = lossOf(thrown);
@@ -200,9 +202,9 @@ function reasonOf(outcome: Exclude<TaskOutcome, { kind: 'output' }>): Error {
   }
 }
 
-/** Meaning of a rejection by Piscina, which has a code only for the heap limit. */
+/** Converts a rejection by Piscina, which has a code only for the heap limit. */
 function lossOf(thrown: unknown): Error {
-  // What the thread could not send back comes as a plain object: the task gave a function or the like.
+  // A failed transfer of the output arrives as a plain object: the task returned a function or the like.
   if (!(thrown instanceof Error))
     return new Error('The output of the task cannot leave its thread.', { cause: thrown });
   if (thrown.name === 'AbortError')
@@ -214,7 +216,7 @@ function lossOf(thrown: unknown): Error {
   return new WorkerLost(thrown.message, { cause: thrown });
 }
 
-/** Cause of a lost thread; undefined if it is still alive. */
+/** Returns the cause of a lost thread; undefined if it is still alive. */
 function causeOf(loss: Error): ThreadLoss | undefined {
   if (loss instanceof WorkerLost) return 'crashed';
   if (loss instanceof TaskStopped) return 'cancelled';
@@ -222,10 +224,10 @@ function causeOf(loss: Error): ThreadLoss | undefined {
 }
 
 /**
- * First asks, then ends the thread. A task that still waits is taken out of the queue. Returns how to forget the
- * signal.
+ * Asks a task to stop, then ends its thread; removes a waiting task from the queue. Returns a function that detaches
+ * the signal.
  */
-function stopOn(signal: AbortSignal, errand: Errand, state: LaneState): () => void {
+function stopOn(signal: AbortSignal, errand: QueuedTask, state: LaneState): () => void {
   const stop = (): void => {
     const place = state.waiting.indexOf(errand);
     if (place >= 0) {

@@ -7,13 +7,13 @@ export interface QueryOrder<N extends TaskName> {
   readonly lane: Lane;
   readonly task: N;
   readonly input: TaskInput<N>;
-  /** Aborted when the client goes away. */
+  /** Aborts when the client disconnects. */
   readonly signal: AbortSignal | undefined;
 }
 
 /**
- * Work without a job: no state, a time limit, and nothing that a failure could be written into.
- * @throws Refusal as the task refused, OVERLOADED when it takes too long or too much memory
+ * Runs work without a job: without state, with a time limit.
+ * @throws Refusal of the task; OVERLOADED if it takes too long or too much memory
  */
 export async function runQuery<N extends TaskName>(
   { lane, task, input, signal }: QueryOrder<N>,

@@ -13,58 +13,59 @@ import type { OfferedParts } from './offered-parts.js';
 import type { JobState, JobStatus } from './status.js';
 
 /**
- * Jobs and their states, durable and in order. Submitters and runners of jobs meet here alone.
- * An implementation is an adapter of this port; `test/jobs/queue-port-contract.ts` runs against each.
+ * Jobs and their states, durable and in order; the only link between submitters and runners of jobs. An implementation
+ * is an adapter of this port; `test/jobs/queue-port-contract.ts` runs against each.
  */
 export interface JobQueue extends JobReader {
   /**
-   * Queues a job durably. A live job with the same id and input is answered instead of a second one.
+   * Queues a job durably. Returns an existing live job with the same id and input instead of a second one.
    * @returns the status once it is on disk
-   * @throws Refusal JOB_RUNNING, OVERLOADED, RATE_LIMITED, DRAINING, STORAGE_FULL, VALIDATION_FAILED when no node has
-   *   the memory
+   * @throws Refusal JOB_RUNNING, OVERLOADED, RATE_LIMITED, DRAINING, STORAGE_FULL; VALIDATION_FAILED if no node has
+   * the memory
    */
   submit(job: NewJob): Promise<JobStatus>;
-  /** Cancels: terminal statuses come back unchanged. @throws Refusal JOB_NOT_FOUND */
+  /** Cancels a job; a finished one is unchanged. @throws Refusal JOB_NOT_FOUND */
   cancel(jobId: string): Promise<JobStatus>;
   /**
-   * Queues a failed job anew, with the input and the owner of its submission; statuses of others come back unchanged.
-   * @throws Refusal JOB_NOT_FOUND; DOCUMENT_UNREADABLE for a job whose input is not stored any more; OVERLOADED,
-   *   RATE_LIMITED, DRAINING, STORAGE_FULL
+   * Retries a failed job with the input and the owner of its submission; any other job is unchanged.
+   * @throws Refusal JOB_NOT_FOUND; DOCUMENT_UNREADABLE for a job whose input is no longer stored; OVERLOADED,
+   * RATE_LIMITED, DRAINING, STORAGE_FULL
    */
   retry(jobId: string): Promise<JobStatus>;
   /**
-   * Calls after every change of a job's status, progress included (at most four times a second); returns how to stop.
+   * Listens to changes of a job's status, including progress (at most four times a second); returns a function that
+   * stops listening.
    */
   watch(jobId: string, listener: () => void): () => void;
-  /** As `watch`, of every job. */
+  /** Listens to every job; see `watch`. */
   watchAll(listener: (jobId: string) => void): () => void;
 
   /**
-   * Makes this process a node that runs jobs. Attempts of a process before it, which ended under them, count as lost.
-   * @returns how many those were
+   * Makes this process a node that runs jobs. Unfinished attempts of a previous process count as lost.
+   * @returns the number of those attempts
    */
   join(node: Node): Promise<number>;
   /**
    * Takes the next job of a lane: `running` is on disk before it is returned.
-   * @returns undefined where no job waits, or the one that was taken ended before it began
-   * @throws Refusal STORAGE_FULL, STORE_UNAVAILABLE; the job waits on
+   * @returns undefined if no job waits, or if the taken one ended before it started
+   * @throws Refusal STORAGE_FULL, STORE_UNAVAILABLE; the job keeps waiting
    */
   claim(order: ClaimOrder): Promise<Claim | undefined>;
-  /** Says that an attempt is alive. @returns whether it still is the one; its lease is lost otherwise */
+  /** Reports that an attempt is alive. @returns false if it is no longer current; its lease is then lost */
   heartbeat(lease: Lease): Promise<boolean>;
   /**
    * Ends an attempt, together with its effect.
-   * @returns whether it counted. False: the attempt had been given up, and nothing has changed
-   * @throws whatever the store or the effect refused with; then nothing has changed, and the attempt keeps running
+   * @returns true if it counted; false if the attempt had been abandoned, and nothing has changed
+   * @throws the error of the store or of the effect; then nothing has changed, and the attempt keeps running
    */
   complete(lease: Lease, ending: Ending): Promise<boolean>;
 
-  /** Where parts of running jobs are offered to other nodes; undefined where there are none. */
+  /** Offers parts of running jobs to other nodes; undefined if there are none. */
   readonly parts?: OfferedParts | undefined;
 
-  /** Takes no more jobs and gives none out. */
+  /** Takes no more jobs and hands none out. */
   drain(): void;
-  /** Resolves when every submission on its way is on disk or refused. */
+  /** Resolves when every pending submission is on disk or refused. */
   close(): Promise<void>;
 }
 
@@ -72,16 +73,16 @@ export interface JobQueue extends JobReader {
 export interface JobReader {
   /** @throws Refusal DOCUMENT_UNREADABLE */
   find(jobId: string): Promise<FoundJob | undefined>;
-  /** Newest first, results null; jobs whose document cannot be read are counted. */
+  /** Lists jobs, newest first, without results; counts unreadable ones. */
   list(query: JobQuery): Promise<JobListing>;
-  /** Every job of a kind that is remembered, oldest first. @cost one pass over all jobs */
+  /** Lists the stored jobs of a kind, oldest first. @cost one pass over all jobs */
   ids(kind: JobKindName): Promise<readonly string[]>;
-  /** Whether a job with this id is pending or running. */
+  /** Returns true if a job with this id is pending or running. */
   isLive(jobId: string): Promise<boolean>;
-  /** Jobs that are pending or running, oldest first. */
+  /** Lists pending and running jobs, oldest first. */
   liveIds(): Promise<readonly string[]>;
   counts(): Promise<JobCounts>;
-  /** How busy each lane is, huge jobs apart: what an autoscaler goes by. */
+  /** Returns the load of each lane, with huge jobs separate, for an autoscaler. */
   lanes(): Promise<LaneLoads>;
 }
 
@@ -89,14 +90,14 @@ export interface JobListing extends Pick<Listing<JobStatus>, 'skipped' | 'skippe
   readonly jobs: readonly JobStatus[];
 }
 
-/** Jobs of a class, and the places of all nodes for them: heavy and huge jobs have the same ones. */
+/** Jobs of a class, and the places of all nodes for them; heavy and huge jobs share places. */
 export interface LaneLoad {
   readonly waiting: number;
   readonly running: number;
   readonly places: number;
-  /** Places at which parts of jobs are computed that run on other nodes; absent where there are none. */
+  /** Places that compute parts of jobs of other nodes; absent if there are none. */
   readonly helping?: number;
-  /** Time that the oldest job has waited; null where none waits. */
+  /** Waiting time of the oldest job; null if none waits. */
   readonly oldestSeconds: number | null;
 }
 
@@ -105,47 +106,45 @@ export type LaneLoads = Readonly<Record<JobClass, LaneLoad>>;
 export interface NewJob {
   readonly jobId: string;
   readonly kind: JobKindName;
-  /** SHA-256 over kind, key and payload, hex: equal ones are the same job. */
+  /** SHA-256 over kind, key and payload, hex: jobs with equal hashes are the same job. */
   readonly inputHash: string;
-  /** JSON as the kind's codec wrote it. */
+  /** Payload as JSON, encoded by the kind. */
   readonly payload: unknown;
-  /** The body as accepted, shown in the status. */
+  /** Request body, shown in the status. */
   readonly request: unknown;
   readonly estimatedBytes: number;
   /** First message of the status. */
   readonly message: string | undefined;
-  /** Who asked for it; null for the service itself. */
+  /** Client that submitted it; null for the service itself. */
   readonly origin: Origin | null;
 }
 
-/** A process that runs jobs, as the queue sees it. */
+/** A process that runs jobs. */
 export interface Node {
   /** Called when there may be a job to claim. */
   onWork(): void;
-  /** Progress of an attempt of this node; undefined without such an attempt. */
+  /** Returns the progress of an attempt of this node; undefined without such an attempt. */
   progressOf(lease: Lease): TaskProgress | undefined;
   room(): Room;
 }
 
-/** What a node could take now. */
+/** Free capacity of a node. */
 export interface Room {
   /** Lanes with a free place. */
   readonly lanes: readonly Lane[];
-  /** Memory that its jobs leave. */
+  /** Memory that is not reserved by its jobs. */
   readonly freeBytes: number;
 }
 
 export interface ClaimOrder {
   readonly lane: Lane;
-  /** Owners whose jobs have to wait: they hold all the places that one owner may. */
+  /** Owners with the maximum number of places; their jobs have to wait. */
   readonly exceptOwners: ReadonlySet<string>;
-  /**
-   * Memory that the node has left. Where another node may have more, a job that needs more is passed over for a while.
-   */
+  /** Free memory of the node. If another node may have more, a job that needs more is passed over for a while. */
   readonly freeBytes: number;
   /**
-   * Called once with the job whose turn it is, if there is one: true takes it; false leaves it first in line, and the
-   * others behind it, so that a large job is not passed over for ever. Answers from memory.
+   * Called once with the next job, if there is one: true takes it; false leaves it first in line, with the others
+   * after it, so that a large job is not passed over for ever. Decides without I/O.
    */
   take(job: WaitingJob): boolean;
 }
@@ -154,53 +153,53 @@ export type WaitingJob = Pick<JobIdentity, 'job_id' | 'kind' | 'owner' | 'estima
 
 /** The right to run and end one attempt of one job. */
 export interface Lease extends AttemptKey {
-  /** True once this process knows that the attempt has been given up: cancelled, or silent for too long. */
+  /** True once this process knows that the attempt has been abandoned: cancelled, or silent for too long. */
   readonly isLost: boolean;
-  /** Calls when it is lost. */
+  /** Registers a callback for its loss. */
   onLost(call: () => void): void;
 }
 
 export interface Claim {
   readonly lease: Lease;
   readonly job: JobIdentity;
-  /** Undefined where the stored payload cannot be read. */
+  /** Undefined if the stored payload is unreadable. */
   readonly input: StoredInput | undefined;
-  /** Parts to compute of a job that runs on another node; the whole job without. */
+  /** Parts to compute of a job that runs on another node. Default: the whole job. */
   readonly parts?: readonly number[];
 }
 
-/** How an attempt ends. */
+/** End of an attempt. */
 export type Ending =
   | {
       readonly type: 'succeed';
       readonly result: JobResult;
       readonly message: string;
-      /** Written in the same transaction. */
+      /** Writes in the same transaction. */
       readonly effect?: (tx: DocumentTransaction) => Promise<void>;
     }
   | { readonly type: 'fail'; readonly error: ErrorDetail }
-  /** Its thread ended under it: as many as the kind may have fail the job, fewer queue it again. */
+  /** The thread ended: the job fails after the maximum number of crashes of its kind, and is queued again before. */
   | { readonly type: 'crash'; readonly cause: string }
-  /** Its process ended, fell silent or was cut off. */
+  /** The process ended, fell silent or was disconnected. */
   | { readonly type: 'lose'; readonly cause: string }
-  /** It is given back unharmed and queued again. */
+  /** The attempt is released undamaged and queued again. */
   | { readonly type: 'release'; readonly cause: string };
 
 export interface JobQuery {
   readonly kinds?: readonly JobKindName[] | undefined;
   readonly statuses?: readonly JobState[] | undefined;
   readonly limit: number;
-  /** Only jobs submitted before this one; none when it is unknown. */
+  /** Only jobs submitted before this one; none if it is unknown. */
   readonly before?: string | undefined;
 }
 
-/** A job with its result where it lies. */
+/** A job with the location of its result. */
 export interface FoundJob {
-  /** `result` is null when the result is an artifact or a reference. */
+  /** `result` is null if the result is an artifact or a reference. */
   readonly status: JobStatus;
-  /** Result of a succeeded job that is no value of its status; null of other jobs. */
+  /** Result of a succeeded job that its status does not contain; null for other jobs. */
   readonly stored: StoredResult | null;
-  /** Grows with every change of any job, over restarts too. */
+  /** Grows with every change of any job, across restarts too. */
   readonly revision: number;
 }
 
@@ -209,35 +208,35 @@ export interface JobCounts {
   readonly running: number;
 }
 
-/** How a job came to its end. */
+/** End of a job. */
 export interface EndedJob {
   readonly jobId: string;
   /** Id of the key that submitted it; empty without one. */
   readonly owner: string;
   readonly kind: JobKindName;
   readonly outcome: 'succeeded' | 'failed' | 'cancelled';
-  /** Time of its last attempt; null when none began. */
+  /** Duration of its last attempt; null if none started. */
   readonly seconds: number | null;
   /** Time from its submission to the start of that attempt. */
   readonly waitSeconds: number | null;
 }
 
 export interface QueueLimits {
-  /** How often and when a kind of job is tried again. */
+  /** Retry policies by kind. */
   readonly retryOf: RetryPolicies;
-  /** Jobs that may wait. */
+  /** Maximum number of waiting jobs. */
   readonly queueMax: number;
-  /** Jobs of one owner that may wait. */
+  /** Maximum number of waiting jobs of one owner. */
   readonly ownerQueueMax: number;
-  /** Ended jobs that are remembered. */
+  /** Maximum number of ended jobs to keep. */
   readonly endedMax: number;
-  /** Bytes that one job may be expected to need: those that a node has for all of its own. */
+  /** Maximum expected memory of one job in bytes: the memory of a node for all of its jobs. */
   readonly jobBytesMax: number;
-  /** Time without a heartbeat after which an attempt is given up. */
+  /** Time without a heartbeat after which an attempt is abandoned. */
   readonly leaseMs: number;
 }
 
-/** Structured log; pino has this shape. */
+/** Structured log in the form of pino. */
 export interface JobLog {
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;

@@ -19,21 +19,21 @@ import type {
 import type { ModelFile, ModelFiles, RiskUniverse } from './tasks/indices.js';
 import type { OutcomesFile, OverviewFile, ResumableRun } from './tasks/runs.js';
 
-/** What a node has under the names in an order. */
+/** Resources of a node that orders refer to by name. */
 export interface TaskResources {
-  /** Path of a file with the bytes of an artifact, those that it refers to beside it. */
+  /** Returns the path of an artifact's file, with the artifacts that it refers to in the same folder. */
   file(reference: ArtifactReference): Promise<string>;
-  /** Where its threads write artifacts. */
+  /** Place where its threads write artifacts. */
   readonly destination: ArtifactDestination;
-  /** @throws Refusal NO_DATA_SOURCE when the node does not have the market */
+  /** @throws Refusal NO_DATA_SOURCE if the node does not have the market */
   market(identity: MarketIdentity): Promise<MarketHandle>;
-  /** Files that its process has written or hashed. */
+  /** Files that its process wrote or hashed. */
   readonly checkedFiles?: CheckedFiles | undefined;
-  /** What a failure of a task comes to on files that may be away. */
+  /** Explains the failure of a task on files that may be unavailable. */
   readonly health?: ArtifactHealth | undefined;
 }
 
-/** The input of a task but for its outputs, which are the same for all tasks. */
+/** Resolvers of task inputs, without outputs, which are the same for all tasks. */
 type Resolvers = {
   readonly [N in PortableTaskName]: (
     order: Omit<TaskInput<N>, 'outputs'>,
@@ -41,10 +41,10 @@ type Resolvers = {
   ) => Promise<Omit<ThreadInput<N>, 'outputs'>>;
 };
 
-/** Files of one task that are fetched at once. */
+/** Maximum number of files of one task that are fetched at once. */
 const FETCHED_AT_ONCE = 16;
 
-/** Each portable task on the files and in the memory of a node. */
+/** Resolves each portable task to the files and memory of a node. */
 const RESOLVERS: Resolvers = {
   backtest: async ({ stored, ...order }, resources) => ({
     ...(await onModels(order, resources)),
@@ -94,7 +94,7 @@ async function onMarket<I extends { readonly market: MarketIdentity }>(
   return { ...order, market: await resources.market(order.market) };
 }
 
-/** Files of a place that has to be asked for them are fetched in turn: there may be thousands. */
+/** Fetches files in groups, because there may be thousands. */
 async function outcomeFiles(
   files: TaskInput<'sum-sweep'>['files'],
   { file }: Pick<TaskResources, 'file'>,
@@ -112,14 +112,14 @@ async function outcomeFiles(
   return located;
 }
 
-/** An input on the files of stored risk models and of earlier contents, where there are any. */
+/** An input with the files of stored risk models and of earlier contents, if any. */
 interface Located {
   readonly market: MarketHandle;
   readonly models?: ModelFiles;
   readonly known?: KnownFiles;
 }
 
-/** The same with the files of stored risk models and of earlier contents, where there are any. */
+/** Resolves an input with the files of stored risk models and of earlier contents, if any. */
 async function onModels<I extends { readonly market: MarketIdentity } & WithModels & WithKnown>(
   { market, models, known, ...order }: I,
   resources: TaskResources,
@@ -157,33 +157,33 @@ async function storedRun(
 ): Promise<ResumableRun> {
   return {
     columns: await file(columns),
-    checkpoint: await hashed(checkpoint, { file }),
-    checked: await Promise.all(checked.map((reference) => hashed(reference, { file }))),
+    checkpoint: await hashedFile(checkpoint, { file }),
+    checked: await Promise.all(checked.map((reference) => hashedFile(reference, { file }))),
     fileNames,
   };
 }
 
-async function hashed(reference: HashedReference, { file }: Pick<TaskResources, 'file'>): Promise<HashedFile> {
+async function hashedFile(reference: HashedReference, { file }: Pick<TaskResources, 'file'>): Promise<HashedFile> {
   return { path: await file(reference), sha256: reference.sha256 };
 }
 
 async function overviewFile(overview: RenderedRunOrder['overview'], resources: TaskResources): Promise<OverviewFile> {
   return 'plan' in overview
-    ? { plan: await hashed(overview.plan, resources) }
-    : { stored: await hashed(overview.stored, resources) };
+    ? { plan: await hashedFile(overview.plan, resources) }
+    : { stored: await hashedFile(overview.stored, resources) };
 }
 
 async function riskUniverse(universe: RiskUniverseOrder, { file }: TaskResources): Promise<RiskUniverse> {
   return universe.kind === 'names' ? universe : { ...universe, columns: await file(universe.columns) };
 }
 
-/** The input of a task on the files and in the memory of a node. */
+/** Resolves the input of a task to the files and memory of a node. */
 export async function resolveTask<N extends TaskName>(
   task: N,
   input: TaskInput<N>,
   resources: TaskResources,
 ): Promise<ThreadInput<N>> {
-  // Tasks without a resolver take what they are given; the map pairs the others with orders of their own.
+  // Tasks without a resolver take their input unchanged; the map pairs the others with their orders.
   const resolve = (RESOLVERS as Partial<Record<TaskName, (order: never, resources: TaskResources) => Promise<object>>>)[
     task
   ];
@@ -191,12 +191,12 @@ export async function resolveTask<N extends TaskName>(
   return withDestination(resolved, resources.destination) as ThreadInput<N>;
 }
 
-/** An input with where its outputs are written, where it has any. */
+/** Adds the destination to an input with outputs. */
 function withDestination(input: object, destination: ArtifactDestination): object {
   return 'outputs' in input ? { ...input, outputs: { destination, names: input.outputs } } : input;
 }
 
-/** The threads of a node with what it has: orders are resolved before a thread takes them. */
+/** Creates the threads of a node with its resources: orders are resolved before a thread takes them. */
 export function createNodePool(pool: ThreadPool, given: TaskResources): ComputePool {
   const resources = { checkedFiles: newCheckedFiles(given.destination), ...given };
   return {
@@ -208,7 +208,7 @@ export function createNodePool(pool: ThreadPool, given: TaskResources): ComputeP
           return run.output;
         })
         .catch(async (thrown: unknown) => {
-          throw await explained(thrown, resources);
+          throw await explainFailure(thrown, resources);
         });
       return {
         output,
@@ -221,8 +221,8 @@ export function createNodePool(pool: ThreadPool, given: TaskResources): ComputeP
   };
 }
 
-/** A task that was stopped or lost its thread has not failed on its files. */
-async function explained(thrown: unknown, { health }: TaskResources): Promise<unknown> {
+/** Adds the health of the files to a failure; a stopped task or a lost thread has not failed on its files. */
+async function explainFailure(thrown: unknown, { health }: TaskResources): Promise<unknown> {
   if (health === undefined || thrown instanceof TaskStopped || thrown instanceof WorkerLost) return thrown;
   return health.explain(thrown);
 }

@@ -1,16 +1,16 @@
 import type { ArtifactRef } from '#store/port.js';
 
-/** Rows of a result as the text of JSON, one block behind the other. */
+/** Rows of a result as JSON text, in consecutive blocks. */
 export interface RowsInBlocks {
   readonly artifact: ArtifactRef;
   readonly count: number;
-  /** In their order. */
+  /** Blocks in order. */
   readonly blocks: readonly RowBlock[];
 }
 
-/** The rows of a block, separated by commas. */
+/** Rows of a block, separated by commas. */
 export interface RowBlock {
   readonly bytes: number;
-  /** Of those bytes, hex. */
+  /** SHA-256 of the block's bytes, hex. */
   readonly sha256: string;
 }

@@ -8,18 +8,18 @@ import type { NodeLimits } from './job-system.js';
 import type { Completion, JobKind } from './job-kind.js';
 import { tracedAttempt } from './traced-attempt.js';
 import type { PartsKeeper } from './kept-parts.js';
-import { traced, type JobIdentity } from './job-record.js';
+import { logFields, type JobIdentity } from './job-record.js';
 import { createOutageLog } from './outage-log.js';
 import { createPlaces, type Place } from './places.js';
 import type { Claim, Ending, JobLog, JobQueue, Lease, Node } from './queue.js';
 
-/** One node: claims jobs while it has room for them, runs their attempts and watches over them. */
+/** One node: claims jobs while it has capacity, runs their attempts and monitors them. */
 export interface Scheduler extends Node {
-  /** Begins to claim jobs. */
+  /** Starts to claim jobs. */
   start(): void;
-  /** Claims none any more. */
+  /** Stops claiming jobs. */
   drain(): void;
-  /** Gives every attempt back to the queue. */
+  /** Returns every attempt to the queue. */
   stop(): Promise<void>;
 }
 
@@ -31,27 +31,27 @@ export interface SchedulerDependencies {
   readonly clock: Clock;
   readonly limits: NodeLimits;
   readonly log: JobLog;
-  /** Whether this node may take jobs; it may unless given. */
+  /** Returns true if this node may take jobs. Default: always. */
   readonly isFit?: (() => boolean) | undefined;
-  /** Keeps outputs of parts over attempts; nothing does by default. */
+  /** Keeps outputs of parts across attempts. Default: none. */
   readonly keeper?: PartsKeeper | undefined;
 }
 
-/** How often attempts are looked at: heartbeats and the time limit. */
+/** Interval between checks of attempts: heartbeats and the time limit. */
 const TICK_MS = 1000;
 
 const LANES: readonly Lane[] = ['light', 'heavy'];
 
 const STOPPED: Ending = { type: 'release', cause: 'the service was stopped' };
-const AWAY: Ending = { type: 'release', cause: 'the database or the place of the results was away' };
+const UNAVAILABLE: Ending = { type: 'release', cause: 'the database or the place of results was unavailable' };
 
 interface Running {
   readonly lease: Lease;
   readonly job: JobIdentity;
   readonly attempt: RunningAttempt;
-  /** On the clock that is never set. */
+  /** Start on the monotonic clock. */
   readonly startedMs: number;
-  /** Whether its end is on its way to disk. */
+  /** True while its end is being written. */
   isEnding: boolean;
 }
 
@@ -60,7 +60,7 @@ export function createScheduler(dependencies: SchedulerDependencies): Scheduler 
   const outage = createOutageLog(log, () => clock.monotonicMs());
   const places = createPlaces(limits, fillAll);
   const running = new Map<Lease, Running>();
-  /** Claims from their start to the end of what they began. */
+  /** Claims, from their start to the end of their attempts. */
   const performing = new Set<Promise<void>>();
   const asking = { heavy: false, light: false };
   const news = { heavy: false, light: false };
@@ -72,8 +72,8 @@ export function createScheduler(dependencies: SchedulerDependencies): Scheduler 
   }
 
   /**
-   * Claims jobs of a lane while there is a place. One claim at a time asks; those that took a job may still be on their
-   * way.
+   * Claims jobs of a lane while there is a place. Claims are requested one at a time; earlier ones that took a job may
+   * still be starting.
    */
   function fill(lane: Lane): void {
     news[lane] = asking[lane];
@@ -85,7 +85,7 @@ export function createScheduler(dependencies: SchedulerDependencies): Scheduler 
     return isOpen && isFit() && !asking[lane] && artifacts.health?.fault() === undefined && places.isFree(lane);
   }
 
-  /** @returns whether a job was taken at once, so that the next may be asked for */
+  /** @returns true if a job was taken at once, so that the next may be requested */
   function claimNext(lane: Lane): boolean {
     let place: Place | undefined;
     let isAnswered = false;
@@ -116,20 +116,20 @@ export function createScheduler(dependencies: SchedulerDependencies): Scheduler 
     return place !== undefined;
   }
 
-  /** One claim from its start to the end of the attempt. Never rejects. @param leave its place: it computes no more */
+  /** Runs one claim to the end of its attempt. Never rejects. @param leave frees its place */
   async function perform(claimed: Promise<Claim | undefined>, leave: () => void): Promise<void> {
     let entry: Running | undefined;
     try {
       entry = await begin(claimed, leave);
       if (entry !== undefined) await Promise.race([settle(entry), graceAfterEnd(entry.attempt)]);
     } catch (thrown) {
-      outage.failed(thrown, entry && traced(entry.job));
+      outage.failed(thrown, entry && logFields(entry.job));
     } finally {
       if (entry !== undefined) running.delete(entry.lease);
     }
   }
 
-  /** Begins the attempt of a claim; undefined where there is none to begin. */
+  /** Starts the attempt of a claim; undefined if there is none to start. */
   async function begin(claimed: Promise<Claim | undefined>, leave: () => void): Promise<Running | undefined> {
     const claim = await claimed;
     if (claim === undefined || claim.lease.isLost) return undefined;
@@ -146,7 +146,7 @@ export function createScheduler(dependencies: SchedulerDependencies): Scheduler 
     return entry;
   }
 
-  /** The started work of a claimed job, or why it cannot start. */
+  /** Returns the started work of a claimed job, or the reason why it cannot start. */
   function attemptOf({ lease, job, input, parts }: Claim, onComputed: () => void): RunningAttempt | Refusal {
     const { kind: name } = job;
     const kind = kinds.get(name);
@@ -154,7 +154,7 @@ export function createScheduler(dependencies: SchedulerDependencies): Scheduler 
     const payload = input && kind.decode(input.payload);
     if (payload === undefined)
       return new Refusal('DOCUMENT_UNREADABLE', `The stored input of ${lease.jobId} cannot be read.`);
-    const kept = parts === undefined ? keeper?.of(lease, input!) : undefined; // Its payload is readable.
+    const kept = parts === undefined ? keeper?.of(lease, input!) : undefined; // its payload is readable
     const order = { kind, lease, payload, parts, kept, onComputed };
     return tracedAttempt(job, parts, () => startAttempt(order, { pool, artifacts, clock, offered: queue.parts }));
   }
@@ -163,13 +163,13 @@ export function createScheduler(dependencies: SchedulerDependencies): Scheduler 
     const { attempt } = entry;
     try {
       const completion = await completionOf(attempt, artifacts);
-      if (completion === undefined) return void (await end(entry, AWAY));
+      if (completion === undefined) return void (await end(entry, UNAVAILABLE));
       const { result, message = 'Done.', effect } = completion;
       const isEnded = await end(entry, { type: 'succeed', result, message, ...(effect && { effect }) });
-      if (isEnded) await artifacts.remove(attempt.spent).catch(() => {}); // They go with the garbage.
+      if (isEnded) await artifacts.remove(attempt.spent).catch(() => {}); // garbage collection removes them
       else await discard(attempt, artifacts);
     } catch (thrown) {
-      // Whether a failed commit is on disk is not known before the next start, which removes what nothing refers to.
+      // The next start decides whether a failed commit is on disk, and removes orphaned files.
       if (isUnavailable(thrown)) throw thrown;
       await discard(attempt, artifacts);
       // The caller that stopped it has already decided the state of the job.
@@ -178,7 +178,7 @@ export function createScheduler(dependencies: SchedulerDependencies): Scheduler 
     }
   }
 
-  /** Ends an attempt on disk. @returns whether it counted */
+  /** Writes the end of an attempt. @returns true if it counted */
   async function end(entry: Running, ending: Ending): Promise<boolean> {
     entry.isEnding = true;
     try {
@@ -191,12 +191,12 @@ export function createScheduler(dependencies: SchedulerDependencies): Scheduler 
   function endingOf(thrown: unknown, { job, lease: { attempt } }: Running): Ending {
     if (thrown instanceof Refusal) return { type: 'fail', error: thrown.toDetail() };
     if (thrown instanceof WorkerLost) return { type: 'crash', cause: thrown.message };
-    log.error({ ...traced(job), attempt, err: thrown }, 'a job failed by a defect');
-    const message = `A defect of the service ended the job; it is logged under ${job.job_id}, attempt ${attempt}.`;
+    log.error({ ...logFields(job), attempt, err: thrown }, 'a job failed by a defect');
+    const message = `A defect of the service ended the job; see the log for ${job.job_id}, attempt ${attempt}.`;
     return { type: 'fail', error: { code: 'INTERNAL', message, detail: null } };
   }
 
-  /** Work that does not stop when it is asked to loses its place, so that it cannot hold up the queue. */
+  /** Takes the place of work that does not stop when asked, so that it cannot block the queue. */
   function graceAfterEnd(attempt: RunningAttempt): Promise<void> {
     return new Promise((resolve) => attempt.onEnd(() => void clock.after(limits.cancelGraceMs, resolve)));
   }
@@ -208,13 +208,13 @@ export function createScheduler(dependencies: SchedulerDependencies): Scheduler 
       isTicking = false;
       for (const entry of running.values()) {
         const watched = entry.attempt.isEnded ? undefined : watchOver(entry);
-        watched?.then(outage.end, (thrown: unknown) => outage.failed(thrown, traced(entry.job)));
+        watched?.then(outage.end, (thrown: unknown) => outage.failed(thrown, logFields(entry.job)));
       }
       if (running.size > 0) keepTicking();
     });
   }
 
-  /** Ends an attempt that has run for too long; otherwise says that it is alive, if it is: also while its end hangs. */
+  /** Ends an attempt that exceeds its time limit; otherwise sends a heartbeat if it is alive. */
   async function watchOver(entry: Running): Promise<void> {
     const { attempt, lease, startedMs, isEnding } = entry;
     if (!isEnding && clock.monotonicMs() - startedMs > limits.jobMsMax) {
@@ -242,7 +242,7 @@ export function createScheduler(dependencies: SchedulerDependencies): Scheduler 
     },
     async stop() {
       isOpen = false;
-      // What is given back may read documents until its end; they are closed next.
+      // Attempts may read documents until they end; the documents are closed next.
       await Promise.allSettled([...performing, ...[...running.values()].map(giveBack)]);
     },
   };
@@ -253,8 +253,8 @@ async function discard({ written }: RunningAttempt, artifacts: ArtifactStore): P
 }
 
 /**
- * What an attempt comes to, once the names of its files are on disk: its effect refers to them. An attempt whose store
- * went away is no failure of the job, which is made again. @returns undefined then
+ * Returns the completion of an attempt once the names of its files are on disk, because its effect refers to them. An
+ * attempt whose store became unavailable is no failure of the job, which runs again. @returns undefined in that case
  */
 async function completionOf(
   attempt: RunningAttempt,
@@ -268,6 +268,6 @@ async function completionOf(
     if (attempt.isEnded || thrown instanceof TaskStopped || thrown instanceof WorkerLost) throw thrown;
     const cause = isUnavailable(thrown) || health === undefined ? thrown : await health.explain(thrown);
     if (!isUnavailable(cause)) throw cause;
-    return undefined; // What it has written is nobody's, and is removed with the other garbage.
+    return undefined; // garbage collection removes the files that it wrote
   }
 }

@@ -4,16 +4,16 @@ import type { ErrorDetail } from '#domain/refusals/refusal.js';
 export const JOB_STATES = ['pending', 'running', 'succeeded', 'failed', 'cancelled'] as const;
 export type JobState = (typeof JOB_STATES)[number];
 
-/** A URL that is called when a job ends, and the state of its delivery: stored with the job. */
+/** A callback URL and the state of its delivery, stored with the job. */
 export interface JobCallback {
   /** Id of the message, the same in every attempt to deliver it. */
   readonly delivery_id: string;
   readonly url: string;
-  /** The job has not ended; delivery is being tried; accepted; given up. */
+  /** The job has not ended; delivery is pending; accepted; abandoned. */
   readonly state: 'waiting' | 'due' | 'delivered' | 'failed';
   readonly attempts: number;
   readonly last_attempt_at: string | null;
-  /** Why the last attempt failed; null when it did not. */
+  /** Error of the last attempt; null if it succeeded. */
   readonly last_error: string | null;
   /** Null unless due. */
   readonly next_attempt_at: string | null;
@@ -24,24 +24,24 @@ export type AttemptEnd = 'succeeded' | 'failed' | 'cancelled' | 'crashed' | 'los
 /** An attempt of a job. */
 export interface JobAttempt {
   readonly attempt: number;
-  /** Process that ran it; null where one process serves a home. */
+  /** Process that ran it; null if one process serves a home. */
   readonly node: string | null;
   readonly started_at: string;
-  /** Last time it was seen alive. */
+  /** Time of its last heartbeat. */
   readonly heartbeat_at: string | null;
   /** Null while it runs. */
   readonly ended_at: string | null;
   readonly end: AttemptEnd | null;
-  /** Why it crashed, was lost, released or failed. */
+  /** Reason of a crash, loss, release or failure. */
   readonly reason: string | null;
 }
 
-/** A job as the wire shows it. `result` is null until the job succeeded, and always in listings. */
+/** A job on the wire. `result` is null until the job succeeded, and always in listings. */
 export interface JobStatus {
   readonly job_id: string;
   readonly kind: JobKindName;
   readonly status: JobState;
-  /** Fraction complete; never decreases. */
+  /** Completed fraction; never decreases. */
   readonly progress: number;
   readonly message: string;
   readonly error: ErrorDetail | null;
@@ -52,14 +52,14 @@ export interface JobStatus {
   readonly heartbeat_at: string | null;
   /** 1 for the first start; written before the work starts. */
   readonly attempt: number;
-  /** The last ones, in their order. */
+  /** Latest attempts in order. */
   readonly attempts: readonly JobAttempt[];
-  /** The body as accepted. */
+  /** Request body. */
   readonly request: unknown;
   readonly input_hash: string;
-  /** Request that asked for it; null when the service did, or a version before these were kept. */
+  /** Id of the request; null for a job of the service itself, and in records of earlier versions. */
   readonly request_id: string | null;
-  /** Trace of the client's that the request is part of. */
+  /** Trace id from the client. */
   readonly trace_id: string | null;
   readonly callbacks: JobCallback[];
 }

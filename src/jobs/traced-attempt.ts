@@ -2,7 +2,7 @@ import { openSpan, spanOfTraceParent, withinSpan } from '#base/tracing/spans.js'
 import type { RunningAttempt } from './attempt.js';
 import type { JobIdentity } from './job-record.js';
 
-/** Starts an attempt in a span below the request that asked for the job, which may have been on another machine. */
+/** Starts an attempt in a span whose parent is the request of the job, possibly on another machine. */
 export function tracedAttempt(
   { job_id: jobId, kind, trace_parent: traceParent }: Pick<JobIdentity, 'job_id' | 'kind' | 'trace_parent'>,
   parts: readonly number[] | undefined,

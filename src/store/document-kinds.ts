@@ -33,4 +33,8 @@ export const DOCUMENT_KINDS = [
   'audit-seal',
   'audit-push',
   'artifact-store',
+  'schedule',
+  'schedule-day',
+  'schedule-state',
+  'judgement',
 ] as const;

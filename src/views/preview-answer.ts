@@ -1,4 +1,6 @@
 import type { Composer } from '#domain/books/compositions.js';
+import { hasMemberChanges } from '#domain/books/member-changes.js';
+import { swapsDecidedOn } from '#domain/books/named-swaps.js';
 import { previewFirstOverlay, previewOverlay } from '#domain/books/preview-overlay.js';
 import { ruleOn } from '#domain/books/rule-on.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
@@ -14,6 +16,7 @@ import { dayFrom, type Day } from '#domain/time/days.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { toDerivedPreview } from './optimisation.js';
 import { toOverlayPreview, toPreviewResponse } from './preview.js';
+import { toReplacements } from './replacements.js';
 
 export interface PreviewQuestion {
   readonly market: MarketData;
@@ -69,9 +72,13 @@ function answerOf(
         : previewDerived(composer, indexId, { asOf: day, engine }),
       { indexId, asOf: asked },
     );
-  return toPreviewResponse(previewRules(composer, indexId, day), {
+  const preview = previewRules(composer, indexId, day);
+  const answer = toPreviewResponse(preview, {
     indexId,
     asOf: asked ?? documents[indexId]!.base_date,
     rule: ruleOn(composer, indexId, day),
   });
+  const { resolved } = preview;
+  if (resolved === null || !hasMemberChanges(composer, indexId)) return answer;
+  return { ...answer, replacements: toReplacements(swapsDecidedOn(composer, indexId, resolved.session)) };
 }

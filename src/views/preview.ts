@@ -1,10 +1,9 @@
 import type { IndexExplanation } from '#contract/indices/explanation.js';
 import type { PreviewResponse } from '#contract/indices/preview.js';
 import type { OverlayPreview } from '#domain/books/preview-overlay.js';
-import type { ConstituentChange } from '#domain/books/constituent-changes.js';
 import { headroomOf } from '#domain/compliance/breach-watch.js';
 import type { LimitRuleName } from '#domain/compliance/rules.js';
-import { formatDay, type Day } from '#domain/time/days.js';
+import { formatDay } from '#domain/time/days.js';
 import { sourcesOf } from '#domain/documents/index-document.js';
 import { compareText, type Finding } from '#domain/refusals/findings.js';
 import {
@@ -15,7 +14,9 @@ import {
 } from '#domain/optimisation/explain.js';
 import type { Explanation } from '#domain/rules/explain.js';
 import type { ResolvedPreview, RulePreview } from '#domain/rules/preview.js';
+import { toConstituentChange } from './constituent-change.js';
 import { toExplainedDatapoint } from './explained-datapoint.js';
+import { toReplacements } from './replacements.js';
 
 /** A response whose findings are those of the domain, which the wire shows as they are. */
 export type Served<T> = Omit<T, 'findings'> & { readonly findings: readonly Finding[] };
@@ -203,29 +204,12 @@ export function toIndexExplanation(explanation: NameExplanation, context: Explan
     held_weight: held,
     entered: toConstituentChange(entered),
     left: toConstituentChange(left),
+    replacements: toReplacements(explanation.swaps),
     order:
       order === null
         ? null
         : { date: formatDay(order.date), side: order.side, target_weight: order.target, reason: order.reason },
     drift: drift === null ? null : { held_weight: drift.held, change: drift.change },
-  };
-}
-
-function toConstituentChange(change: ConstituentChange | null): IndexExplanation['entered'] {
-  if (change === null) return null;
-  const { date, event, exDay, related, ratio, weight, price, currency, lastBar, orderedOn } = change;
-  const dayOrNull = (day: Day | null): string | null => (day === null ? null : formatDay(day));
-  return {
-    date: formatDay(date),
-    event,
-    ex_date: dayOrNull(exDay),
-    related,
-    ratio,
-    weight,
-    price,
-    currency,
-    last_bar: dayOrNull(lastBar),
-    ordered_on: dayOrNull(orderedOn),
   };
 }
 

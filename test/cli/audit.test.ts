@@ -69,7 +69,7 @@ function hashedAgain(log: readonly AuditEntry[]): AuditEntry[] {
 
 test('a log as it was written holds, and says up to where it is signed', async () => {
   const [last] = entries.slice(-1);
-  const sound = `0 The chain of hashes holds, signed up to entry 5: 5 entries, the last ${last!.hash}.`;
+  const sound = `0 The hash chain is intact, signed up to entry 5: 5 entries, last hash ${last!.hash}.`;
   expect(await checked({})).toBe(sound);
   expect(await checked({}, ['--head', last!.hash])).toBe(sound);
 });

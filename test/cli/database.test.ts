@@ -83,7 +83,7 @@ describe.skipIf(!hasPostgresql)('a service with its documents in PostgreSQL', ()
     });
     expect(await finishedHere(['migrate', '--database', place.url])).toMatchObject({
       status: 0,
-      out: `The tables are now of version ${PROTOCOL}.\n`,
+      out: `The tables were migrated to version ${PROTOCOL}.\n`,
     });
 
     const embedded = await servingHere(embeddedHome);
@@ -155,7 +155,7 @@ describe.skipIf(!hasPostgresql)('a service with its documents in PostgreSQL', ()
     expect((await finishedHere(['keys', 'list'], environment)).out).toContain('ci');
     const { out } = await finishedHere(['doctor', '--port', '0', '--json'], environment);
     const found = out.split('\n').find((line) => line.includes('"documents"'));
-    expect(found).toContain('every checksum holds');
+    expect(found).toContain('every checksum is correct');
     expect(await finishedHere(['backup'], environment)).toMatchObject({ status: 78 });
     const shown = (await finishedHere(['config'], environment)).out;
     expect(shown).toContain('tester:***@');

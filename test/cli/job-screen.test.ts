@@ -1,6 +1,6 @@
 import { afterEach, expect, test, vi } from 'vitest';
 import { jobScreen } from '#cli/job-screen.js';
-import { shortened } from '#cli/job-commands/import.js';
+import { shortenStore } from '#cli/job-commands/import.js';
 
 afterEach(() => {
   vi.useRealTimers();
@@ -16,8 +16,8 @@ test('a pipe that waits long for an answer says so on standard error, and no lon
   expect(said).not.toHaveBeenCalled();
   await vi.advanceTimersByTimeAsync(10_001);
   expect(said.mock.calls.map(([line]) => line)).toEqual([
-    'divisor import: still waiting for the answer after 10 s\n',
-    'divisor import: still waiting for the answer after 20 s\n',
+    'divisor import: still waiting for the response after 10 s\n',
+    'divisor import: still waiting for the response after 20 s\n',
   ]);
   answer('desk');
   expect(await waited).toBe('desk');
@@ -30,6 +30,6 @@ test('a line about a store of many files lists the first of them and their numbe
     store_id: 'desk',
     files: Array.from({ length: count }, (_, i) => ({ label: `market/${i}.csv` })),
   });
-  expect(shortened(storeOf(10))).toEqual(storeOf(10));
-  expect(shortened(storeOf(469))).toEqual({ ...storeOf(10), files_total: 469 });
+  expect(shortenStore(storeOf(10))).toEqual(storeOf(10));
+  expect(shortenStore(storeOf(469))).toEqual({ ...storeOf(10), files_total: 469 });
 });

@@ -2,8 +2,8 @@ import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
 import { createDivisorClient, LateAnswerError } from '#clients/typescript/divisor.js';
-import { connected } from '#cli/connection.js';
-import { written } from '#cli/patient-fetch.js';
+import { withService } from '#cli/connection.js';
+import { sendRequest } from '#cli/patient-fetch.js';
 
 const closing: (() => void)[] = [];
 afterEach(() => closing.splice(0).forEach((close) => close()));
@@ -18,7 +18,7 @@ async function serviceOf(listener: RequestListener): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-const impatient: typeof fetch = (address, options) => written(new URL(String(address)), options!, 30);
+const impatient: typeof fetch = (address, options) => sendRequest(new URL(String(address)), options!, 30);
 
 test('a write arrives with its method, headers and body, and its answer as it is', async () => {
   const url = await serviceOf((request, response) => {
@@ -31,7 +31,7 @@ test('a write arrives with its method, headers and body, and its answer as it is
     });
   });
   const headers = { 'content-type': 'application/json', 'x-key': 'k' };
-  const ask = (body: string | Blob | null) => written(new URL(url), { method: 'PUT', headers, body }, 10_000);
+  const ask = (body: string | Blob | null) => sendRequest(new URL(url), { method: 'PUT', headers, body }, 10_000);
   const answer = await ask('{"é":1}');
   expect([answer.status, answer.headers.get('etag'), await answer.text()]).toEqual([
     201,
@@ -51,11 +51,11 @@ test('an answer that does not come in time is late, not absent, and the command 
   const { write } = process.stderr;
   process.stderr.write = (text: string | Uint8Array) => said.push(String(text)) > 0;
   try {
-    expect(await connected({ url }, {}, late as never)).toBe(74);
+    expect(await withService({ url }, {}, late as never)).toBe(74);
   } finally {
     process.stderr.write = write;
   }
   expect(said.join('')).toMatch(
-    /^divisor: No answer came from .* within 0 seconds\. The work may still go on: .*divisor jobs/,
+    /^divisor: No answer came from .* within 0 seconds\. The work may still be running: .*divisor jobs/,
   );
 });

@@ -6,7 +6,7 @@ import { vi } from 'vitest';
 import { dispatch } from '#cli/dispatch.js';
 import { start, stop } from '#cli/serve.js';
 import { readSettings } from '#cli/settings.js';
-import { handThreadsOn } from '#jobs/lane-threads.js';
+import { keepThreads } from '#jobs/lane-threads.js';
 
 /** The command of this package, as words of a process, which compiles for speed later than that of a user. */
 export const DIVISOR = [
@@ -60,7 +60,7 @@ export async function finishedHere(
   words: readonly string[],
   environment: Record<string, string> = {},
 ): Promise<Ending> {
-  handThreadsOn();
+  keepThreads();
   const [out, err] = [caught(process.stdout), caught(process.stderr)];
   try {
     const status = await dispatch(words, { DIVISOR_WORKERS: '1', ...environment });
@@ -121,7 +121,7 @@ export async function servingHere(
   words: readonly string[] = [],
   environment: Record<string, string> = {},
 ): Promise<Served> {
-  handThreadsOn();
+  keepThreads();
   const flags = ['--home', home, '--port', '0', '--warm-up', 'off', '--workers', '1', ...words];
   const { settings } = readSettings(flags, { DIVISOR_DATA_WAIT_MS: '60000', ...environment });
   const running = await start(settings, pino({ level: 'silent' }));

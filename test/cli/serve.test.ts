@@ -44,7 +44,7 @@ async function stopped({ url, child }: Listening, signal: 'SIGTERM' | 'SIGINT'):
 const DRAIN_MS = '3000'; // time for two requests, however busy the machine is
 const createdKey = async (home: string, ...words: string[]) => {
   const { out, status, err } = await finishedHere(['keys', 'create', '--home', home, '--name', 'test', ...words]);
-  expect([status, err]).toEqual([0, expect.stringContaining('is shown this once')]);
+  expect([status, err]).toEqual([0, expect.stringContaining('is shown only once')]);
   return out.trim();
 };
 const statusOf = async (url: string, key?: string) =>
@@ -128,9 +128,9 @@ describe('keys', () => {
   });
 
   test.each([
-    [['create'], '--name is needed'],
+    [['create'], '--name is required'],
     [['create', '--name', 'a:b'], 'without colons'],
-    [['create', '--name', 'a', '--scopes', 'read,fly'], 'There is no scope fly'],
+    [['create', '--name', 'a', '--scopes', 'read,fly'], 'Unknown scope fly'],
     [['create', '--name', 'a', '--expires', 'tomorrow'], 'must be a day'],
     [['burn'], 'The key commands are'],
     [['list', '--nope'], '--nope'],

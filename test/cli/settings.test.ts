@@ -82,7 +82,7 @@ describe('a bad setting is refused in one sentence that names its source', () =>
     [
       ['--numerics', 'gpu'],
       {},
-      'The setting --numerics "gpu" is not one of wasm, wasm-relaxed, openblas, tensorflow, reference, auto.',
+      'The setting --numerics "gpu" is not one of auto, native, wasm, tensorflow, reference.',
     ],
     [[], { DIVISOR_API_KEYS: 'secret' }, 'The setting DIVISOR_API_KEYS must be name:keyId:sha256hex:scope+scope.'],
     [
@@ -139,14 +139,19 @@ test('no setting that may hold a secret is repeated, and an address is shown wit
     });
 });
 
+test.each(['openblas', 'wasm-relaxed'])(
+  'the engine %s of earlier versions is read as the one that replaced it',
+  (name) => {
+    expect(readSettings(['--numerics', name], {}).settings.numerics).toBe('native');
+  },
+);
+
 test('a flag that is misspelt is answered with the one that is meant', async () => {
   expect(() => readSettings(['--artifact', 's3://b'], {})).toThrow(
     "Unknown option '--artifact'. Did you mean --artifacts?",
   );
   // A word of other services, as far from the flag as any.
-  expect(() => readSettings(['--engine', 'openblas'], {})).toThrow(
-    "Unknown option '--engine'. Did you mean --numerics?",
-  );
+  expect(() => readSettings(['--engine', 'native'], {})).toThrow("Unknown option '--engine'. Did you mean --numerics?");
   expect(() => readSettings(['--threads=4'], {})).toThrow(/Did you mean --workers\?/);
   expect(() => readSettings(['--shoe', '4'], {})).toThrow(/^Unknown option '--shoe'$/);
   await expect(copy(['--too', 'b'], {})).rejects.toThrow(/Did you mean --to\?/);
@@ -180,7 +185,7 @@ test('the help tells the range of a number and the words of a choice', () => {
   expect(line('--workers')).toMatch(/From 1 to 256\.$/);
   expect(line('--port')).toMatch(/From 0 to 65535\.$/);
   expect(line('--migrate')).toMatch(/One of on, off\.$/);
-  expect(line('--numerics')).toMatch(/One of wasm, wasm-relaxed, openblas, tensorflow, reference, auto\.$/);
+  expect(line('--numerics')).toMatch(/One of auto, native, wasm, tensorflow, reference\.$/);
   expect(line('--home')).not.toMatch(/From|One of/);
 });
 

@@ -7,7 +7,7 @@ import { readSettings } from '#cli/settings.js';
 import type { AuditEntry } from '#domain/documents/audit-document.js';
 import { entryId } from '#store/audit/log.js';
 import type { DataHistoryDocument, DataVersionDocument } from '#domain/documents/data-version-document.js';
-import { handThreadsOn } from '#jobs/lane-threads.js';
+import { keepThreads } from '#jobs/lane-threads.js';
 import type { JobStatus } from '#jobs/status.js';
 import { homeFolders } from '#store/home/home.js';
 import { managedStoreOf, openDocumentsReader } from '#store/lmdb/stored-entries.js';
@@ -30,7 +30,7 @@ export interface Subject {
 
 /** Opens a service on a home, with the threads of the one before it. */
 export async function openSubject(home: string): Promise<Subject> {
-  handThreadsOn();
+  keepThreads();
   const { settings } = readSettings(['--home', home, '--workers', '1', '--warm-up', 'off'], {});
   let defect = false;
   const service: Service = await compose({

@@ -41,6 +41,11 @@ const OTHER_STORES: Readonly<Record<string, string>> = {
   repairStore: 'doubtful',
 };
 
+/** A session behind the market, whose day waits for its prices: it does nothing to what other examples read. */
+const LATER_DAY = '2025-01-02';
+/** Operations whose answers depend on what was done to that day. */
+const OF_A_DAY = ['skipScheduleDay', 'backfillSchedule', 'getScheduleDay', 'listScheduleDays'];
+
 /** Daily prices of a name that was split three for one, told by nobody. */
 function withoutItsSplit() {
   const days = Array.from({ length: 150 }, (_, i) => new Date(Date.UTC(2011, 3, 1 + i)))
@@ -103,8 +108,14 @@ export function createTeller(service: LiveService): Teller {
       await finish(await service.ok<JobStatus>('POST', '/analytics/EQUAL-100/backtest', {}));
     },
     diffRuns: listRuns,
+    ...Object.fromEntries(OF_A_DAY.map((id) => [id, settledDay])),
     deleteStore: async () => finish(await service.ok<JobStatus>('POST', '/data/stores/market/activate')),
   };
+
+  /** Until nothing is being done to the day of the examples. */
+  async function settledDay(): Promise<void> {
+    await service.ok('GET', `/schedules/close/days/${LATER_DAY}?wait=60`);
+  }
 
   /** Runs that the example of their comparison names. */
   let runs: readonly string[] = [];
@@ -129,6 +140,7 @@ export function createTeller(service: LiveService): Teller {
     if (id === 'followJobs') return { ...request, path: `${request.path}?seconds=0` };
     // Other examples read the model that they estimate.
     if (id === 'importRiskModel') return { ...request, path: request.path.replace(/[^/]+(?=[/]import$)/, 'vendor') };
+    if (id.endsWith('ScheduleDay')) return { ...request, path: request.path.replace('2024-06-21', LATER_DAY) };
     const store = OTHER_STORES[id];
     if (store !== undefined) return { ...request, path: request.path.replace('two-names', store) };
     return request;

@@ -7,9 +7,10 @@ const job = (seconds: number, id: string, status = 'succeeded') => ({
   created_at: `2026-01-02T09:30:4${seconds}.120000+00:00`,
   input_hash: id.repeat(8),
   location: `/srv/divisor/home/stores/market.${id}`,
+  message: `${seconds}74 MiB are free; 256 MiB are needed for writes.`,
 });
 
-test('an answer that differs in times, ids and hashes alone stays as it is stored', () => {
+test('an answer that differs only in times, ids, hashes and free space stays as it is stored', () => {
   const stored = { getJob: job(1, '0a1b2c3d') };
   expect(stableAnswers(stored, { getJob: job(2, 'ffffffff') })).toEqual(stored);
 });

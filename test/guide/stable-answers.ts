@@ -1,4 +1,4 @@
-/** Texts that differ from one recording to the next: times, random ids, hashes, keys and signatures. */
+/** Texts that differ from one recording to the next: times, random ids, hashes, keys, signatures and free space. */
 const VARYING = [
   /\d{4}-\d{2}-\d{2}T[\d:.]+(?:Z|[+-]\d{2}:\d{2})/g,
   /\d{8}T\d{6}-[0-9a-f]{8}/g,
@@ -6,11 +6,13 @@ const VARYING = [
   /[0-9a-f]{16,}/g,
   /(?<=\.)[0-9a-f]{8}$/g,
   /[A-Za-z0-9+/]{40,}={1,2}/g,
+  /\d+(?= MiB are free)/g,
 ];
 
-/** Numbers and days that differ, and the changelog's text, which is no example of anything. */
+/** Members whose numbers and days differ, and the text of the changelog. */
 const VARYING_MEMBERS: ReadonlySet<string> = new Set([
   'uptime_seconds',
+  'duration_ms',
   'cache_age',
   'bytes',
   'items',
@@ -18,8 +20,8 @@ const VARYING_MEMBERS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Recorded answers, of which those stay as they are stored that differ in nothing but times, ids and hashes: a change
- * of the stored file is then a change of an answer.
+ * Returns the recorded answers. An answer that differs from the stored one only in such texts stays as it is stored: a
+ * change of the file is then a change of an answer.
  */
 export function stableAnswers(
   stored: Readonly<Record<string, unknown>>,

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { LIMITS } from '#domain/refusals/limits.js';
-import { clientAddress } from '#http/client-addresses.js';
+import { clientAddress, networkOf } from '#http/client-addresses.js';
 import { addressesOf, isAddressRange } from '#services/operations/address-ranges.js';
 import { listen, type Server } from '#http/server.js';
 import { createSample } from './sample-app.js';
@@ -22,6 +22,19 @@ describe('the address of a client', () => {
   ])('connected from %s with X-Forwarded-For %s is %s', (peer, header, expected) => {
     expect(clientAddress(peer, header, isTrusted)).toBe(expected);
   });
+});
+
+test.each([
+  ['203.0.113.9', '203.0.113.9'],
+  ['::ffff:203.0.113.9', '::ffff:cb00:7109'],
+  ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+  ['2001:DB8:1:2::ffff', '2001:db8:1:2::/64'],
+  ['2001:db8:1:3::ffff', '2001:db8:1:3::/64'],
+  ['2001:db8::1', '2001:db8:0:0::/64'],
+  ['fe80::1%eth0', 'fe80:0:0:0::/64'],
+  ['::1', '0:0:0:0::/64'],
+])('a client at %s is counted as %s', (address, network) => {
+  expect(networkOf(address)).toBe(network);
 });
 
 test('ranges are addresses with or without a prefix', () => {

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
-import { request, type RequestOptions } from 'node:https';
+import { createServer, request, type RequestOptions } from 'node:https';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
 import { expect, onTestFinished, test } from 'vitest';
@@ -77,7 +77,7 @@ test('a certificate that is renewed is shown to the next client; one that cannot
   const secure = createServer(await readTls(files), (_, answer) => answer.end());
   await new Promise<void>((resolve) => secure.listen(0, '127.0.0.1', resolve));
   server = secure;
-  const end = followTls(files, server, (failure) => reloads.push(failure), 20);
+  const end = followTls(files, server, { onReload: (failure) => reloads.push(failure), watchMs: 20 });
   onTestFinished(() => {
     end();
     secure.close();
@@ -92,6 +92,34 @@ test('a certificate that is renewed is shown to the next client; one that cannot
     .poll(() => reloads.slice(before).some((failure) => failure !== undefined), { timeout: 10_000 })
     .toBe(true);
   expect(await shownBy(url)).toBe('second');
+});
+
+test('connections of clients that another authority vouched for end when it is no longer accepted', async () => {
+  const files = { ...(await filesOf('first')), clientCa: join(await temporaryFolder(), 'ca.crt') };
+  await writeFile(files.clientCa, CERTIFICATES.authority.cert);
+  const secrets = await readTls(files);
+  const secure = createServer(secrets, (_, answer) => {
+    answer.write('begun'); // and never ended, as a stream of events
+  });
+  await new Promise<void>((resolve) => secure.listen(0, '127.0.0.1', resolve));
+  let reloads = 0;
+  const end = followTls(files, secure, { ca: secrets.ca, onReload: () => reloads++, watchMs: 20, leaveMs: 20 });
+  onTestFinished(() => {
+    end();
+    secure.closeAllConnections();
+    secure.close();
+  });
+  const { port } = secure.address() as { port: number };
+  const stream = connect({ port, host: '127.0.0.1', rejectUnauthorized: false, ...CERTIFICATES.client });
+  stream.on('error', () => {});
+  const closed = once(stream, 'close');
+  stream.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n');
+  await once(stream, 'data');
+  await write(files, 'second'); // The service's own certificate says nothing of its clients.
+  await expect.poll(() => reloads, { timeout: 10_000 }).toBeGreaterThan(0);
+  expect(stream.destroyed).toBe(false);
+  await writeFile(files.clientCa, CERTIFICATES.second.cert);
+  await closed;
 });
 
 test('files that are no pair are refused at the start', async () => {

@@ -1,6 +1,12 @@
 import { describe, expect, test, vi } from 'vitest';
 import { LIMITS } from '#domain/refusals/limits.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { ask, eventsOf, openWorld } from './routes-world.js';
+
+/** Reads to the end. @throws what the stream fails of */
+async function untilFailure(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
+  while (!(await reader.read()).done);
+}
 
 describe('GET /jobs/{job_id}/events', () => {
   test('tells the status on connect, every change, and ends after the last', async () => {
@@ -105,6 +111,37 @@ describe('GET /jobs/{job_id}/events', () => {
     } finally {
       vi.useRealTimers();
     }
+  });
+
+  test('gives a place back where a stream fails on the way, or could not be begun', async () => {
+    const { app, engine, submit } = await openWorld();
+    await submit('a');
+    const follow = (path: string) => ask(app, path, { headers: { 'x-api-key': 'unlucky' } });
+    const outage = new Refusal('STORE_UNAVAILABLE', 'The database does not answer.');
+    for (let i = 0; i < LIMITS.MAX_KEY_EVENT_STREAMS; i++) {
+      const live = vi.spyOn(engine, 'liveIds').mockRejectedValueOnce(outage);
+      expect((await follow('/jobs/events')).status).toBe(503);
+      live.mockRestore();
+      const reader = (await follow('/jobs/backtest:a/events')).body!.getReader();
+      const find = vi.spyOn(engine, 'find').mockRejectedValue(outage);
+      await expect(untilFailure(reader)).rejects.toThrow(/does not answer/);
+      find.mockRestore();
+    }
+    const accepted = await follow('/jobs/backtest:a/events');
+    expect(accepted.status).toBe(200);
+    await accepted.body!.cancel();
+  });
+
+  test('a wait for a job answers nothing to a key that has ended meanwhile', async () => {
+    const { app, engine, submit, ended } = await openWorld();
+    await submit('a');
+    await vi.waitFor(async () => expect((await engine.get('backtest:a'))!.status).toBe('running'));
+    const watching = vi.spyOn(engine, 'watch');
+    const waiting = ask(app, '/jobs/backtest:a?wait=60', { headers: { 'x-api-key': 'revoked' } });
+    await vi.waitFor(() => expect(watching).toHaveBeenCalled());
+    ended.add('revoked');
+    await engine.cancel('backtest:a');
+    expect((await waiting).status).toBe(401);
   });
 
   test('does not know unknown jobs', async () => {

@@ -1,8 +1,9 @@
 import { getHeapStatistics } from 'node:v8';
 import { threadId } from 'node:worker_threads';
 import type { TaskControl } from '#jobs/thread-messages.js';
+import { timedRequest } from '#base/tracing/object-requests.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { createDoor } from '#workers/door.js';
+import { createEntryPoint } from '#workers/entry-point.js';
 import { hashedBytes } from '#workers/output/hand-over.js';
 import { rest } from '#workers/rest.js';
 
@@ -12,7 +13,7 @@ declare const WebAssembly: {
   ): Promise<{ readonly instance: { readonly exports: Readonly<Record<string, unknown>> } }>;
 };
 
-/** Tasks that do what a worker must survive; a pool of tests opens this door instead of the product's. */
+/** Tasks that do what a worker must survive; a pool of tests uses this entry point instead of the product's. */
 
 /** `(module (func (export "spin") (loop $again (br $again))))` */
 const ENDLESS = Uint8Array.of(
@@ -109,9 +110,13 @@ const tasks = {
   },
   regex: () => /^(a+)+$/.test(`${'a'.repeat(40)}b`),
   unclonable: () => () => 0,
+  async asksStore({ methods, fails }: { methods: readonly string[]; fails: boolean }) {
+    for (const method of methods) await timedRequest(method, async () => new Response(null, { status: 200 }));
+    if (fails) throw new Refusal('MISSING_PRICE', 'No price.');
+  },
 };
 
-// The door calls a task with the input that its own test sent.
-export default createDoor(
+// The entry point calls a task with the input that its own test sent.
+export default createEntryPoint(
   Object.fromEntries(Object.entries(tasks).map(([name, task]) => [name, async () => task as never])),
 );

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import { handThreadsOn, idleThread, openLaneThreads } from '#jobs/lane-threads.js';
+import { keepThreads, idleThread, openLaneThreads } from '#jobs/lane-threads.js';
 
 const run = promisify(execFile);
 
@@ -17,17 +17,17 @@ const open = () =>
   });
 
 test('idle threads serve the next pool of their kind once they are handed on, not before; those of a task end', async () => {
-  handThreadsOn();
+  keepThreads();
   const first = open();
   await first.close();
   const second = open();
   expect(second.piscina).not.toBe(first.piscina);
-  handThreadsOn();
+  keepThreads();
   const third = open();
   expect(third.piscina).toBe(first.piscina);
   for (const { running } of [second, third]) running[0] = 1;
   await Promise.all([second.close(), third.close()]);
-  handThreadsOn();
+  keepThreads();
   const fourth = open();
   expect([first.piscina, second.piscina]).not.toContain(fourth.piscina);
   fourth.running[0] = 1;
@@ -76,7 +76,7 @@ let started = 0;
 const end = performance.now() + 40_000;
 async function lane() {
   for (; started < 240 && performance.now() < end; started++) {
-    const workerData = { required, door: 'data:text/javascript,export default () => 0' };
+    const workerData = { required, entry: 'data:text/javascript,export default () => 0' };
     const thread = new Worker(require, { eval: true, execArgv: [], workerData });
     await new Promise((resolve) => thread.once('message', resolve));
     await new Promise((resolve) => setTimeout(resolve, Math.random() * 2));
@@ -88,7 +88,7 @@ process.stdout.write(String(started));
 `;
 
 test('a thread that ends while it starts leaves the process alive', async () => {
-  const required = fileURLToPath(new URL('../../src/jobs/thread-door.cjs', import.meta.url));
+  const required = fileURLToPath(new URL('../../src/jobs/thread-entry.cjs', import.meta.url));
   const { stdout } = await run(process.execPath, ['--input-type=module', '-e', ENDS_THREADS, required]);
   expect(Number(stdout)).toBeGreaterThan(0);
 });

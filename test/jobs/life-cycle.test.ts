@@ -24,7 +24,7 @@ function live(...events: LifeEvent[]): Life {
 const start: LifeEvent = { type: 'start', at: AT };
 const cancel: LifeEvent = { type: 'cancel', at: AT };
 const crash = (attempt: number): LifeEvent => ({ type: 'crash', attempt, cause: 'worker exited with code: 3', at: AT });
-const lose = (attempt: number): LifeEvent => ({ type: 'lose', attempt, cause: 'no sign of life', at: AT });
+const lose = (attempt: number): LifeEvent => ({ type: 'lose', attempt, cause: 'no heartbeat', at: AT });
 const succeed = (attempt: number): LifeEvent => ({ type: 'succeed', attempt, result: RESULT, at: AT });
 const release = (attempt: number): LifeEvent => ({
   type: 'release',
@@ -100,7 +100,7 @@ describe('a job', () => {
       crashes: 2,
     });
     const failed = live(...losses(5));
-    const detail = { attempts: 5, cause: 'no sign of life', end: 'lost', crashes: 0, losses: 5, releases: 0 };
+    const detail = { attempts: 5, cause: 'no heartbeat', end: 'lost', crashes: 0, losses: 5, releases: 0 };
     expect(failed).toMatchObject({ status: 'failed', attempt: 5, error: { code: 'JOB_INTERRUPTED', detail } });
     expect(attemptsOf(failed).map(({ end }) => end)).toEqual(Array(5).fill('lost'));
     const released = live(...Array.from({ length: 30 }, (_, i) => [start, release(i + 1)]).flat());
@@ -154,11 +154,11 @@ describe('a job', () => {
   test('remembers where its attempts ran, when they were last seen alive and why they ended', () => {
     const on = (node: string): LifeEvent => ({ ...start, node });
     const seen = '2026-11-20T03:05:42.000000+00:00';
-    const silent = { ...crash(1), cause: 'no sign of life for 10 seconds' };
+    const silent = { ...crash(1), cause: 'no heartbeat for 10 seconds' };
     const life = live(on('one'), { type: 'beat', attempt: 1, at: seen }, silent);
-    expect(life.message).toBe('Waiting again: attempt 1 on one ended: no sign of life for 10 seconds.');
+    expect(life.message).toBe('Waiting again: attempt 1 on one ended: no heartbeat for 10 seconds.');
     const lost = { attempt: 1, node: 'one', started_at: AT, heartbeat_at: seen, ended_at: AT, end: 'crashed' };
-    expect(attemptsOf(life)).toEqual([{ ...lost, reason: 'no sign of life for 10 seconds' }]);
+    expect(attemptsOf(life)).toEqual([{ ...lost, reason: 'no heartbeat for 10 seconds' }]);
     const ended = live(on('one'), silent, on('other'), release(2), on('one'), fail(3));
     expect(attemptsOf(ended)).toMatchObject([
       { attempt: 1, node: 'one', end: 'crashed' },

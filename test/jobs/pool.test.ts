@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createHash } from 'node:crypto';
+import { onObjectRequest } from '#base/tracing/object-requests.js';
 import type { ThreadPool, Lane, TaskRun, ThreadLoss } from '#jobs/compute-pool.js';
 import { createPool, type PoolOptions } from '#jobs/pool.js';
 import type { TaskName } from '#jobs/tasks.js';
@@ -14,7 +15,7 @@ function openHostilePool(
     workers: 2,
     heapMegabytes: 32,
     patienceMs: 20, // Between the request to stop and the end of a thread that does not.
-    door: new URL('hostile-worker.js', import.meta.url),
+    entry: new URL('hostile-worker.js', import.meta.url),
     ...options,
   });
   const run = (task: string, input: unknown = null, signal?: AbortSignal, lane: Lane = 'heavy'): TaskRun<unknown> =>
@@ -90,6 +91,20 @@ test('a task comes to the thread that ran it last, where that is idle, though ot
   await busy.output;
   const threads = [await hostile.run('thread').output, await hostile.run('thread').output];
   expect(threads).toEqual([thread, thread]);
+});
+
+test('requests to the object store by a task are reported in the process of the pool, each once', async () => {
+  const seen: string[] = [];
+  const stop = onObjectRequest(({ method, isAnswered }) => void seen.push(`${method} ${isAnswered}`));
+  try {
+    await hostile.run('asksStore', { methods: ['PUT', 'PUT'], fails: false }).output;
+    expect(seen).toEqual(['PUT true', 'PUT true']);
+    await expect(hostile.run('asksStore', { methods: ['GET'], fails: true }).output).rejects.toThrow('No price.');
+    await hostile.run('asksStore', { methods: [], fails: false }).output;
+    expect(seen.slice(2)).toEqual(['GET true']);
+  } finally {
+    stop();
+  }
 });
 
 describe('what a task does wrong is its own', () => {

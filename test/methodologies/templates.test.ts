@@ -160,7 +160,7 @@ test('a template becomes an index under another id by one command, which replace
   const { universe } = await service.ok<{ universe: { of: unknown[] } }>('GET', '/indices/CALM');
   expect(universe.of[0]).toMatchObject({ kind: 'index', id: 'CALM-PARENT' });
   const again = await finishedHere(words);
-  expect([again.status, again.err]).toEqual([64, expect.stringContaining('stored already: CALM-PARENT, CALM')]);
+  expect([again.status, again.err]).toEqual([64, expect.stringContaining('already stored: CALM-PARENT, CALM')]);
   const unknown = await service.ask<{ error: { code: string } }>('GET', '/indices/templates/nothing-of-it');
   expect([unknown.status, unknown.body.error.code]).toEqual([404, 'TEMPLATE_NOT_FOUND']);
 });

@@ -32,7 +32,7 @@ if (!isHere) console.log(`skipped: risk models of real panels, as ${DATA.pathnam
 describe.skipIf(!isHere).each(Object.keys(FILES) as (keyof typeof FILES)[])('a risk model of %s', (name) => {
   const expected = golden<Record<string, Panel>>('real-panels')[name]!;
 
-  async function estimate(request: Partial<RiskModelRequest>, setting: 'wasm' | 'reference' | 'openblas' = 'wasm') {
+  async function estimate(request: Partial<RiskModelRequest>, setting: 'wasm' | 'reference' | 'native' = 'wasm') {
     const { engine } = await openEngine(setting);
     const window = windowOf(FILES[name]);
     const { coverage, diagnostics, covariance } = estimateRiskModel(
@@ -49,7 +49,7 @@ describe.skipIf(!isHere).each(Object.keys(FILES) as (keyof typeof FILES)[])('a r
     };
   }
 
-  test.each(['wasm', 'reference', 'openblas'] as const)(
+  test.each(['wasm', 'reference', 'native'] as const)(
     'covers the names and has the moments that numpy has, on %s',
     async (setting) => {
       const { names, observations, diagnostics, matrix } = await estimate({ intensity: 0 }, setting);

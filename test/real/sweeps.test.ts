@@ -199,7 +199,7 @@ describe('sweeps over HTTP', () => {
     });
     expect(short.result.folds).toBeNull();
     expect(short.result.verdict!.at(-1)).toMatch(
-      /^The choice was not tested by folds: all variants have \d+ returns, and the folds take \d+\.$/,
+      /^The choice was not tested by folds: the variants have \d+ common returns, but the folds need \d+\.$/,
     );
 
     const refused = await refusal({ ...body, folds: { method: 'combinatorial', groups: 4, test_groups: 4 } });

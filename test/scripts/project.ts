@@ -66,10 +66,8 @@ export async function createProject(): Promise<Project> {
   await write('test/first.test.ts', 'export const first = 1;\n');
   await write(`${CLIENT}/divisor.ts`, 'export const client = 1;\n');
   await write(`${CLIENT}/contract.ts`, 'export const contract = 1;\n');
-  await write(
-    'kernels/wasm/build.mjs',
-    step('kernels', ['dist/kernels/wasm/kernels.wasm', 'dist/kernels/wasm/kernels-relaxed.wasm']),
-  );
+  await write('kernels/wasm/build.mjs', step('kernels', ['dist/kernels/wasm/kernels.wasm']));
+  await write('kernels/native/build.mjs', step('native', ['dist/kernels/native/built.json']));
   await write(`${CONSOLE}/main.tsx`, 'export const page = 1;\n');
   await write('scripts/console.mjs', step('console', ['dist/console/index.html']));
   await write('src/engine/api.ts', 'export const api = 1;\n');

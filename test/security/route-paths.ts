@@ -10,6 +10,7 @@ const VALUES: Readonly<Record<string, (tenant: string) => string>> = {
   store_id: (tenant) => `${tenant}store`,
   model_id: (tenant) => `${tenant}model`,
   document_id: (tenant) => `${tenant}eq`,
+  schedule_id: (tenant) => `${tenant}close`,
   plugin_id: (tenant) => `${tenant}plugin`,
   sweep_id: (tenant) => `${tenant}sweep`,
   job_id: (tenant) => `backtest:${tenant}eq`,
@@ -23,7 +24,7 @@ const VALUES: Readonly<Record<string, (tenant: string) => string>> = {
   picture: () => 'index.webp',
 };
 const NAMING = ['index_id', 'strategy_id', 'constraint_set_id', 'template_id', 'watchlist_id', 'store_id', 'model_id'];
-const NAMED = [...NAMING, 'document_id', 'run_id', 'render_id', 'job_id'];
+const NAMED = [...NAMING, 'plugin_id', 'sweep_id', 'document_id', 'run_id', 'render_id', 'job_id'];
 
 const paramsOf = ({ path }: Route): string[] => [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!);
 /** Whether a path names a document of a tenant. */
@@ -52,7 +53,7 @@ interface Operation {
 }
 
 /** Members that name a document, and are not the id of the body itself. */
-const NAMES = /(?:_id|_ids|^ids|benchmark|parent|index|model|watchlist)$/;
+const NAMES = /(?:_id|_ids|^ids|benchmark|parent|index|model|plugin|watchlist)$/;
 
 /** Copies of a body, each with another id in one of the members that name documents. */
 export function withNames(body: unknown, id: string): unknown[] {

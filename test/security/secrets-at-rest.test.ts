@@ -2,12 +2,13 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
-import { createSecretBox } from '#store/secrets/secret-box.js';
+import { createSecretBox, withPassword } from '#store/secrets/secret-box.js';
 import { openSecrets } from '#cli/secrets.js';
 import { temporaryFolder } from '../store/temporary-folder.js';
 import { runService } from '../services/running-service.js';
 
 const key = randomBytes(32).toString('base64');
+const VALID = { valid_from: '2026-01-01T00:00:00.000000+00:00', valid_until: null };
 
 test('signing keys and passwords that were stored in the open are encrypted once there is a key, and still work', async () => {
   const documents = await openDocumentStore({ folder: join(await temporaryFolder(), 'documents') });
@@ -16,8 +17,7 @@ test('signing keys and passwords that were stored in the open are encrypted once
     key_id: 'a'.repeat(16),
     public_key: 'cHVibGlj',
     private_key: 'open-private',
-    valid_from: '2026-01-01T00:00:00.000000+00:00',
-    valid_until: null,
+    ...VALID,
   };
   await documents.transaction(async (tx) => {
     await tx.put('store', 'db', { store_id: 'db', kind: 'database', location: source, source });
@@ -35,6 +35,56 @@ test('signing keys and passwords that were stored in the open are encrypted once
   const stored = JSON.parse(await bodyOf('signing-key', signing.key_id)) as typeof signing;
   expect(secrets.open(stored.private_key)).toBe('open-private');
   expect(() => createSecretBox(undefined).open(stored.private_key)).toThrow('--secret-key-file');
+  await documents.close();
+});
+
+test('a key is replaced, the replacement is taken back, and encryption is left, each at a start', async () => {
+  const documents = await openDocumentStore({ folder: join(await temporaryFolder(), 'documents') });
+  const source = 'postgresql://reader:open-secret@db.example/prices';
+  const signing = { key_id: 'a'.repeat(16), public_key: 'cHVibGlj', private_key: 'open-private', ...VALID };
+  await documents.transaction(async (tx) => {
+    await tx.put('store', 'db', { store_id: 'db', kind: 'database', location: source, source });
+    await tx.put('signing-key', signing.key_id, signing);
+    await tx.put('signing-key', 'b'.repeat(16), { ...signing, key_id: 'b'.repeat(16), private_key: '' });
+  });
+  const bodyOf = async <T>(kind: 'store' | 'signing-key', id: string) =>
+    (await documents.get(kind, id)) as { readonly body: T };
+  /** Starts with some keys. @returns what is stored */
+  async function started(keys: string) {
+    const secrets = await openSecrets({ secretKeyFile: undefined, secretKey: keys }, documents);
+    const { body: store } = await bodyOf<{ location: string; source: string }>('store', 'db');
+    const { body: key } = await bodyOf<{ private_key: string }>('signing-key', signing.key_id);
+    const { body: replaced } = await bodyOf<{ private_key: string }>('signing-key', 'b'.repeat(16));
+    expect(replaced.private_key).toBe('');
+    return { secrets, texts: [store.location, store.source, key.private_key] };
+  }
+  const opened = ({ secrets, texts: [location, url, private_key] }: Awaited<ReturnType<typeof started>>) => [
+    withPassword(location!, secrets.open),
+    withPassword(url!, secrets.open),
+    secrets.open(private_key!),
+  ];
+  const plain = [source, source, 'open-private'];
+  const next = randomBytes(32).toString('hex');
+
+  const first = await started(key);
+  expect(opened(first)).toEqual(plain);
+  const both = await started(`${key}\n${next}\n`); // which every front has before one encrypts with the new key
+  expect(both.texts).toEqual(first.texts);
+  const replaced = await started(`${next},${key}`);
+  expect(opened(replaced)).toEqual(plain);
+  expect(opened({ ...replaced, secrets: both.secrets })).toEqual(plain);
+  expect(() => first.secrets.open(replaced.texts[2]!)).toThrow('the key is another');
+  const alone = await started(next);
+  expect([alone.texts, opened(alone)]).toEqual([replaced.texts, plain]);
+
+  const lost = await started(key); // without the one that encrypted: nothing is changed, and said when it is read
+  expect(lost.texts).toEqual(replaced.texts);
+  expect(() => opened(lost)).toThrow('the key is another');
+
+  const back = await started(`${key} ${next}`);
+  expect([back.texts, opened(back)]).toEqual([first.texts, plain]);
+  expect((await started(`none ${key}`)).texts).toEqual(plain);
+  expect((await started('')).texts).toEqual(plain);
   await documents.close();
 });
 

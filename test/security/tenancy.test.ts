@@ -77,6 +77,9 @@ async function settle(tenant: Tenant): Promise<void> {
     done('/optimise/runs', { index_id: index, constraint_set_id: `${tenant}set` }),
     done(`/risk-models/${tenant}model/estimate`, { index_id: index }),
   ]);
+  const source = 'function compute({ close }) { return close; }';
+  const plugin = { name: `${tenant}plugin secret`, kind: 'datapoint', inputs: { close: 'CLOSE' }, source };
+  await must(tenant, 'PUT', `/plugins/${tenant}plugin`, plugin);
   const content = 'identifier,date,CLOSE\nA,2024-01-02,10\n';
   await must(tenant, 'POST', '/data/import', {
     store_id: `${tenant}store`,
@@ -254,7 +257,7 @@ describe('documents of another tenant are not reached by a reference', () => {
     ['POST', '/reports/render', { template_id: 'bravo-page' }],
     ['POST', '/reports/render', { template_id: 'FACTSHEET-A4', index_id: foreign }],
     ['POST', '/analytics/sweeps', { index_id: foreign, grid: { '/document/pipeline/weighting/cap': [0.5] } }],
-    ['POST', '/analytics/sweeps', { sweep_id: 'caps', index_id: 'alpha-eq', grid: { '/request/capital': [1, 2] } }],
+    ['POST', '/indices', indexOf('alpha-y', { plugins: { OTHERS: { plugin: 'bravo-plugin' } } })],
     ['GET', '/data/prices/A?store_id=bravo-store', undefined],
   ])('%s %s %j', async (method, path, body) => {
     const { status, body: answer } = await service.ask(method, path, body, own('alpha-'));
@@ -296,16 +299,6 @@ describe('documents of another tenant are not reached by a reference', () => {
   ])('nor made: %s %s %j', async (method, path, body) => {
     const { status } = await service.ask(method, path, body, own('alpha-'));
     expect(status).toBe(403);
-  });
-
-  test('a batch of backtests reports the other index as unknown', async () => {
-    const { body } = await service.ask<{ backtests: { status: string }[] }>(
-      'POST',
-      '/analytics/backtests',
-      { ids: ['alpha-eq', foreign] },
-      own('alpha-'),
-    );
-    expect(JSON.stringify(body)).toContain('INDEX_NOT_FOUND');
   });
 });
 

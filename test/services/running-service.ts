@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import { start, stop, type Running } from '#cli/serve.js';
 import { readSettings } from '#cli/settings.js';
-import { handThreadsOn } from '#jobs/lane-threads.js';
+import { keepThreads } from '#jobs/lane-threads.js';
 import type { ErrorDetail } from '#domain/refusals/refusal.js';
 import type { JobStatus } from '#jobs/status.js';
 
@@ -110,7 +110,7 @@ export async function runService(
     async restart(whileAway = async () => {}, threads = 'new') {
       await stop({ ...running, drainMs: 0 });
       await whileAway();
-      if (threads === 'handed on') handThreadsOn();
+      if (threads === 'handed on') keepThreads();
       running = await start(settings, pino({ level: 'silent' }));
     },
     resumed: () => running.service.resumed,

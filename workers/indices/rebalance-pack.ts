@@ -1,13 +1,16 @@
 import { priceSessions } from '#domain/documents/stale-sessions.js';
 import { announcedOn } from '#domain/schedule/index-schedule.js';
-import { announcementOf, areAnnounced, asIfEffective } from '#domain/books/announced-composition.js';
+import { asIfEffective } from '#domain/books/announced-composition.js';
 import { asDecided, type Composer } from '#domain/books/compositions.js';
 import { knownCompositions } from '#domain/books/known-compositions.js';
-import { nextRebalances, type NextRebalance } from '#domain/books/next-rebalance.js';
+import { hasMemberChanges } from '#domain/books/member-changes.js';
+import { pendingSwaps, type NamedSwap } from '#domain/books/named-swaps.js';
+import { pendingChange, type PendingComposition } from '#domain/books/pending-changes.js';
+import { areAnnounced, nextRebalances, type NextRebalance } from '#domain/books/next-rebalance.js';
 import type { Decided } from '#domain/books/decider.js';
 import { takeEffect } from '#domain/books/take-effect.js';
 import { dayFrom, formatDay, type Day } from '#domain/time/days.js';
-import { isDerivedDocument, type IndexDocument } from '#domain/documents/index-document.js';
+import { isDerivedDocument } from '#domain/documents/index-document.js';
 import { treatmentOf } from '#domain/documents/treatment.js';
 import { compareText, orderFindings, type Finding } from '#domain/refusals/findings.js';
 import { exchangeRates, requireRate } from '#domain/market/exchange-rates.js';
@@ -24,10 +27,12 @@ import type { Engine } from '#kernels/engines/engine.js';
 import type { Task } from '#jobs/tasks.js';
 import type { TaskControl } from '#jobs/thread-messages.js';
 import { packOrders } from '#views/exports/pack-orders.js';
+import { toReplacements } from '#views/replacements.js';
 import type { RebalancePackQuestion } from '#jobs/tasks/indices.js';
 import { answerBytes } from '../output/hand-over.js';
 import { composerFor } from '../input/index-composer.js';
 import { onEngine } from '../input/numerics.js';
+import { unannounced } from './unannounced.js';
 import { openedMarket } from '../input/open-markets.js';
 
 /** The orders that bring accounts to an index, as a RebalancePack. */
@@ -121,6 +126,7 @@ interface PackComposition {
   readonly weights: ReadonlyMap<number, number>;
   /** As they were decided. */
   readonly announced: ReadonlyMap<number, number>;
+  readonly replacements: ReturnType<typeof toReplacements>;
   readonly findings: readonly Finding[];
 }
 
@@ -132,26 +138,29 @@ interface Composed {
 }
 
 /**
- * The composition to be traded: that announced for the next rebalance, of the schedule or called for by a breach, on the session itself too; before its
- * announcement what the rules would decide today; of a derived index what its latest solve holds.
+ * The composition to be traded: that announced for the next rebalance, of the schedule or called for by a breach, on the
+ * session itself too; before its announcement what the rules would decide today, or the latest solution of a derived index.
  */
 function compositionFor(composer: Composer, { indexId, session, engine, called }: Composed): PackComposition {
   const document = composer.document(indexId);
   const sm = composer.market(indexId);
   const day = sm.sessions[session]!;
   const isDerived = isDerivedDocument(document);
-  const owner = scheduleOwner(composer, indexId);
-  const scheduled = nextRebalances(owner, composer.market(owner.id), day);
+  const scheduled = nextRebalances(document, sm, day);
   const calledFor = isDerived ? undefined : announcedOn(called, day);
   const [first] = scheduled;
   const isScheduled = calledFor === undefined || (first !== undefined && first.date <= calledFor.effective);
+  const change = isDerived ? undefined : changeFor(composer, indexId, session);
+  if (change !== undefined && (first === undefined || change.effective < first.session))
+    return changedConstituents(sm, change, session);
   const next = isScheduled
     ? scheduled
     : [{ date: calledFor.effective, session: calledFor.effective, decision: calledFor.decision }];
-  const isAnnounced = areAnnounced(next, day) && (!isDerived || next[0]!.session === day);
+  const isAnnounced = areAnnounced(next, day);
   const orders = { indexId, session, engine, next: isAnnounced ? next : [] };
-  const { decided, decision, traded, announced, findings } =
-    isReviewed(next) && isAnnounced && !isDerived ? reviewedOrders(composer, orders) : plainOrders(composer, orders);
+  const isWhole = isDerived || isReviewed(next) || hasMemberChanges(composer, indexId);
+  const { decided, decision, traded, announced, swaps, findings } =
+    isWhole && isAnnounced ? reviewedOrders(composer, orders) : plainOrders(composer, orders);
   const weights = weightsOf(traded);
   return {
     effective: next[0] === undefined ? null : formatDay(next[0].date),
@@ -159,11 +168,36 @@ function compositionFor(composer: Composer, { indexId, session, engine, called }
     basis: isAnnounced ? 'announced' : isDerived ? 'in_force' : 'indicative',
     weights,
     announced,
+    replacements: toReplacements(swaps),
     findings: [
       ...(isAnnounced || isDerived ? [] : [unannounced(document, day, next[0])]),
       ...findings,
       ...leftSince({ sm, session, decision: decided }, { announced, weights }),
     ],
+  };
+}
+
+/** The change of constituents between reviews that takes effect next, if it is announced. */
+function changeFor(composer: Composer, indexId: string, session: number): PendingComposition | undefined {
+  const compositions = hasMemberChanges(composer, indexId) ? knownCompositions(composer, indexId) : undefined;
+  return compositions && pendingChange(composer, { indexId, session, list: compositions.list });
+}
+
+/** Orders for a change of constituents between reviews. */
+function changedConstituents(
+  sm: SessionMarket,
+  { effective, composition }: PendingComposition,
+  session: number,
+): PackComposition {
+  const weights = weightsOf(composition);
+  return {
+    effective: formatDay(effective),
+    decision: formatDay(sm.sessions[Math.min(composition.decision, session)]!),
+    basis: 'announced',
+    weights,
+    announced: weights,
+    replacements: toReplacements(pendingSwaps({ effective, composition }, sm)),
+    findings: [],
   };
 }
 
@@ -186,6 +220,7 @@ interface PackOrders {
   readonly decision: Day;
   readonly traded: Pick<Decided, 'columns' | 'weights'>;
   readonly announced: ReadonlyMap<number, number>;
+  readonly swaps: readonly NamedSwap[];
   readonly findings: readonly Finding[];
 }
 
@@ -216,6 +251,7 @@ function plainOrders(composer: Composer, { indexId, session, engine, next: [next
     decision: reference!,
     traded,
     announced: weightsOf(decision),
+    swaps: [],
     findings: decision.findings,
   };
 }
@@ -223,12 +259,21 @@ function plainOrders(composer: Composer, { indexId, session, engine, next: [next
 /** What the reviews of one session, or a close of a phase, lead to as if it took effect today. */
 function reviewedOrders(composer: Composer, { indexId, session, next }: OrdersInput): PackOrders {
   const sm = composer.market(indexId);
-  const before = (knownCompositions(composer, indexId)?.list ?? []).filter((one) => one.session < session);
-  const { list, findings } = asIfEffective(composer, { indexId, session, before, next });
+  const known = knownCompositions(composer, indexId)?.list ?? [];
+  const before = known.filter((one) => one.session < session);
+  const own = before.length === known.length ? undefined : { list: known, findings: [] };
+  const { list, findings } = own ?? asIfEffective(composer, { indexId, session, before, next });
   const traded = list.at(-1);
   if (traded === undefined) throw allEnded(indexId, next[0]!.decision);
   const decided = Math.min(traded.decision, session);
-  return { decided, decision: sm.sessions[decided]!, traded, announced: weightsOf(asDecided(traded)), findings };
+  return {
+    decided,
+    decision: sm.sessions[decided]!,
+    traded,
+    announced: weightsOf(asDecided(traded)),
+    swaps: pendingSwaps({ effective: next[0]!.session, composition: traded }, sm),
+    findings,
+  };
 }
 
 function allEnded(indexId: string, decided: Day): Refusal {
@@ -236,27 +281,8 @@ function allEnded(indexId: string, decided: Day): Refusal {
   return new Refusal('EMPTY_INDEX', message);
 }
 
-/** The orders are for no announced rebalance: which one comes. */
-function unannounced({ id, rebalance }: IndexDocument, day: Day, next: NextRebalance | undefined): Finding {
-  const path = 'as_of';
-  const of = `the orders are for what the rules decide on ${formatDay(day)}`;
-  if (next !== undefined) {
-    const message = `The next rebalance of ${id}, effective on ${formatDay(next.date)}, is ${next.announcement === undefined ? 'decided' : 'announced'} on ${formatDay(announcementOf(next))}: ${of}.`;
-    return { severity: 'info', code: 'NOT_ANNOUNCED', path, message };
-  }
-  const { frequency } = rebalance;
-  const message = `No rebalance of ${id} comes on or after ${formatDay(day)}, its frequency is ${frequency}: ${of}.`;
-  return { severity: 'warning', code: 'NOT_ANNOUNCED', path, message };
-}
-
 function weightsOf({ columns, weights }: Pick<Decided, 'columns' | 'weights'>): ReadonlyMap<number, number> {
   return new Map(Array.from(columns, (column, i) => [column, weights[i]!]));
-}
-
-/** The document whose schedule an index follows. */
-function scheduleOwner(composer: Composer, indexId: string): IndexDocument {
-  const document = composer.document(indexId);
-  return isDerivedDocument(document) ? scheduleOwner(composer, document.derivation.source_index_id) : document;
 }
 
 interface PackMarket {

@@ -1,5 +1,6 @@
 import type { Engine } from '#kernels/engines/engine.js';
 import type { Composer } from '#domain/books/compositions.js';
+import type { KnownMarkets } from '#domain/books/known-seats.js';
 import { createComposer } from '#domain/books/create-composer.js';
 import { indexDeciders } from '#domain/backtest/index-decider.js';
 import type { Day } from '#domain/time/days.js';
@@ -17,11 +18,13 @@ export interface ComposeQuestion {
   /** Last day of which anything is known. */
   readonly until: Day;
   readonly engine: Engine;
+  /** Earlier contents of the market that decisions see. Default: the market. */
+  readonly known?: KnownMarkets;
 }
 
 /** A composer for an interactive question; the thread keeps its calendars. */
 export function composerFor(
-  { market, documents, models, until, engine }: ComposeQuestion,
+  { market, documents, models, until, engine, known }: ComposeQuestion,
   control: TaskControl,
 ): Composer {
   return createComposer({
@@ -30,6 +33,7 @@ export function composerFor(
     documents,
     models: openedModels(models),
     until,
+    known,
     createDecider: indexDeciders(engine),
     tick: (fraction) => control.report(fraction),
   });

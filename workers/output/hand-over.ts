@@ -21,7 +21,7 @@ export function answerBytes(content: string | Uint8Array): AnswerBytes {
  * being copied.
  *
  * Piscina looks for the mark on the result itself only: a `move()` nested inside the result
- * is cloned to `{}` without an error, which is why the door marks the whole.
+ * is cloned to `{}` without an error, which is why the entry point marks the whole.
  */
 export function handOver<T extends object>(outcome: T): T {
   const buffers = new Set<ArrayBuffer>();

@@ -1,9 +1,17 @@
+import { indexDeciders } from '#domain/backtest/index-decider.js';
+import { createComposer } from '#domain/books/create-composer.js';
+import { isOutside } from '#domain/books/outside-mergers.js';
+import { lastAtMost } from '#domain/numbers/search.js';
+import { referenceEngine } from '#kernels/engines/reference.js';
+import { openedModels } from '../input/opened-models.js';
 import { marketOn } from '#domain/books/market-on.js';
 import { dayFrom } from '#domain/time/days.js';
 import { exchangeRates } from '#domain/market/exchange-rates.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import type { InputOfView } from '#jobs/tasks/views.js';
-import { actionsView, heldAtEnd } from '#views/actions/actions-view.js';
+import type { ActionsInput } from '#views/actions/actions-input.js';
+import { actionsView } from '#views/actions/actions-view.js';
+import { heldAtEnd } from '#views/actions/held-on.js';
 import { proFormaCsv, proFormaRows } from '#views/actions/pro-forma-rows.js';
 import { openedCalendars } from '../input/opened-calendars.js';
 import { openedMarket } from '../input/open-markets.js';
@@ -13,15 +21,42 @@ type Asked = InputOfView<'actions'>;
 
 /** Corporate actions on the securities of a stored run. */
 export const showActions = (asked: Asked): ReturnType<typeof actionsView> =>
-  withRunFile(asked.columns, (run) => actionsView(run, { ...termsOf(run, asked), ...datesOf(asked) }));
+  withRunFile(asked.columns, (run) => actionsView(run, inputOf(run, asked)));
 
 /** The index behind each coming action, as CSV. */
 export function showProForma(asked: Asked): string {
   return withRunFile(asked.columns, (run) => {
-    const terms = termsOf(run, asked);
-    const { actions } = actionsView(run, { ...terms, ...datesOf(asked) });
-    return proFormaCsv(proFormaRows(actions, heldAtEnd(run, terms)));
+    const input = inputOf(run, asked);
+    const { actions } = actionsView(run, input);
+    return proFormaCsv(proFormaRows(actions, heldAtEnd(run, input)));
   });
+}
+
+function inputOf(run: RunColumns, asked: Asked): ActionsInput {
+  return { ...termsOf(run, asked), ...datesOf(asked), outside: outsideOf(run, asked) };
+}
+
+/** Mergers by which securities leave the index of a run, past and coming. */
+function outsideOf(run: RunColumns, { removing, market: handle }: Asked): ActionsInput['outside'] {
+  if (removing === null) return undefined;
+  const { indexId, documents, models } = removing;
+  const last = run.i32('days').at(-1)!;
+  const composer = createComposer({
+    market: openedMarket(handle),
+    calendars: openedCalendars(),
+    documents,
+    models: openedModels(models),
+    until: last,
+    createDecider: indexDeciders(referenceEngine),
+  });
+  const mergers = composer.outsideMergers(indexId);
+  if (mergers === undefined) return undefined;
+  const session = lastAtMost(composer.market(indexId).sessions, last);
+  return {
+    mergers,
+    isComing: ({ type, related, exDay: day }) =>
+      type === 'MERGER' && related !== null && isOutside(composer, indexId, { session, day, related }),
+  };
 }
 
 function termsOf(run: RunColumns, { market: handle }: Asked) {

@@ -6,6 +6,7 @@ import { announcedFile, type AnnouncedFile } from '#views/exports/announced-file
 import { exportPart } from '#views/exports/export-part.js';
 import { fileDay } from '#views/exports/index-file.js';
 import { figuresOf } from '../run-files/kept-figures.js';
+import { openedKnown } from '../input/known-contents.js';
 import { composerFor } from '../input/index-composer.js';
 import { onEngine } from '../input/numerics.js';
 import { openedMarket } from '../input/open-markets.js';
@@ -54,9 +55,12 @@ async function announcedIn(
   if (definition === undefined || handle === null) return undefined;
   const day = fileDay(columns, end);
   const market = openedMarket(handle);
-  const { indexId, documents, models } = definition;
+  const { indexId, documents, models, known } = definition;
   return onEngine((engine) => {
-    const composer = composerFor({ market, documents, models, until: day, engine }, control);
+    const composer = composerFor(
+      { market, documents, models, until: day, engine, ...openedKnown(market, known) },
+      control,
+    );
     return announcedFile(composer, { indexId, day });
   });
 }

@@ -4,15 +4,15 @@ import { formatDay, dayFrom } from '#domain/time/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { Engine } from '#kernels/engines/engine.js';
-import { openblasEngine } from '#kernels/engines/openblas.js';
+import { openEngine } from '#kernels/engines/open-engine.js';
 import { wasmEngine } from '#kernels/engines/wasm.js';
 import { counterRandom } from '#kernels/random/counter-random.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 
 /**
  * A derived index of 500 names over 21 years: 252 monthly rebalances, each with a covariance of 504 trailing days, sector and
- * position rows and a turnover limit against the weights before, or the largest Sharpe ratio. Goals: 12 s of CPU on wasm, 4 s on
- * OpenBLAS; 6 s on either for the Sharpe ratio. Words on the command line choose among the cases.
+ * position rows and a turnover limit against the weights before, or the largest Sharpe ratio. Goals: 12 s of CPU on wasm, 6 s
+ * for the Sharpe ratio. Words on the command line choose among the cases.
  */
 const NAMES = 500;
 const HISTORY = 504;
@@ -50,8 +50,8 @@ const cases: Record<string, object> = {
 const words = process.argv.slice(2);
 const chosen = Object.entries(cases).filter(([label]) => words.every((word) => label.includes(word)));
 const engines: Engine[] = [wasmEngine()];
-const blas = await openblasEngine(wasmEngine()).catch(() => undefined);
-if (blas !== undefined) engines.push(blas);
+const { engine: native } = await openEngine('native');
+if (native.name === 'native') engines.push(native);
 for (const engine of engines) {
   for (const [label, derivation] of chosen) {
     const begin = process.cpuUsage();

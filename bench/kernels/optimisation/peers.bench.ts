@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs';
 import type { Engine } from '#kernels/engines/engine.js';
-import { openblasEngine } from '#kernels/engines/openblas.js';
+import { openEngine } from '#kernels/engines/open-engine.js';
 import { wasmEngine } from '#kernels/engines/wasm.js';
 import { metricMatrix } from '#kernels/optimisation/program/metric.js';
 import { type Program, kinkSum } from '#kernels/optimisation/program/program.js';
@@ -24,8 +24,8 @@ const TOO_SLOW: Readonly<Record<string, readonly string[]>> = {
 };
 
 const engines: Engine[] = [wasmEngine()];
-const blas = await openblasEngine(wasmEngine()).catch(() => undefined);
-if (blas !== undefined) engines.push(blas);
+const { engine: native } = await openEngine('native');
+if (native.name === 'native') engines.push(native);
 
 const peers: Record<string, Peer | string> = {
   cvxopt: python('cvxopt'),

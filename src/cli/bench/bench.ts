@@ -1,10 +1,10 @@
 import type { Engine } from '#kernels/engines/engine.js';
-import { openblasEngine } from '#kernels/engines/openblas.js';
+import { nativeEngine } from '#kernels/engines/native.js';
 import { wasmEngine } from '#kernels/engines/wasm.js';
 import { readCommandLine, type Grammar } from '../command-line.js';
-import { connected, CONNECTION_HELP, EXIT } from '../connection.js';
+import { withService, CONNECTION_HELP, EXIT } from '../connection.js';
 import { right, screenOf, step, table, whole, type Cell, type Screen, type Step } from '../terminal.js';
-import { onThrowAwayHome } from '../throw-away-home.js';
+import { withTemporaryHome } from '../temporary-home.js';
 import { UsageError } from '../usage-error.js';
 import { engineVersion } from '../version.js';
 import { timeKernels, type KernelTiming } from './kernels.js';
@@ -17,24 +17,24 @@ const GRAMMAR: Grammar = {
     index: {
       type: 'string',
       value: 'ID',
-      help: 'Time the service on an index it has instead of this machine: answers, backtests, a sweep. Nothing stored is changed.',
+      help: 'Time a service on a stored index instead of this machine: responses, backtests, a sweep. Changes no stored document.',
     },
     assets: { type: 'number', value: 'N', help: 'Securities of the generated market. Default: 500.' },
-    years: { type: 'number', value: 'N', help: 'Its years. Default: 10.' },
+    years: { type: 'number', value: 'N', help: 'Years of the generated market. Default: 10.' },
   },
 };
 
-export const BENCH_HELP = `divisor bench: how fast this machine, or a running service, does the main work
+export const BENCH_HELP = `divisor bench: measure the speed of this machine or of a running service
 
 Usage: divisor bench [flags]
 
-Times the kernels beside what the processor and its memory can do at most, and then the main jobs on a market it generates,
-on a throw-away home with every core. The market, and so the work, is the same on every machine.
+Times the kernels next to the limits of processor and memory, then the main jobs on a generated market,
+in a temporary home with every core. The market, and so the work, is the same on every machine.
 
 Flags
 ${table([
   ...Object.entries(GRAMMAR.flags).map(([flag, { value = '', help }]) => [`--${flag} ${value}`, help]),
-  ['--json', 'One JSON object a line, as on a pipe: events machine, kernel, work and result.'],
+  ['--json', 'One JSON object per line, the default on a pipe: events machine, kernel, work and result.'],
   ...CONNECTION_HELP.map(([flag, help]) => [flag, `With --index. ${help}`]),
 ])}
 Examples
@@ -46,18 +46,18 @@ Exit statuses are those of the job commands: see divisor backtest --help.
 `;
 
 const SIZE: MarketSize = { assets: 500, years: 10 };
-/** A year of history comes before the first year of the index. */
+/** One year of history precedes the first year of the index. */
 const YEARS_MIN = 2;
 
-/** `divisor bench`: kernels beside the limits of the machine, and the main jobs. */
+/** Runs `divisor bench`: times kernels next to the limits of the machine, then the main jobs. */
 export async function bench(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
   const { flags, common } = readCommandLine('bench', GRAMMAR, argv);
   if (common.out !== undefined)
-    throw new UsageError('divisor bench writes no file: send its output to one. See divisor bench --help');
+    throw new UsageError('divisor bench writes no file; redirect its output. See divisor bench --help');
   const index = flags.text('index');
   const reporter = reporterOn(screenOf(process.stdout), common.json);
   if (index !== undefined) {
-    return connected(common, environment, async (client) => {
+    return withService(common, environment, async (client) => {
       await storedWork(client, index, reporter.watch);
       reporter.end();
       return EXIT.done;
@@ -65,15 +65,15 @@ export async function bench(argv: readonly string[], environment: NodeJS.Process
   }
   if (common.url !== undefined || common.home !== undefined || common.dataRoots !== undefined)
     throw new UsageError(
-      'divisor bench needs --index with --url or --home: it says what to run there. See divisor bench --help',
+      'divisor bench needs --index with --url or --home: the index to run there. See divisor bench --help',
     );
   const size = { assets: flags.number('assets') ?? SIZE.assets, years: flags.number('years') ?? SIZE.years };
   if (!(size.years >= YEARS_MIN))
     throw new UsageError(`--years must be at least ${YEARS_MIN}: a year of history, and a year to run`);
-  reporter.machine(await measureLimits());
-  reporter.kernels(timeKernels(await enginesHere()));
-  return onThrowAwayHome({ name: 'bench', port: '0', environment }, (url) =>
-    connected({ url }, {}, async (client) => {
+  reporter.machine(measureLimits());
+  reporter.kernels(timeKernels(enginesHere()));
+  return withTemporaryHome({ name: 'bench', port: '0', environment }, (url) =>
+    withService({ url }, {}, async (client) => {
       await generatedWork(client, size, reporter.watch);
       reporter.end();
       return EXIT.done;
@@ -81,10 +81,13 @@ export async function bench(argv: readonly string[], environment: NodeJS.Process
   );
 }
 
-async function enginesHere(): Promise<Engine[]> {
+function enginesHere(): Engine[] {
   const own = wasmEngine();
-  const blas = await openblasEngine(own).catch(() => undefined); // reported among the limits
-  return blas === undefined ? [own] : [own, blas];
+  try {
+    return [own, nativeEngine()];
+  } catch {
+    return [own]; // reported among the limits
+  }
 }
 
 interface Reporter {
@@ -98,7 +101,7 @@ function reporterOn(screen: Screen, json: boolean): Reporter {
   return json || !screen.isTerminal ? jsonReporter(screen) : tableReporter(screen);
 }
 
-/** Largest memory the process has held, MiB. */
+/** Peak resident memory of the process in MiB. */
 const peakMebibytes = (): number => Math.round(process.resourceUsage().maxRSS / 1024);
 
 function jsonReporter(screen: Screen): Reporter {
@@ -133,14 +136,14 @@ function tableReporter(screen: Screen): Reporter {
       progress: ({ progress, message }) => line?.progress(progress, message),
       end: (timing) => line?.done(workLine(timing)),
     },
-    end: () => screen.write(`\n  ${whole(peakMebibytes())} MiB of memory at most\n`),
+    end: () => screen.write(`\n  ${whole(peakMebibytes())} MiB peak memory\n`),
   };
 }
 
-function limitRows({ blas, blasName, wasm, sweep }: Limits): (string | Cell)[][] {
+function limitRows({ native, nativeName, wasm, sweep }: Limits): (string | Cell)[][] {
   return [
     ['product by WebAssembly', right(`${wasm.toFixed(1)} GFLOP/s`)],
-    ['product by BLAS', right(blas === null ? '-' : `${blas.toFixed(1)} GFLOP/s`), blasName],
+    ['product by native kernels', right(native === null ? '-' : `${native.toFixed(1)} GFLOP/s`), nativeName],
     ['reading memory', right(`${sweep.toFixed(1)} GB/s`)],
   ];
 }
@@ -149,7 +152,7 @@ function kernelRow(
   { kernel, size, engine, ms, rate, unit }: KernelTiming,
   limits: Limits | undefined,
 ): (string | Cell)[] {
-  const limit = unit !== 'GFLOP/s' ? null : ((engine === 'wasm' ? limits?.wasm : limits?.blas) ?? null);
+  const limit = unit !== 'GFLOP/s' ? null : ((engine === 'wasm' ? limits?.wasm : limits?.native) ?? null);
   return [
     kernel,
     right(size),

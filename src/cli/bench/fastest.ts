@@ -1,4 +1,4 @@
-/** Fewest milliseconds of processor time of several runs: what else the machine does is left out that way. */
+/** Returns the fewest milliseconds of processor time over several runs, which excludes other load on the machine. */
 export function fastestMs(work: () => void, { repeats }: { readonly repeats: number }): number {
   let best = Infinity;
   for (let repeat = 0; repeat < repeats; repeat++) {

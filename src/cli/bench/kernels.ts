@@ -5,7 +5,7 @@ import { fastestMs } from './fastest.js';
 /** One kernel at one size on one engine. */
 export interface KernelTiming {
   readonly kernel: string;
-  /** Rows x columns, or the order of a square. */
+  /** Rows x columns, or the order of a square matrix. */
   readonly size: string;
   readonly engine: string;
   /** Fewest milliseconds of processor time. */
@@ -18,11 +18,11 @@ interface KernelCase {
   readonly kernel: string;
   readonly size: string;
   readonly unit: KernelTiming['unit'];
-  /** Floating point operations or steps of one call. */
+  /** Floating-point operations or steps per call. */
   readonly amount: number;
-  /** Lays out operands on the engine and gives the call to time. */
+  /** Places operands on the engine and returns the call to time. */
   prepare(engine: Engine): () => void;
-  /** Whether other engines than our own have a version of it. */
+  /** Engines other than WebAssembly implement the kernel too. */
   readonly isAlgebra: boolean;
 }
 
@@ -33,14 +33,14 @@ const PATHS = 10_000;
 const HORIZON = 252;
 const REPEATS = 5;
 
-/** Times the kernels that most of the work is made of: ten years of 500 names, as an index of that size needs them. */
+/** Times the kernels that do most of the work, at the size of ten years of 500 securities. */
 export function timeKernels(engines: readonly Engine[]): KernelTiming[] {
   return engines.flatMap((engine) =>
     CASES.filter(({ isAlgebra }) => isAlgebra || engine.name === 'wasm').map(
       ({ kernel, size, unit, amount, prepare }) => {
         const ms = engine.scope(() => {
           const work = prepare(engine);
-          work(); // compiled and warm
+          work(); // warms up and compiles
           return fastestMs(work, { repeats: REPEATS });
         });
         return { kernel, size, engine: engine.name, ms, rate: amount / ms / (unit === 'GFLOP/s' ? 1e6 : 1e3), unit };
@@ -114,7 +114,7 @@ const CASES: readonly KernelCase[] = [
   },
 ];
 
-/** The same values about 0 on every machine, as returns are. */
+/** Returns the same values around 0 on every machine, like returns. */
 function returnsOn(engine: Engine, length: number): Float64Array {
   const values = engine.allocate(length);
   let state = 42;
@@ -125,7 +125,7 @@ function returnsOn(engine: Engine, length: number): Float64Array {
   return values;
 }
 
-/** Symmetric and positive definite: a constant correlation of 0.3. */
+/** Returns a symmetric positive definite matrix: a constant correlation of 0.3. */
 function dominantOn(engine: Engine, order: number): Float64Array {
   const matrix = engine.allocate(order * order).fill(0.3);
   for (let i = 0; i < order; i++) matrix[i * order + i] = 1;

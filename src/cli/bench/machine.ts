@@ -1,18 +1,18 @@
 import { cpus } from 'node:os';
 import type { Engine } from '#kernels/engines/engine.js';
-import { openblasEngine } from '#kernels/engines/openblas.js';
+import { nativeEngine } from '#kernels/engines/native.js';
 import { wasmEngine } from '#kernels/engines/wasm.js';
 import { fastestMs } from './fastest.js';
 
-/** What this machine can do at most, measured beside the kernels: their figures mean something only next to these. */
+/** Measured limits of this machine, the yardstick for the kernel timings. */
 export interface Limits {
-  /** A large product by the system's BLAS, GFLOP/s; null if there is none. */
-  readonly blas: number | null;
-  /** What that BLAS is and the instruction set it chose, or why there is none. */
-  readonly blasName: string;
-  /** The same product by the WebAssembly engine, GFLOP/s. */
+  /** Product of large matrices by the native kernels in GFLOP/s; null if there are none. */
+  readonly native: number | null;
+  /** Instruction set of those kernels, or the reason for their absence. */
+  readonly nativeName: string;
+  /** Product of the same matrices by the WebAssembly engine in GFLOP/s. */
   readonly wasm: number;
-  /** Reading memory far larger than the caches, GB/s. */
+  /** Throughput of reading memory far larger than the caches in GB/s. */
   readonly sweep: number;
 }
 
@@ -20,18 +20,26 @@ const ORDER = 1024;
 const SWEEP_VALUES = 2 ** 24; // 128 MiB
 const REPEATS = 7;
 
-export async function measureLimits(): Promise<Limits> {
+export function measureLimits(): Limits {
   const own = wasmEngine();
-  const blas = await openblasEngine(own).catch((failure: Error) => failure);
+  const native = nativeOrWhy();
   return {
-    blas: blas instanceof Error ? null : productRate(blas),
-    blasName: blas instanceof Error ? `no BLAS: ${blas.message}` : blas.description,
+    native: native instanceof Error ? null : productRate(native),
+    nativeName: native instanceof Error ? `none: ${native.message}` : native.description,
     wasm: productRate(own),
     sweep: sweepRate(own),
   };
 }
 
-/** The processor as its maker calls it, and how many of them. */
+function nativeOrWhy(): Engine | Error {
+  try {
+    return nativeEngine();
+  } catch (failure) {
+    return failure as Error;
+  }
+}
+
+/** Model name of the processor and the number of its cores. */
 export function processorName(): string {
   return `${cpus()[0]?.model ?? 'unknown processor'}, ${cpus().length} cores`;
 }

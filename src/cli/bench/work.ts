@@ -1,18 +1,18 @@
 import type { AnyJob, DivisorClient, IndexDocumentBody, JobStatus } from '#clients/typescript/divisor.js';
 import { whole } from '../terminal.js';
 
-/** One piece of the service's work, as a client has it done. */
+/** One piece of the service's work, requested as a client does. */
 export interface WorkTiming {
   readonly work: string;
   readonly size: string;
-  /** From the start of the job to its end, or the fewest of several answers. */
+  /** Time from start to end of the job, or the fastest of several responses. */
   readonly seconds: number;
-  /** What was done in a second; null where nothing is counted. */
+  /** Units of work per second; null if nothing is counted. */
   readonly rate: number | null;
   readonly unit: string | null;
 }
 
-/** Called for each piece before it begins and after. */
+/** Callbacks before and after each piece of work. */
 export interface WorkWatch {
   begin(work: string): void;
   progress(job: AnyJob): void;
@@ -28,7 +28,7 @@ const LAST_YEAR = 2024;
 const VARIANTS = 12;
 const REPEATS = 3;
 
-/** A market generated for the occasion, and the main jobs on it. */
+/** Generates a market and runs the main jobs on it. */
 export async function generatedWork(
   client: DivisorClient,
   { assets, years }: MarketSize,
@@ -44,9 +44,9 @@ export async function generatedWork(
           body: { store_id: 'bench', seed: 42, assets, start: `${firstYear}-01-01`, end: `${LAST_YEAR}-12-31` },
         }),
       ),
-    ({ rows }) => ({ size: `${assets} names, ${years} years`, amount: rows?.market ?? 0, unit: 'rows/s' }),
+    ({ rows }) => ({ size: `${assets} securities, ${years} years`, amount: rows?.market ?? 0, unit: 'rows/s' }),
   );
-  const definition = indexFrom(firstYear + 1); // Its names need a year of history.
+  const definition = indexFrom(firstYear + 1); // Securities need a year of history.
   const index = { index_id: definition.id };
   await client.call('putIndex', { params: index, body: definition });
   await timedRuns(client, watch, { index_id: definition.id, names: market.identifiers ?? 0 });
@@ -66,12 +66,12 @@ export async function generatedWork(
   );
   await client.call('putConstraintSet', {
     params: { constraint_set_id: 'bench' },
-    body: evened(Object.keys(run.rebalances.at(-1)?.weights ?? {}).length),
+    body: boundedSet(Object.keys(run.rebalances.at(-1)?.weights ?? {}).length),
   });
   await timed(
     'optimisation',
     () => job(client.call('startOptimisation', { body: { index_id: definition.id, constraint_set_id: 'bench' } })),
-    ({ holdings, iterations }) => ({ size: `${holdings} of its names, ${iterations} iterations` }),
+    ({ holdings, iterations }) => ({ size: `${holdings} of its securities, ${iterations} iterations` }),
   );
   await timed(
     'factsheet',
@@ -80,7 +80,7 @@ export async function generatedWork(
   );
 }
 
-/** What a service takes for an index it has: nothing that it stores is changed. */
+/** Times a service on a stored index; changes no stored document. */
 export async function storedWork(client: DivisorClient, indexId: string, watch: WorkWatch): Promise<void> {
   const health = await client.call('getHealth');
   const active = 'store' in health ? health.store.active : null;
@@ -91,7 +91,7 @@ export async function storedWork(client: DivisorClient, indexId: string, watch: 
 
 async function timedAnswers(client: DivisorClient, watch: WorkWatch): Promise<void> {
   const answers = 50;
-  watch.begin('answer to a request');
+  watch.begin('response to a request');
   let best = Infinity;
   for (let i = 0; i < answers; i++) {
     const before = performance.now();
@@ -99,7 +99,7 @@ async function timedAnswers(client: DivisorClient, watch: WorkWatch): Promise<vo
     best = Math.min(best, (performance.now() - before) / 1000);
   }
   watch.end({
-    work: 'answer to a request',
+    work: 'response to a request',
     size: `fastest of ${answers}`,
     seconds: best,
     rate: 1 / best,
@@ -107,7 +107,7 @@ async function timedAnswers(client: DivisorClient, watch: WorkWatch): Promise<vo
   });
 }
 
-/** Backtests that leave no record: the variants of a sweep. */
+/** Times backtests that store no record: the variants of a sweep. */
 async function timedRuns(
   client: DivisorClient,
   watch: WorkWatch,
@@ -119,7 +119,7 @@ async function timedRuns(
     'backtest',
     () => job(client.call('startSweep', { body: { sweep_id: 'bench', index_id, patches: [{}] } })),
     ({ rows }) => ({
-      size: `${names} names, ${rows[0]?.observations ?? 0} sessions`,
+      size: `${names} securities, ${rows[0]?.observations ?? 0} sessions`,
       amount: rowsOf(rows[0]?.observations),
       unit: 'rows/s',
     }),
@@ -155,7 +155,7 @@ interface Timed<R> {
 
 function stopwatch(client: DivisorClient, watch: WorkWatch) {
   return {
-    /** The result of a job and the time it ran. */
+    /** Waits for a job; returns its result and its run time. */
     async job<R>(submitted: Promise<AnyJob & { readonly result: R | null }>): Promise<Timed<R>> {
       let ended: AnyJob | undefined;
       const result: R = await client.waitForJob(await submitted, {
@@ -164,7 +164,7 @@ function stopwatch(client: DivisorClient, watch: WorkWatch) {
           watch.progress(job);
         },
       });
-      const { started_at: from, finished_at: to } = ended as JobStatus; // The whole status travels; the client names its common part.
+      const { started_at: from, finished_at: to } = ended as JobStatus; // The response holds the whole status; the client's type covers only the common part.
       return { seconds: (Date.parse(to ?? '') - Date.parse(from ?? '')) / 1000, result };
     },
     async timed<R>(
@@ -192,7 +192,7 @@ function stopwatch(client: DivisorClient, watch: WorkWatch) {
   };
 }
 
-/** The largest names, capped, monthly: every stage of the pipeline has something to do. */
+/** Defines a monthly index of the largest securities with a cap, so that every stage of the pipeline does work. */
 const indexFrom = (year: number): IndexDocumentBody => ({
   id: 'BENCH',
   name: 'Bench',
@@ -209,8 +209,8 @@ const indexFrom = (year: number): IndexDocumentBody => ({
   },
 });
 
-/** Nobody more than half again its equal share: the largest names give way to all others. */
-const evened = (names: number) => ({
+/** Bounds on each weight at 1.5 times equal weight, which forces weight from the largest securities to all others. */
+const boundedSet = (names: number) => ({
   id: 'bench',
   name: 'Bench',
   constraints: [{ type: 'PositionBounds' as const, params: { upper: 1.5 / names } }],

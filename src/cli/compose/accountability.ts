@@ -15,7 +15,7 @@ import { formatTimestamp } from '#store/timestamp.js';
 import { tlsOf } from '../security-settings.js';
 import type { Closable, Rooms } from './rooms.js';
 
-/** Who clients are, what they may reach, and what the log keeps of them. */
+/** Authentication of clients, their permissions, and the audit log. */
 export async function composeAccountability(rooms: Rooms, keys: Keys, open: Closable[]) {
   const { documents, settings, log, now } = rooms;
   const access = createAccess({ documents, isHidden: settings.tenancy === 'prefix' });
@@ -24,11 +24,11 @@ export async function composeAccountability(rooms: Rooms, keys: Keys, open: Clos
     timestamp: () => formatTimestamp(now()),
     monotonicMs: () => performance.now(),
     loggedReads: new Set(settings.auditReads.flatMap((reads) => AUDITED_READS[reads])),
-    onFailure: (cause) => log.warn({ err: cause }, 'an entry of the log of writes could not be written'),
+    onFailure: (cause) => log.warn({ err: cause }, 'an entry of the audit log could not be written'),
   });
   const { auditPush, auditPushToken } = settings;
   if (auditPush !== undefined && !settings.readOnly) {
-    const onFailure = (cause: unknown) => log.warn({ err: cause }, 'the receiver of the log of writes takes nothing');
+    const onFailure = (cause: unknown) => log.warn({ err: cause }, 'the receiver of the audit log accepts no entries');
     const push = createAuditPush({ documents, send: auditSender(auditPush, auditPushToken), onFailure });
     open.push(push);
     push.start();
@@ -53,8 +53,8 @@ async function composeSignIn({ documents, settings, log, secrets, now }: Rooms) 
   const grants = settings.oidcScopes;
   const onFailure = (cause: unknown) => log.warn({ err: cause }, 'the OpenID provider does not answer');
   const tokens = issuer && audience ? createTokens({ issuer, audience, grants, onFailure }) : undefined;
-  // Of fronts that share a key each knows the sessions of the others. Scopes are granted as a session begins: other
-  // grants end those that began before.
+  // Front ends that share a key accept each other's sessions. A session fixes its scopes when it begins, so
+  // different grants derive a different key, which invalidates earlier sessions.
   const key = secrets.derive(`sessions ${JSON.stringify([issuer, clientId, grants])}`) ?? randomBytes(32);
   const ended = await createEndedSessions({ documents, isReadOnly: settings.readOnly, now });
   const sessions = createSessions({ key, ended, now });

@@ -6,7 +6,7 @@ import type { JobHandlers, JobKind } from '#jobs/job-kind.js';
 import type { Activations } from '#services/datasets/activations.js';
 import type { MarketRooms } from './market.js';
 
-/** What a worker answers: how it is. */
+/** Routes of a worker: health and metrics. */
 export const WORKER_API = { ...healthRoutes, ...metricsRoutes };
 
 export function workerHandlers(handlers: Handlers<typeof WORKER_API>): Handlers<typeof WORKER_API> {
@@ -14,8 +14,8 @@ export function workerHandlers(handlers: Handlers<typeof WORKER_API>): Handlers<
   return { getHealth, getLiveness, getReadiness, getMetrics };
 }
 
-/** Kinds whose attempts begin with the market that is active by then, whoever activated it. */
-export function following(kinds: JobHandlers, { follow }: Pick<Activations, 'follow'>): JobHandlers {
+/** Wraps job kinds so that each attempt first loads the active market, whichever process activated it. */
+export function withActiveMarket(kinds: JobHandlers, { follow }: Pick<Activations, 'follow'>): JobHandlers {
   const entries = Object.entries(kinds as Record<string, JobKind<unknown>>).map(([name, kind]) => {
     const run: JobKind<unknown>['run'] = async (payload, attempt) => {
       await follow();
@@ -23,21 +23,21 @@ export function following(kinds: JobHandlers, { follow }: Pick<Activations, 'fol
     };
     const { runParts } = kind;
     if (runParts === undefined) return [name, { ...kind, run }];
-    const followed: typeof runParts = async (payload, parts, attempt) => {
+    const loadActiveMarket: typeof runParts = async (payload, parts, attempt) => {
       await follow();
       return runParts(payload, parts, attempt);
     };
-    return [name, { ...kind, run, runParts: followed }];
+    return [name, { ...kind, run, runParts: loadActiveMarket }];
   });
   return Object.fromEntries(entries) as JobHandlers; // The same kinds under the same names.
 }
 
-/** Serves the active market to a process that reads no sources. */
+/** Loads the active market in a process that reads no sources. */
 export async function followed({ activations, markets }: Pick<MarketRooms, 'activations' | 'markets'>): Promise<void> {
   try {
     await activations.follow();
   } catch (failure) {
-    if (!(failure instanceof Refusal)) throw failure; // The next job asks again.
+    if (!(failure instanceof Refusal)) throw failure; // The next job tries again.
   } finally {
     markets.settle();
   }

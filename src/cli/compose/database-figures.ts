@@ -2,7 +2,7 @@ import { isLiveNode } from '#jobs/postgres/node-rows.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { DatabaseDocuments } from '#store/postgres/open-documents.js';
 
-/** What metrics say of a database. Figures that cannot be had are left out, not waited for. */
+/** Metrics of a database. Unavailable figures are omitted rather than awaited. */
 export function databaseFigures({ database, schema, clock, fault }: DatabaseDocuments) {
   return {
     onStatement: database.onStatement,
@@ -17,7 +17,7 @@ export function databaseFigures({ database, schema, clock, fault }: DatabaseDocu
           FROM ${schema}.nodes`,
         [],
       );
-      return { ...row! }; // One row always.
+      return { ...row! }; // The query returns exactly one row.
     },
   };
 }

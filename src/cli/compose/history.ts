@@ -7,7 +7,10 @@ import { formatTimestamp } from '#store/timestamp.js';
 import { createVersions } from '#services/history/versions.js';
 import type { Rooms } from './rooms.js';
 
-/** Versions of documents: what others need to delete them, and the handlers, once the services that write them stand. */
+/**
+ * Composes document versions: the deletion that other services need, and the handlers once the writing services
+ * exist.
+ */
 export function composeHistory(rooms: Rooms) {
   const versions = createVersions(rooms);
   const terms = { ...rooms, timestamp: () => formatTimestamp(rooms.now()) };

@@ -28,7 +28,7 @@ import type { RoomsOfJobs } from './documents-of-jobs.js';
 
 const MS_PER_DAY = 86_400_000;
 
-/** Definitions: indices, strategies, their calendars, and what optimises them. */
+/** Composes definitions: indices, strategies, their calendars and their optimisation. */
 export function composeIndices(rooms: RoomsOfJobs, removals: Removals) {
   const { documents, calendars } = rooms;
   const ofJobs = { ...rooms, documents: rooms.documentsOfJobs };

@@ -7,7 +7,7 @@ import type { MarketRooms } from './market.js';
 
 const MIB = 2 ** 20;
 
-/** Where the panels of the served store lie, and how large they are; undefined where none is served. */
+/** States where the panels of the served store are and how large they are; undefined if no store is served. */
 export function panelsNote(served: Pick<ServedMarket, 'market'> | undefined): string | undefined {
   if (served === undefined) return undefined;
   const { datasetId, dates, identifiers, fields } = served.market;
@@ -19,7 +19,7 @@ export function panelsNote(served: Pick<ServedMarket, 'market'> | undefined): st
     : `${size} are in memory, within ${most}.`;
 }
 
-/** The active data store was read. The service is ready without: it says in every refusal what could not be read. */
+/** Reports an active data store that failed to load. The service stays ready: every refusal names the failure. */
 export function readMarket(markets: Pick<MarketRooms['markets'], 'failure' | 'served'>): Check {
   return {
     name: 'active_store',
@@ -27,19 +27,19 @@ export function readMarket(markets: Pick<MarketRooms['markets'], 'failure' | 'se
       const failure = markets.failure();
       return failure === undefined ? undefined : failureText(failure);
     },
-    note: () => panelsNote(markets.served()) ?? 'No data store failed to be read.',
+    note: () => panelsNote(markets.served()) ?? 'No data store failed to load.',
   };
 }
 
-/** The service is not ready while the data store of before a restart is being read. */
+/** Fails readiness while the data store of before a restart is loading. */
 export function awaitedMarket(markets: Pick<MarketRooms['markets'], 'awaited'>): Check {
   return {
     name: 'data',
     unready: 'STORE_UNAVAILABLE',
     look() {
       const datasetId = markets.awaited();
-      return datasetId === undefined ? undefined : `The data store ${datasetId} is being read after a restart.`;
+      return datasetId === undefined ? undefined : `The data store ${datasetId} is loading after a restart.`;
     },
-    note: () => 'No data store is waited for.',
+    note: () => 'No data store is loading.',
   };
 }

@@ -29,7 +29,7 @@ export interface MarketRooms {
   readonly datasets: Datasets;
   readonly data: Data;
   readonly dataVersions: DataVersions;
-  /** Handlers of the jobs that change them. */
+  /** Handlers of the jobs that change data stores. */
   readonly jobKinds: DatasetJobs;
 }
 
@@ -42,13 +42,13 @@ export interface MarketInput {
   readonly jobs: JobSystem;
   readonly calendars: Calendars;
   readonly secrets: SecretBox;
-  /** Time of records, ms since 1970. */
+  /** Current time for records, in ms since 1970. */
   readonly now: () => number;
   /** Called when another market is served. */
   readonly onServe: () => void;
 }
 
-/** The served market and the stores behind it. */
+/** Composes the served market and its data stores. */
 export function composeMarket(rooms: MarketInput): MarketRooms {
   const { home, settings, documents, artifacts, jobs, calendars, onServe, secrets, now } = rooms;
   const isShared = settings.artifacts !== undefined;
@@ -64,7 +64,7 @@ export function composeMarket(rooms: MarketInput): MarketRooms {
     jobs,
     markets,
     timestamp,
-    onCopyFailure: (cause) => rooms.log.warn({ err: cause }, 'what is served could not be copied'),
+    onCopyFailure: (cause) => rooms.log.warn({ err: cause }, 'the served content could not be copied'),
   });
   followDatasetEvents({ documents, markets, activations, versions, folders });
   const databases = databasesOf(rooms, locations);
@@ -85,7 +85,7 @@ export function composeMarket(rooms: MarketInput): MarketRooms {
   };
   const kinds = createDatasetJobs(terms);
   const datasets = createDatasets({ ...terms, jobs, kinds, locations, databases });
-  /** The market of any store; another than the served one is read for the occasion, and let go. */
+  /** Returns the market of any store; a store that is not served is loaded for the caller and then released. */
   async function marketOf(datasetId: string) {
     const served = markets.served();
     if (served?.handle.datasetId === datasetId) return served;
@@ -102,7 +102,7 @@ export function composeMarket(rooms: MarketInput): MarketRooms {
   return { markets, activations, datasets, data, dataVersions: versions, jobKinds: kinds };
 }
 
-/** The databases that may be read, whose passwords are stored encrypted. */
+/** Lists the databases that may be read; their passwords are stored encrypted. */
 function databasesOf(
   { settings, secrets }: { readonly settings: Settings; readonly secrets: SecretBox },
   locations: Locations,
@@ -111,7 +111,7 @@ function databasesOf(
   return createDatabasePlaces({ locations, hosts: settings.databaseHosts, openUrl });
 }
 
-/** Folders of stores that processes share: a document names that of the home in which it was made. */
+/** Folders of stores that processes share: a document names the folder of the home that created it. */
 function foldersOfMany(root: string): ManagedFolders {
   const folders = createManagedFolders(root);
   const here = (folder: string): string => join(root, basename(folder));

@@ -27,7 +27,7 @@ import { buildInfo, PACKAGE_ROOT } from '../version.js';
 import type { Settings } from '../settings.js';
 import type { Rooms } from './rooms.js';
 
-/** The data stores: their jobs were made with them. */
+/** Composes the data stores, whose job handlers already exist. */
 export function composeDatasets(rooms: Rooms, removals: Removals) {
   const watchlists = createWatchlists(rooms);
   return {
@@ -42,7 +42,7 @@ export function composeDatasets(rooms: Rooms, removals: Removals) {
   };
 }
 
-/** Where others may take a job, that is when the lease of its node is over. */
+/** Limits that health reports. Other nodes may claim a job once the lease of its node has expired. */
 function limitsOf(settings: Settings): Health['limits'] {
   const { database, lease, keyQuotaMegabytes, jobsKept, jobsWaiting } = settings;
   const own = { MAX_QUEUED_JOBS: jobsWaiting, MAX_ENDED_JOBS: jobsKept };
@@ -50,17 +50,17 @@ function limitsOf(settings: Settings): Health['limits'] {
   return database === undefined ? limits : { ...limits, HEARTBEAT_TIMEOUT_SECONDS: lease };
 }
 
-/** Between two looks at what health tells of while the database is away, also when nobody asks. */
+/** Interval between health checks while the database is unavailable, even without requests. */
 const LOOK_MS = 15_000;
 
 function lookNowAndThen(health: Pick<HealthService, 'look'>, stopping: AbortSignal): void {
-  const look = (): void => void health.look().catch(() => {}); // Whoever asks is told.
+  const look = (): void => void health.look().catch(() => {}); // the next request reports the failure
   const timer = setInterval(look, LOOK_MS);
   timer.unref();
   stopping.addEventListener('abort', () => clearInterval(timer), { once: true });
 }
 
-/** The contract as the build has written it, which is faster than making it again. */
+/** Returns the contract that the build wrote, which is faster than generating it again. */
 function contractOf({ built, openApi }: DocumentationSources): OpenApiDocument {
   const page = built('contract');
   return page === undefined ? openApi() : (JSON.parse(new TextDecoder().decode(page.bytes)) as OpenApiDocument);
@@ -70,23 +70,23 @@ function unlessRefused(thrown: unknown): void {
   if (!(thrown instanceof Refusal)) throw thrown;
 }
 
-/** Results of risk jobs, which keep their model. */
+/** Results of risk jobs, read from their models. */
 export const riskResults = ({ result }: Pick<RiskModels, 'result'>): ResultSource => ({
   written: async (value) => ({ length: null, open: () => result(value) }),
 });
 
 export interface OperationsInput {
-  /** Aborted when the service stops. */
+  /** Aborts when the service stops. */
   readonly stopping: AbortSignal;
   readonly startedAt: Date;
   readonly onCancelled: AuditNotes['cancelled'];
-  /** Answers requests of agents for a client that is known. */
+  /** Answers an agent's requests on behalf of an authenticated client. */
   readonly answerFor: McpSources['answerFor'];
-  /** Results that are written when they are read; by kind. */
+  /** Results that are rendered when read, by kind. */
   readonly results: JobsServiceDependencies['results'];
 }
 
-/** Health, metrics, jobs, the changelog and the documentation. */
+/** Composes health, metrics, jobs, the changelog and the documentation. */
 export function composeOperations(
   rooms: Rooms,
   { stopping, startedAt, results, onCancelled, answerFor }: OperationsInput,

@@ -7,13 +7,13 @@ import type { ViewMaker } from '#services/runs/view-maker.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import type { Rooms } from './rooms.js';
 
-/** Published closes, and the keys that sign them. */
+/** Composes published closes and their signing keys. */
 export function composePublication(rooms: Rooms, { maker }: { readonly maker: ViewMaker }) {
   const terms = { ...rooms, maker, archive, timestamp: () => formatTimestamp(rooms.now()) };
   const signingKeys = createSigningKeys(terms);
   const publications = createPublications({ ...terms, signingKeys });
   const bundles = createBundles({ ...terms, publications, signingKeys });
-  return { handlers: publicationHandlers(publications, bundles) };
+  return { publications, handlers: publicationHandlers(publications, bundles) };
 }
 
 const archive = (members: readonly TarMember[]) => ({ parts: tarParts(members), length: tarLength(members) });

@@ -6,7 +6,7 @@ import { formatTimestamp } from '#store/timestamp.js';
 import { buildVersion } from '../version.js';
 import type { RoomsOfJobs } from './documents-of-jobs.js';
 
-/** Report templates and rendered reports. */
+/** Composes report templates and rendered reports. */
 export function composeReports(rooms: RoomsOfJobs, removals: Removals) {
   const render = createRenderJob({
     ...rooms,

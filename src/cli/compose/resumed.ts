@@ -4,18 +4,18 @@ import { followed } from './cluster.js';
 import type { Rooms } from './rooms.js';
 import type { Role } from './service-store.js';
 
-/** How long a database that does not answer is left alone. */
+/** Delay before another attempt to reach the database. */
 const AGAIN_MS = 1000;
 
 export interface ResumedTerms {
   readonly role: Role;
-  /** Serves the content as it was, without what its source has now. */
+  /** Serves the stored content without reading its source again. */
   readonly keepsServed: boolean;
-  /** Aborted when the service stops. */
+  /** Aborts when the service stops. */
   readonly stopping: AbortSignal;
 }
 
-/** Serves the market that was served before a start, once the database answers. */
+/** Loads the market that was served before the restart, once the database answers. */
 export async function resumedMarket(
   rooms: Pick<Rooms, 'activations' | 'markets' | 'datasets' | 'settings'>,
   { role, keepsServed, stopping }: ResumedTerms,

@@ -32,7 +32,7 @@ import { createWarmUp, type WarmUp } from '#services/runs/warm-up.js';
 import type { Home } from '#store/home/home.js';
 import { watchSizes } from '#store/home/home-sizes.js';
 import { backupAge } from '#store/home/backup-age.js';
-import { onObjectRequest } from '#store/s3/object-requests.js';
+import { onObjectRequest } from '#base/tracing/object-requests.js';
 import { sharedSizes, watchSharedSizes } from '#store/postgres/shared-sizes.js';
 import { ownIdentity } from '#store/home/process-identity.js';
 import { guardDocuments } from '#store/reach/guarded-store.js';
@@ -52,12 +52,12 @@ import { databaseFigures } from './database-figures.js';
 import { checksOfStore } from './health-checks.js';
 import { openServiceStore, type Role } from './service-store.js';
 
-/** What is to be closed when the service ends. */
+/** A component that must be closed when the service ends. */
 export interface Closable {
   close(): Promise<void>;
 }
 
-/** What the features of the service stand on. */
+/** Components that the features of the service use. */
 export interface Rooms extends MarketRooms {
   readonly home: Home;
   readonly settings: Settings;
@@ -71,13 +71,13 @@ export interface Rooms extends MarketRooms {
   readonly states: RunStates;
   readonly metrics: Metrics;
   readonly deliveries: Deliveries;
-  /** What health looks at. */
+  /** Checks that health runs. */
   readonly checks: readonly Check[];
-  /** Hears which run was asked about its exposures. */
+  /** Called with the id of a run whose exposures were requested. */
   readonly onExposures: (runId: string) => void;
-  /** Time of records, ms since 1970. */
+  /** Current time for records, in ms since 1970. */
   readonly now: () => number;
-  /** Whether documents and jobs can be asked for. */
+  /** Returns true if documents and jobs are available. */
   readonly isReachable: () => boolean;
 }
 
@@ -86,25 +86,22 @@ export interface RoomsInput {
   readonly home: Home;
   readonly settings: Settings;
   readonly log: Logger;
-  /** Receives a failure after which the process has to end. */
+  /** Receives a failure after which the process must end. */
   readonly onDefect: (cause: unknown) => void;
-  /** Receives each room that has to be closed, as soon as it is open. */
+  /** Receives each component to close, as soon as it is open. */
   readonly open: Closable[];
 }
 
-/** Keeps panels to the memory that they may have, for as long as the service is open. */
+/** Limits the memory of panels while the service is open. */
 function limitPanels({ panelMegabytes }: Settings, { scratch }: Home): Closable {
   const takeBack = limitMemory({ panelBytes: panelMegabytes * 2 ** 20, folder: scratch });
   return { close: async () => takeBack() };
 }
 
-/** Has the system hold reading processes to their memory. */
+/** Limits the memory of reading processes by the operating system. */
 function limitReading({ readerMegabytes, readerCgroup }: Settings, log: Logger): Closable {
   const onUnlimited = (limit: ReaderLimit, reason: string) =>
-    log.warn(
-      { limit, reason, megabytes: readerMegabytes },
-      'a limit of the memory of reading processes is not enforced',
-    );
+    log.warn({ limit, reason, megabytes: readerMegabytes }, 'the memory limit of reading processes is not enforced');
   const takeBack = limitReaders({ bytes: readerMegabytes * 2 ** 20, group: readerCgroup, onUnlimited });
   return { close: async () => takeBack() };
 }
@@ -120,7 +117,7 @@ export async function openRooms({ role, home, settings, log, onDefect, open }: R
 
   const documents = guardDocuments(tracedDocuments(store.documents, settings));
   const secrets = await openSecrets(settings, store.documents);
-  /** What features read, for requests, of which a worker has none; the threads and the effects of jobs wait longer. */
+  /** Artifacts that features read for requests; a worker has no requests. Threads and effects of jobs wait longer. */
   const artifacts = (role === 'worker' ? undefined : store.artifacts.forRequests) ?? store.artifacts;
   const version = engineVersion();
   const calendars = openCalendars();
@@ -187,13 +184,13 @@ interface MetricsInput {
   readonly home: Home;
   readonly settings: Settings;
   readonly store: Store;
-  /** Opened after the metrics. */
+  /** Called after the metrics are open. */
   readonly work: () => { readonly jobs: JobSystem; readonly pool: ComputePool };
 }
 
 function openMetrics({ version, home, settings, store, work }: MetricsInput): Metrics {
-  /** Figures that cannot be had are left out, not waited for. */
-  const asked = async <T>(ask: (jobs: JobSystem) => Promise<T>): Promise<T> => {
+  /** Unavailable figures are omitted rather than awaited. */
+  const askJobs = async <T>(ask: (jobs: JobSystem) => Promise<T>): Promise<T> => {
     if (!isReachable(store)) throw new Refusal('STORE_UNAVAILABLE', 'The database does not answer.');
     return ask(work().jobs);
   };
@@ -201,8 +198,8 @@ function openMetrics({ version, home, settings, store, work }: MetricsInput): Me
   return createMetrics({
     version,
     commit: buildInfo()?.commit ?? '',
-    jobs: () => asked((jobs) => jobs.counts()),
-    lanes: () => asked((jobs) => jobs.lanes()),
+    jobs: () => askJobs((jobs) => jobs.counts()),
+    lanes: () => askJobs((jobs) => jobs.lanes()),
     tasks: (lane) => work().pool.load(lane),
     homeBytes: watchSizes(partsOf(home, settings)),
     freeBytes: async () => (await store.freeSpace.measure()).freeBytes,
@@ -215,7 +212,7 @@ function openMetrics({ version, home, settings, store, work }: MetricsInput): Me
 
 interface WorkInput {
   readonly role: Role;
-  /** The memory of a market, which threads of this process share. */
+  /** Memory of a market that threads of this process share. */
   readonly handleOf: (identity: MarketIdentity) => MarketHandle;
   readonly settings: Settings;
   readonly log: Logger;
@@ -224,13 +221,13 @@ interface WorkInput {
   readonly onEnded: (job: EndedJob) => void;
   readonly onStale: () => void;
   readonly onTakenOver: () => void;
-  /** Content of the market that is served; null if there is none. */
+  /** Content hash of the served market; null if there is none. */
   readonly market: () => string | null;
-  /** What its health lacks. */
+  /** Names of the components that are unavailable. */
   readonly lacks: () => readonly string[];
 }
 
-/** The threads, and the jobs that run on them. */
+/** Opens the threads and the jobs that run on them. */
 async function openWork(input: WorkInput): Promise<{ readonly pool: ComputePool; readonly jobs: JobSystem }> {
   const { role, handleOf, settings, log, store, onThreadLost, onEnded } = input;
   const { workers } = settings;
@@ -289,13 +286,13 @@ async function openWork(input: WorkInput): Promise<{ readonly pool: ComputePool;
   return { pool, jobs };
 }
 
-/** The file of an artifact; those that it refers to lie beside it. */
+/** Path of an artifact's file; the artifacts that it refers to are fetched next to it. */
 async function fileOf(artifacts: ArtifactStore, { artifact, beside = [] }: ArtifactReference): Promise<string> {
   const [path] = await Promise.all([artifact, ...beside].map((name) => artifacts.file({ name })));
-  return path!; // One of one file at least.
+  return path!; // At least one file, so at least one path.
 }
 
-/** Name of this machine's home, by which its attempts are known after a restart; another where a copy of it has that. */
+/** Name that identifies this machine's home after a restart; another one if a running copy of the home uses it. */
 async function nodeName(
   shared: NonNullable<Store['shared']>,
   { role, settings, log }: Pick<WorkInput, 'role' | 'settings' | 'log'>,
@@ -303,7 +300,10 @@ async function nodeName(
   const name = `${hostname()}:${settings.home}`;
   const node = await claimNode({ ...shared, name, role, version: buildVersion(), process: ownIdentity() });
   if (node !== name)
-    log.warn({ name, node }, 'another process with the same host name and home is running: this one uses its own name');
+    log.warn(
+      { name, node },
+      'another process with the same host name and home is running: this process uses a separate name',
+    );
   return node;
 }
 
@@ -311,11 +311,11 @@ interface DeliveriesInput {
   readonly settings: Settings;
   readonly documents: DocumentStore;
   readonly log: Logger;
-  /** Time of records, ms since 1970. */
+  /** Current time for records, in ms since 1970. */
   readonly now: () => number;
 }
 
-/** Word of ended jobs, to where the operator allows it. */
+/** Opens the notifications of ended jobs, limited to the targets that the operator allows. */
 function openDeliveries({ settings, documents, log, now }: DeliveriesInput): Deliveries {
   const { callbackHosts: hosts, callbackPrivate: isPrivateAllowed, callbackSecrets: secrets } = settings;
   const places = createCallbackPlaces({ hosts, isPrivateAllowed, hasSecret: secrets.length > 0 });

@@ -29,7 +29,7 @@ import type { RoomsOfJobs } from './documents-of-jobs.js';
 import type { Closable } from './rooms.js';
 import { composeSql } from './sql.js';
 
-/** Backtests, what is computed from their stored runs, and what is priced on them. */
+/** Composes backtests, the views of their stored runs, and pricing on them. */
 export function composeRuns(
   rooms: RoomsOfJobs,
   { calendarViews, open }: { readonly calendarViews: CalendarViews; readonly open: Closable[] },
@@ -67,6 +67,8 @@ export function composeRuns(
 
   return {
     maker,
+    analytics,
+    exports,
     backtestResults: backtestResults(rooms.documents, texts),
     kinds: { backtest, replay, diff, sweep, simulate },
     handlers: {

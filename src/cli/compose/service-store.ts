@@ -7,13 +7,13 @@ import type { PlaceClaim } from '#store/place/claim-place.js';
 import { artifactsOf, databaseOf } from '../places.js';
 import type { Settings } from '../settings.js';
 
-/** What a process does: answers requests and does light jobs, does heavy jobs alone, or is a service to one command. */
+/** Role of a process: answers requests and runs light jobs, runs only heavy jobs, or serves one command. */
 export type Role = 'service' | 'worker' | 'command';
 
-/** A little more than a node is silent for. */
+/** Slightly longer than a node may be silent. */
 const WORKER_READ_MS = 2500;
 
-/** So many bytes take 3 ms to hash: fewer are hashed sooner than another thread is asked. */
+/** Bytes that take 3 ms to hash; smaller inputs are hashed faster here than on another thread. */
 const HASHED_APART_BYTES_MIN = 4 << 20;
 
 interface ServiceStoreInput {
@@ -24,10 +24,10 @@ interface ServiceStoreInput {
   readonly onDefect: (cause: unknown) => void;
 }
 
-/** The documents and artifacts of a service or worker; its log tells of their place. */
+/** Opens the documents and artifacts of a service or worker, and logs the state of the place of results. */
 export function openServiceStore({ role, home, settings, log, onDefect }: ServiceStoreInput): Promise<Store> {
   const database = databaseOf(settings);
-  // A worker hears with its signs of life: nobody waits for what it does then.
+  // A worker waits on its heartbeat connection; no request waits for it.
   const heard = database && role === 'worker' ? { ...database, readMs: WORKER_READ_MS } : database;
   return openStore({
     home,
@@ -40,19 +40,19 @@ export function openServiceStore({ role, home, settings, log, onDefect }: Servic
     },
     hashApart: (bytes) => (bytes < HASHED_APART_BYTES_MIN ? undefined : systemSha256()),
     onClaim({ place, storeId, isMade }: PlaceClaim) {
-      const taken = isMade ? 'the database has taken a folder that was not there' : 'the database has taken a place';
+      const taken = isMade ? 'the database now owns a new folder' : 'the database now owns a place';
       log.warn({ place, store_id: storeId }, `${taken} for its results`);
     },
     onPlace(fault) {
-      if (fault === undefined) log.info('the place of the results is there again');
-      else log.warn({ fault, place: settings.artifacts }, 'no place of results');
+      if (fault === undefined) log.info('the place of results is available again');
+      else log.warn({ fault, place: settings.artifacts }, 'the place of results is unavailable');
     },
     onPlaceWarning(warning) {
-      if (warning === undefined) log.info('the keys of the place of results are renewed again');
-      else log.warn({ warning, place: settings.artifacts }, 'the place of results will not be had before long');
+      if (warning === undefined) log.info('the credentials of the place of results are renewed again');
+      else log.warn({ warning, place: settings.artifacts }, 'the credentials of the place of results expire soon');
     },
     onPlaceLost(refusal) {
-      log.fatal({ reason: refusal.message }, 'another database owns the place of the results');
+      log.fatal({ reason: refusal.message }, 'another database owns the place of results');
       process.exit(EXIT_CONFIGURATION);
     },
     trashMs: settings.trashHours * 3_600_000,

@@ -2,7 +2,7 @@ import { inSpan } from '#base/tracing/spans.js';
 import type { DocumentStore } from '#store/port.js';
 import { collectorOf, type TraceSettings } from '../tracing/trace-settings.js';
 
-/** Documents whose transactions are spans of the work that writes them, where a collector is set. */
+/** Wraps documents so that their transactions are spans of the writing work, if a collector is configured. */
 export function tracedDocuments(documents: DocumentStore, settings: TraceSettings): DocumentStore {
   if (collectorOf(settings) === undefined) return documents;
   return {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { UsageError } from '../usage-error.js';
 
-/** An Arrow file, Feather or stream as the bytes of a Parquet file. @throws UsageError for one that is not read */
+/** Converts an Arrow file, Feather file or stream to Parquet. @throws UsageError if its format is not supported */
 export async function parquetOfArrow(path: string): Promise<Buffer> {
   const [{ isUnreadCompression }, { writeArrowAsParquet }, { createProblems }] = await Promise.all([
     import('#market/formats/arrow-compression.js'),
@@ -12,7 +12,7 @@ export async function parquetOfArrow(path: string): Promise<Buffer> {
   ]);
   if (isUnreadCompression(path))
     throw new UsageError(
-      `${path} is compressed by ZSTD; Arrow files are read uncompressed or by LZ4, as are Parquet files`,
+      `${path} is compressed by ZSTD; Arrow files must be uncompressed or compressed by LZ4, or convert to Parquet`,
     );
   const folder = await mkdtemp(join(tmpdir(), 'divisor-arrow-'));
   try {

@@ -5,26 +5,26 @@ import { takenAtStart } from '../taken-at-start.js';
 import { table } from '../terminal.js';
 import { AS_KNOWN, asKnown, BENCHMARK, CALLBACK, FAIL_ON, failingCodes, statusOfFindings } from './fields.js';
 
-/** What became of one index. */
+/** Outcome of one index. */
 interface Backtested {
   readonly index_id: string;
   readonly outcome: 'done' | 'current' | 'failed' | 'refused';
-  /** Null unless it ran. */
+  /** Null if it did not run. */
   readonly total_return: number | null;
-  /** Why it failed or was refused; null otherwise. */
+  /** Reason of a failure or refusal; null otherwise. */
   readonly error: string | null;
-  /** Findings of the run, where it ran, and of its data that no refresh has told. */
+  /** Findings of the run, and of its data if no refresh reported them. */
   readonly findings: readonly { readonly code: string; readonly message: string }[];
 }
 
 export const backtests: JobCommand<readonly Backtested[]> = {
   summary: 'Backtest many stored indices, each as a separate job.',
-  notes: 'Interrupted, it leaves the jobs to the service. It ends with 1 when one of them failed or was refused.',
-  words: [{ name: 'INDICES', help: 'Ids of stored indices and strategies with commas between them.', isList: true }],
+  notes: 'The jobs continue in the service if the command is interrupted. Exit status 1: a job failed or was refused.',
+  words: [{ name: 'INDICES', help: 'Ids of stored indices and strategies, separated by commas.', isList: true }],
   flags: {
-    start: { type: 'string', value: 'DATE', help: 'First date; the base date of each otherwise.' },
-    end: { type: 'string', value: 'DATE', help: 'Last date; the latest held otherwise.' },
-    capital: { type: 'number', value: 'MONEY', help: 'Initial capital; 1,000,000 otherwise.' },
+    start: { type: 'string', value: 'DATE', help: 'First date. Default: the base date of each.' },
+    end: { type: 'string', value: 'DATE', help: 'Last date. Default: the latest of the data.' },
+    capital: { type: 'number', value: 'MONEY', help: 'Initial capital. Default: 1,000,000.' },
     'cost-bps': { type: 'number', value: 'BPS', help: 'Cost per trade in basis points of notional.' },
     ...BENCHMARK,
     ...AS_KNOWN,
@@ -32,7 +32,7 @@ export const backtests: JobCommand<readonly Backtested[]> = {
     ...FAIL_ON,
     'if-stale': {
       type: 'boolean',
-      help: 'Run only those whose stored run is not what a run would give now, on the terms of that run (dates, capital, costs, benchmark) where no flag says another.',
+      help: 'Run only indices whose stored run is out of date, with the request of that run (dates, capital, costs, benchmark) where no flag overrides it.',
     },
   },
   examples: ['divisor backtests CORE-100,EVEN-100 --if-stale', 'divisor backtests CORE-100,EVEN-100 --csv'],
@@ -54,7 +54,7 @@ export const backtests: JobCommand<readonly Backtested[]> = {
     const result: Backtested[] = [];
     for (const { index_id, outcome, job, error } of entries) {
       const nothing = { index_id, total_return: null, error: null, findings: [] };
-      if (job !== null) result.push(await finished(client, index_id, job));
+      if (job !== null) result.push(await awaitBacktest(client, index_id, job));
       else if (outcome === 'current') result.push({ ...nothing, outcome });
       else result.push({ ...nothing, outcome: 'refused', error: error && `${error.code}: ${error.message}` });
     }
@@ -86,12 +86,12 @@ type Job = Parameters<DivisorClient['waitForJob']>[0] & {
   } | null;
 };
 
-async function finished(client: DivisorClient, index_id: string, job: Job): Promise<Backtested> {
+async function awaitBacktest(client: DivisorClient, index_id: string, job: Job): Promise<Backtested> {
   try {
     const { metrics, findings } = await client.waitForJob(job);
     return { index_id, outcome: 'done', total_return: metrics.total_return, error: null, findings };
   } catch (failure) {
-    // A job that failed has no status of HTTP; anything else is not about this index alone.
+    // A failed job has no HTTP status; any other failure concerns more than this index.
     if (!(failure instanceof DivisorError) || failure.status !== null) throw failure;
     return { index_id, outcome: 'failed', total_return: null, error: failure.message, findings: [] };
   }

@@ -3,39 +3,39 @@ import { basename, dirname, extname, resolve } from 'node:path';
 import { UsageError } from '../usage-error.js';
 import { parquetOfArrow } from './arrow-file.js';
 
-/** Data that a command line names: a place that the service reads, or a file that is sent to it. */
+/** Data that a command line names: a location that the service reads, or a file to upload. */
 export type DataSource =
   | {
       readonly kind: 'folder' | 'database';
       readonly location: string;
-      /** The file of the market, where one file was named. */
+      /** Path of the market file, if one file was named. */
       readonly tables: { readonly market?: string };
       readonly name: string;
     }
   | {
       readonly kind: 'content';
       readonly format: 'csv' | 'xlsx' | 'parquet';
-      /** In base64. */
+      /** Base64. */
       readonly content: string;
       readonly name: string;
     };
 
-/** Single tables that are read where they lie. */
+/** Table files that the service reads in place. */
 const TABLE = /\.(parquet|csv|csv\.gz|jsonl|jsonl\.gz|txt|tsv)$/i;
 
-/** Files that are sent to the service. */
+/** Files to upload to the service. */
 const SENT = /\.(xlsx|zip|arrow|feather|ipc)$/i;
 
-/** Those of them that are written as Parquet first. */
+/** Files to convert to Parquet before the upload. */
 const ARROW = /\.(arrow|feather|ipc)$/i;
 
-/** @throws UsageError for a file of another kind, and for one to send that is not there */
+/** @throws UsageError for a file of another kind, or if the file to upload does not exist */
 export async function dataSource(word: string): Promise<DataSource> {
   if (word.includes('://')) return { kind: 'database', location: word, tables: {}, name: basename(word) };
   const path = resolve(word);
   const name = basename(path).replace(TABLE, '');
   const found = await stat(path).catch(() => undefined);
-  // What is not here may be a folder, or a table, of the machine of the service.
+  // A path that is absent here may be a folder or table on the machine of the service.
   if (found === undefined && SENT.test(path)) throw new UsageError(`there is no file ${path}`);
   const isFile = found?.isFile() ?? TABLE.test(path);
   if (!isFile) return { kind: 'folder', location: path, tables: {}, name: basename(path) };

@@ -16,16 +16,13 @@ const FRACTIONS = new Set([
   'turnover',
 ]);
 
-/**
- * A figure as a person reads it: fractions as percentages, other metrics with two decimals, a dash for what is not
- * measured.
- */
+/** Formats a figure: fractions as percentages, other metrics with two decimals, a dash for a missing value. */
 export function figure(name: string, value: number | null): string {
   if (value === null) return '-';
   return FRACTIONS.has(name) ? percent(value) : decimal(value);
 }
 
-/** Members of a result, one a row. */
+/** Lists members of a result, one per row. */
 export function members<R extends object>(result: R, names: readonly (keyof R & string)[]): string {
   return table(
     names.map((name) => {
@@ -40,24 +37,24 @@ export const BENCHMARK = {
   benchmark: {
     type: 'string',
     value: 'NAME',
-    help: 'index:ID, or identifier:ID for a name or series of the store; an id alone is an index, else an identifier.',
+    help: 'index:ID, or identifier:ID for a security or series of the store. An id without a prefix is an index if one exists, else an identifier.',
   },
 } as const;
 
-/** Flags that say what of the data a backtest sees. */
+/** Flags that limit the data of a backtest to that known at a time. */
 export const AS_KNOWN = {
   'as-known-on': {
     type: 'string',
     value: 'WHEN',
-    help: 'Use the data as it was known: a version, a date (its end, in UTC) or a time.',
+    help: 'Use the data known at a version, a date (its end, in UTC) or a time.',
   },
   'as-known-at-decisions': {
     type: 'boolean',
-    help: 'Decide each rebalance on the version of the data that was known at the end of its decision date.',
+    help: 'Decide each rebalance on the data known at the end of its decision date.',
   },
 } as const;
 
-/** The members of a request that those flags are. */
+/** Request members of those flags. */
 export function asKnown(flags: FlagValues): {
   readonly as_known_on?: string | number;
   readonly as_known?: 'decision';
@@ -69,21 +66,21 @@ export function asKnown(flags: FlagValues): {
   };
 }
 
-/** Flag of commands whose jobs others wait for, too. */
+/** Flag of commands whose jobs can notify another service. */
 export const CALLBACK = {
-  callback: { type: 'string', value: 'URL', help: 'Where the service sends word of the end of a job.' },
+  callback: { type: 'string', value: 'URL', help: 'URL that the service notifies when the job ends.' },
 } as const;
 
-/** Flag of commands that a script must not go on from when the data is doubtful. */
+/** Flag of commands whose script must stop at data warnings. */
 export const FAIL_ON = {
   'fail-on': {
     type: 'string',
     value: 'CODES',
-    help: 'End with 3 when a finding has one of these codes, with commas between them: PARTIAL_DATE.',
+    help: 'Exit with 3 if a finding has one of these codes, separated by commas: PARTIAL_DATE.',
   },
 } as const;
 
-/** The codes of `--fail-on`. @throws UsageError for one that no finding has */
+/** Parses the codes of `--fail-on`. @throws UsageError for an unknown code */
 export function failingCodes(flags: FlagValues): readonly FindingCode[] {
   const codes = flags.text('fail-on')?.split(',') ?? [];
   return codes.map((word) => {
@@ -91,13 +88,13 @@ export function failingCodes(flags: FlagValues): readonly FindingCode[] {
     const code = FINDING_CODES.find((known) => known === text);
     if (code === undefined)
       throw new UsageError(
-        `--fail-on: no finding has the code ${text}.${didYouMean(text, FINDING_CODES) || ' PARTIAL_DATE is one; the page of codes lists all.'}`,
+        `--fail-on: no finding has the code ${text}.${didYouMean(text, FINDING_CODES) || ' See the guide page on codes, for example PARTIAL_DATE.'}`,
       );
     return code;
   });
 }
 
-/** Status of a command that is done: whether `--fail-on` names the code of a finding. */
+/** Exit status of a completed command; depends on the findings that `--fail-on` names. */
 export function statusOfFindings(findings: readonly { readonly code: string }[], flags: FlagValues): number {
   const codes = failingCodes(flags);
   return findings.some(({ code }) => codes.some((failing) => failing === code)) ? EXIT.found : EXIT.done;

@@ -31,16 +31,16 @@ export const importRisk: JobCommand<RiskModelImportResult> = {
       help: 'Period of the variances of a .csv or .arrow file.',
       choices: UNITS,
     },
-    annualisation: { type: 'number', value: 'N', help: 'Sessions of a year, for daily units. Default: 252.' },
+    annualisation: { type: 'number', value: 'N', help: 'Sessions per year, for daily units. Default: 252.' },
     date: { type: 'string', value: 'DATE', help: 'Date of a file without a column date.' },
-    repair: { type: 'boolean', help: 'Repair what is not symmetric or not positive semi-definite.' },
+    repair: { type: 'boolean', help: 'Repair matrices that are not symmetric or not positive semi-definite.' },
   },
   examples: [
     'divisor import-risk vendor model.json',
     'divisor import-risk vendor covariances.csv --units daily --date 2024-01-31',
   ],
   submit: async (client, [model_id = '', word = ''], flags) => ({
-    result: await sent(client, { model_id, word }, flags),
+    result: await sendModel(client, { model_id, word }, flags),
   }),
   notices: ({ findings }) => findings.map(({ message }) => message),
   show: ({ model_id, assets, factors, imported: { dates }, findings }) =>
@@ -56,7 +56,7 @@ interface Words {
   readonly word: string;
 }
 
-async function sent(
+async function sendModel(
   client: DivisorClient,
   { model_id, word }: Words,
   flags: FlagValues,
@@ -71,8 +71,9 @@ async function sent(
   };
   const date = flags.text('date');
   if (ending === '.json') {
-    if (date !== undefined) throw new UsageError('--date is of a .csv or .arrow file; JSON has the date of each model');
-    const body = { ...(await jsonFile<RiskModelImportInput>(path)), ...withoutAbsent(terms) } as RiskModelImportInput; // The service checks it.
+    if (date !== undefined)
+      throw new UsageError('--date applies to a .csv or .arrow file; JSON contains the date of each model');
+    const body = { ...(await jsonFile<RiskModelImportInput>(path)), ...withoutAbsent(terms) } as RiskModelImportInput; // The service validates it.
     return client.call('importRiskModel', { params, body });
   }
   const media = MEDIA[ending];
@@ -84,7 +85,7 @@ async function sent(
   return client.upload('importRiskModel', media, bytes, { params, query: { ...withoutAbsent(terms), date } });
 }
 
-/** Terms that the flags give. */
+/** Keeps the values that the flags give. */
 function withoutAbsent<T extends object>(terms: T): Partial<T> {
   return Object.fromEntries(
     Object.entries(terms).filter(([, value]) => value !== undefined && value !== false),

@@ -14,36 +14,44 @@ import { UsageError } from '../usage-error.js';
 import { NOTE } from '../view-commands/documents.js';
 import { dataSource, type DataSource } from './data-source.js';
 import { members } from './fields.js';
-import { choices, doubts, findingsTable, findingText, inspected, withoutDamaged, type Reading } from './inspect.js';
+import {
+  choices,
+  assumptions,
+  findingsTable,
+  findingText,
+  requestInspection,
+  withoutDamaged,
+  type Reading,
+} from './inspect.js';
 import { answersOf, flagOf, READING, type Answers } from './reading-flags.js';
 
 type Adjustment = DataStore['adjustment'];
 
-/** How an inspection had data read. */
+/** Format and mapping that an inspection proposed. */
 type ReadAs = Pick<InspectResult, 'recognised_as' | 'confidence' | 'mapping' | 'basis' | 'unsure'>;
 
-/** A store, and how its data was read where an inspection said that. */
+/** A store, and the mapping of its data if an inspection proposed one. */
 type Imported = DataStore & { readonly read_as: ReadAs | null };
 
 export const importMarket: JobCommand<Imported> = {
   summary: 'Register a folder or database, or import a workbook or a zip of CSV files, as a data store.',
   words: [{ name: 'PATH', help: 'A folder, a table, an .xlsx or .zip file, or the URL of a database.' }],
   notes:
-    'A folder is read where it lies, by the service: with --url its path is one of the machine of the service, below its data roots.',
+    'The service reads a folder in place: with --url its path refers to the machine of the service, under its data roots.',
   flags: {
-    id: { type: 'string', value: 'STORE', help: 'Id of the store; from its name otherwise.' },
-    name: { type: 'string', value: 'NAME', help: 'Display name; the file name otherwise.' },
+    id: { type: 'string', value: 'STORE', help: 'Id of the store. Default: derived from its name.' },
+    name: { type: 'string', value: 'NAME', help: 'Display name. Default: the file name.' },
     mapping: {
       type: 'string',
       value: 'FILE',
-      help: 'File with the mapping: the output of inspect --out, or a mapping only; - is standard input.',
+      help: 'File with the mapping: the output of inspect --out, or a mapping only; - reads standard input.',
     },
     inspect: {
       type: 'boolean',
-      help: 'Read it as divisor inspect proposes, unless that leaves a question that the flags below do not answer.',
+      help: 'Use the mapping that divisor inspect proposes, if the flags below answer all its questions.',
     },
     currency: { type: 'string', value: 'CODE', help: 'Currency of securities without a CURRENCY value.' },
-    activate: { type: 'boolean', help: 'Serve it.' },
+    activate: { type: 'boolean', help: 'Serve the store.' },
     ...NOTE,
     ...READING,
   },
@@ -68,7 +76,7 @@ export const importMarket: JobCommand<Imported> = {
       const { tables: _none, ...body } = common;
       const { format, content } = source;
       const { store } = await (format === 'parquet'
-        ? uploaded(client, content, { ...body, note })
+        ? uploadTable(client, content, { ...body, note })
         : client.call('importStore', { body: { ...body, format, content }, note }));
       return { result: { ...store, read_as } };
     }
@@ -76,11 +84,11 @@ export const importMarket: JobCommand<Imported> = {
     const store = await client.call('createStore', { body: { ...common, kind, location }, note });
     return { result: { ...store, read_as } };
   },
-  lines: (store) => ({ event: '', records: [], rest: shortened(store) }),
-  notices: ({ read_as: read }) => (read === null ? [] : doubts(read)),
+  lines: (store) => ({ event: '', records: [], rest: shortenStore(store) }),
+  notices: ({ read_as: read }) => (read === null ? [] : assumptions(read)),
   show: (store) =>
     [
-      imported(store),
+      formatStore(store),
       ...(store.read_as === null ? [] : [readAs(store.read_as)]),
       ...(store.findings === undefined || store.findings.length === 0 ? [] : [findingsTable(store.findings)]),
     ].join('\n'),
@@ -90,8 +98,8 @@ type Declared = Pick<ImportRequest, 'name' | 'store_id' | 'adjustment' | 'activa
   readonly currency?: string | undefined;
 };
 
-/** A table as Parquet, with what is declared of it beside it. */
-function uploaded(
+/** A table as Parquet, with its declarations. */
+function uploadTable(
   client: DivisorClient,
   content: string,
   { mapping, note, ...declared }: Declared & { readonly note: string | undefined },
@@ -101,11 +109,11 @@ function uploaded(
   return client.upload('importStore', 'application/vnd.apache.parquet', bytes, { query, note });
 }
 
-/** Files that a line lists. */
+/** Maximum number of files in one line of output. */
 const FILES_MAX = 10;
 
-/** A store as a line of a pipe: of many files the first, and how many there are. */
-export const shortened = <S extends { readonly files?: readonly unknown[] | undefined }>({
+/** Shortens a store to one line of a pipe: the first of many files, and their count. */
+export const shortenStore = <S extends { readonly files?: readonly unknown[] | undefined }>({
   files = [],
   ...store
 }: S): object =>
@@ -113,11 +121,11 @@ export const shortened = <S extends { readonly files?: readonly unknown[] | unde
     ? { ...store, files }
     : { ...store, files: files.slice(0, FILES_MAX), files_total: files.length };
 
-const imported = (store: DataStore) =>
+const formatStore = (store: DataStore) =>
   members(store, ['store_id', 'identifiers', 'start', 'end', 'adjustment', 'content_hash']);
 
 const readAs = (read: ReadAs) =>
-  `Read as ${read.recognised_as ?? 'its columns are called'}\n${table(choices(read).map((line) => [line]))}`;
+  `Read as ${read.recognised_as ?? 'its column names state'}\n${table(choices(read).map((line) => [line]))}`;
 
 interface Terms {
   readonly mapping?: Mapping;
@@ -127,8 +135,8 @@ interface Terms {
 }
 
 /**
- * How the data is read: as the command line says it, or as the service proposes.
- * @throws UsageError where a question is left
+ * Determines the mapping, from the command line or from the proposal of the service.
+ * @throws UsageError if a question remains open
  */
 async function termsOf(client: DivisorClient, source: DataSource, flags: FlagValues): Promise<Terms> {
   const tables = source.kind === 'content' ? {} : source.tables;
@@ -136,14 +144,14 @@ async function termsOf(client: DivisorClient, source: DataSource, flags: FlagVal
   const { adjustment, ...said } = answers;
   const file = flags.text('mapping');
   if (file !== undefined && flags.isSet('inspect') === true)
-    throw new UsageError('--mapping and --inspect both say how the market is read; one of them is needed');
+    throw new UsageError('--mapping and --inspect exclude each other: both define how the market is read');
   if (file !== undefined) return { tables, ...readingOf(await jsonFile<Reading | Mapping>(file), answers) };
-  // What is said of columns and days is said beside what the data tells.
+  // Flags for columns and days complete the proposal from the data.
   if (flags.isSet('inspect') !== true && Object.keys(said).length === 0) return { adjustment, tables };
-  const proposed = await inspected(client, source, answers);
+  const proposed = await requestInspection(client, source, answers);
   const isAsked = proposed.unsure.some(({ required }) => required);
   const errors = proposed.findings.filter(({ severity }) => severity === 'error');
-  if (errors.length > 0 && (!isAsked || proposed.rows_read === 0)) throw unreadable(errors, proposed);
+  if (errors.length > 0 && (!isAsked || proposed.rows_read === 0)) throw unreadableError(errors, proposed);
   if (proposed.confidence === 'unsure') throw new UsageError(unsureOf(proposed));
   const { recognised_as, confidence, mapping, basis, unsure } = proposed;
   return {
@@ -154,30 +162,30 @@ async function termsOf(client: DivisorClient, source: DataSource, flags: FlagVal
   };
 }
 
-/** What the flags say counts before what the file does. */
+/** Flags override the file. */
 function readingOf(read: Reading | Mapping, { adjustment, ...said }: Answers): Omit<Terms, 'tables'> {
   const isReading = typeof read === 'object' && read !== null && 'mapping' in read;
   const { mapping, adjustment: written } = isReading ? read : { mapping: read, adjustment: undefined };
-  return { mapping: { ...mapping, ...said } as Mapping, adjustment: adjustment ?? written }; // the service checks it
+  return { mapping: { ...mapping, ...said } as Mapping, adjustment: adjustment ?? written }; // the service validates it
 }
 
-/** What is wrong with rows is no question of how they are read. */
-const unreadable = (findings: InspectResult['findings'], proposed: InspectResult) => {
+/** Faulty rows are no question of the mapping. */
+const unreadableError = (findings: InspectResult['findings'], proposed: InspectResult) => {
   const count = findings.length === 1 ? '1 error' : `${findings.length} errors`;
   const message = [`${count} in the data.`, ...withoutDamaged(proposed), ...requiredOf(proposed)].join(' ');
   return new DivisorError({ code: 'VALIDATION_FAILED', message, detail: { findings } }, { status: 422 });
 };
 
-/** Questions that need an answer, each with its flag. */
+/** Open questions, each with its flag. */
 const requiredOf = ({ unsure }: Pick<InspectResult, 'unsure'>) =>
   unsure.filter(({ required }) => required).map(({ field, question }) => `--${flagOf(field)}: ${question}`);
 
 function unsureOf(proposed: InspectResult): string {
-  const said = [
+  const statements = [
     ...requiredOf(proposed),
     ...proposed.findings.filter(({ severity }) => severity === 'error').map(findingText),
     ...withoutDamaged(proposed),
   ];
-  const lines = said.map((line) => `  ${line}\n`).join('');
+  const lines = statements.map((line) => `  ${line}\n`).join('');
   return `the format of the data is ambiguous:\n${lines}Each flag answers its question. Or write the proposal with divisor inspect PATH --out mapping.json, edit it and pass it to import --mapping`;
 }

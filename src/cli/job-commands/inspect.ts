@@ -6,18 +6,18 @@ import { dataSource, type DataSource } from './data-source.js';
 import { answersOf, flagOf, READING, type Answers } from './reading-flags.js';
 
 export const inspectData: JobCommand<InspectResult> = {
-  summary: 'Look at data and propose the mapping by which it is read.',
+  summary: 'Inspect data and propose a mapping for its import.',
   words: [{ name: 'PATH', help: 'A folder, a table, an .xlsx or .zip file, or the URL of a database.' }],
   notes:
     '--out writes the mapping and the adjustment for import --mapping. Flags answer questions in advance. Nothing is stored. The exit status is 2 if the data cannot be read as proposed.',
   flags: READING,
   examples: ['divisor inspect ./vendor', 'divisor inspect ./vendor --date-format MM/DD/YYYY --out mapping.json'],
   async submit(client, [word = ''], flags) {
-    return { result: await inspected(client, await dataSource(word), answersOf(flags)) };
+    return { result: await requestInspection(client, await dataSource(word), answersOf(flags)) };
   },
-  show: shown,
+  show: formatProposal,
   notices: (inspection) => [
-    ...doubts(inspection),
+    ...assumptions(inspection),
     ...errorsOf(inspection).map(findingText),
     ...withoutDamaged(inspection),
   ],
@@ -27,14 +27,14 @@ export const inspectData: JobCommand<InspectResult> = {
     Promise.resolve(Buffer.from(`${JSON.stringify({ adjustment, mapping } satisfies Reading, null, 2)}\n`)),
 };
 
-/** How data is read, as a file holds it. */
+/** Mapping and adjustment as a file stores them. */
 export interface Reading {
   readonly adjustment: InspectResult['adjustment'];
   readonly mapping: InspectResult['mapping'];
 }
 
-/** What the service proposes for data. @param answers what it need not ask */
-export function inspected(client: DivisorClient, source: DataSource, answers: Answers): Promise<InspectResult> {
+/** Requests a proposal for the data. @param answers questions that are already answered */
+export function requestInspection(client: DivisorClient, source: DataSource, answers: Answers): Promise<InspectResult> {
   const body =
     source.kind === 'content'
       ? { content: source.content, format: source.format, answers }
@@ -42,11 +42,11 @@ export function inspected(client: DivisorClient, source: DataSource, answers: An
   return client.call('inspectData', { body });
 }
 
-/** Why the data cannot be read as proposed. */
+/** Reasons why the data cannot be read as proposed. */
 const errorsOf = ({ findings }: Pick<InspectResult, 'findings'>) =>
   findings.filter(({ severity }) => severity === 'error');
 
-/** The flag that goes on without damaged files, where others are left. */
+/** The flag that skips damaged files, if others remain. */
 export function withoutDamaged({ files, findings }: Pick<InspectResult, 'files' | 'findings'>): string[] {
   const damaged = [...new Set(errorsOf({ findings }).flatMap(({ file }) => file ?? []))].toSorted();
   if (damaged.length === 0 || damaged.length >= files) return [];
@@ -54,49 +54,49 @@ export function withoutDamaged({ files, findings }: Pick<InspectResult, 'files' 
   return [`${damaged.length} of ${files} files cannot be read this way; --ignore ${quotedWord(names)} skips them.`];
 }
 
-/** A word of a shell. */
+/** Quotes a word for a shell. */
 const quotedWord = (text: string) =>
   /^[\w.,@%+=:/-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
 
 type FindingShown = InspectResult['findings'][number];
 
-/** A finding as a line of an error. */
+/** Formats a finding as a line of an error. */
 export const findingText = ({ code, file, path, message }: FindingShown) =>
   `${code} ${file === undefined ? '' : `${file} `}${path}: ${message}`;
 
-/** Findings that are shown, and bars. */
+/** Maximum number of findings, and of preview rows, in the output. */
 const SHOWN_MAX = 10;
 
-type Told = Pick<InspectResult, 'basis' | 'unsure'>;
+type Assumed = Pick<InspectResult, 'basis' | 'unsure'>;
 
-/** What was taken without being told so: see `choices`. */
-export const doubts = (told: Told): readonly string[] =>
+/** Assumptions that no answer confirmed: see `choices`. */
+export const assumptions = (told: Assumed): readonly string[] =>
   choices(told).slice(told.unsure.some(({ field }) => field === 'adjustment') ? 0 : 1);
 
-/** What was taken for what the data does not say, the adjustment first, and the flags that say it otherwise. */
-export function choices({ basis, unsure }: Told): readonly string[] {
-  const otherwise = basis.others.map(({ adjustment, meaning }) => `--adjustment ${adjustment} where ${meaning}`);
+/** Assumptions where the data is ambiguous, the adjustment first, with the flags that change them. */
+export function choices({ basis, unsure }: Assumed): readonly string[] {
+  const otherwise = basis.others.map(({ adjustment, meaning }) => `--adjustment ${adjustment} if ${meaning}`);
   const asked = unsure
     .filter(({ field }) => field !== 'adjustment')
     .map(({ field, question, taken, others }) => {
-      const other = others.length === 0 ? '' : `, or ${others.map(marked).join(', ')}`;
+      const other = others.length === 0 ? '' : `, or ${others.map(quoteMark).join(', ')}`;
       return `${field} ${taken ?? 'none'}: ${question} Otherwise --${flagOf(field)}${other}.`;
     });
   return [`adjustment ${basis.adjustment}: ${basis.reason} Otherwise ${otherwise.join('; ')}.`, ...asked];
 }
 
-/** A value that is one mark of punctuation, so that it is not taken for that of the sentence. */
-const marked = (value: string) => (/^[^\w]$/.test(value) ? `"${value}"` : value);
+/** Quotes a value that is a single punctuation mark, to separate it from that of the sentence. */
+const quoteMark = (value: string) => (/^[^\w]$/.test(value) ? `"${value}"` : value);
 
-/** The first findings, each with its file. */
+/** Formats the first findings, each with its file. */
 export function findingsTable(findings: InspectResult['findings']): string {
   const rows = findings.slice(0, SHOWN_MAX).map(({ code, path, message, file }) => [code, file ?? '', path, message]);
   const more = findings.length - rows.length;
   return `Findings${more > 0 ? `, the first ${SHOWN_MAX} of ${findings.length}` : ''}\n${table(rows)}`;
 }
 
-function shown({ mapping, preview, findings, questions: _sentences, ...rest }: InspectResult): string {
-  const said = Object.entries(mapping).filter(([, value]) => {
+function formatProposal({ mapping, preview, findings, questions: _sentences, ...rest }: InspectResult): string {
+  const members = Object.entries(mapping).filter(([, value]) => {
     const isEmpty = value === null || (typeof value === 'object' && Object.keys(value).length === 0);
     return !isEmpty;
   });
@@ -108,11 +108,11 @@ function shown({ mapping, preview, findings, questions: _sentences, ...rest }: I
       ['files', String(rest.files)],
       ['rows read', String(rest.rows_read)],
     ]),
-    `Mapping\n${table(said.map(([member, value]) => [member, typeof value === 'string' ? value : JSON.stringify(value)]))}`,
-    `Taken, where the data does not say it\n${table(choices(rest).map((line) => [line]))}`,
+    `Mapping\n${table(members.map(([member, value]) => [member, typeof value === 'string' ? value : JSON.stringify(value)]))}`,
+    `Assumptions, where the data is ambiguous\n${table(choices(rest).map((line) => [line]))}`,
     ...(findings.length === 0 ? [] : [findingsTable(findings)]),
     ...(preview.data.length === 0
       ? []
-      : [`As read\n${table([preview.columns, ...preview.data.slice(0, SHOWN_MAX).map((row) => row.map(cell))])}`]),
+      : [`Preview\n${table([preview.columns, ...preview.data.slice(0, SHOWN_MAX).map((row) => row.map(cell))])}`]),
   ].join('\n');
 }

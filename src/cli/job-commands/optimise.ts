@@ -25,7 +25,7 @@ export const optimise: JobCommand<OptimisationRunResult> = {
       value: 'FILE',
       help: 'Further fields of the request as JSON (objective with parameters, expected_returns, costs); - reads standard input.',
     },
-    'as-of': { type: 'string', value: 'DATE', help: 'Rebalance to target; the latest otherwise.' },
+    'as-of': { type: 'string', value: 'DATE', help: 'Rebalance to target. Default: the latest.' },
     start: { type: 'string', value: 'DATE', help: 'Start of the risk window.' },
     end: { type: 'string', value: 'DATE', help: 'End of the risk window.' },
   },
@@ -45,7 +45,7 @@ export const optimise: JobCommand<OptimisationRunResult> = {
     const objective = flags.text('objective');
     const body = {
       ...(request === undefined ? {} : await jsonFile<Partial<OptimisationRunRequest>>(request)),
-      ...(objective === undefined ? {} : { objective: objective as NonNullable<OptimisationRunRequest['objective']> }), // Checked by the service.
+      ...(objective === undefined ? {} : { objective: objective as NonNullable<OptimisationRunRequest['objective']> }), // The service validates it.
       index_id: index,
       constraint_set_id: set,
       as_of: flags.text('as-of'),

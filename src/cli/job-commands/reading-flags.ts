@@ -4,13 +4,16 @@ import type { InspectRequest } from '#clients/typescript/divisor.js';
 import type { Flag, FlagValues } from '../command-line.js';
 import { UsageError } from '../usage-error.js';
 
-/** What is said of the reading of data: members of a mapping, and the adjustment. */
+/** Answers about the data: members of a mapping, and the adjustment. */
 export type Answers = NonNullable<InspectRequest['answers']>;
 
-/** The flag that says a member of a mapping, or the adjustment. */
+/** Name of the flag for a member of a mapping, or for the adjustment. */
 export const flagOf = (field: string) => field.replaceAll('_', '-');
 
-/** A flag for each member of a mapping, and the adjustment: what an inspection may ask, they answer. */
+/**
+ * A flag for each member of a mapping and for the adjustment, so that flags can answer every question of an
+ * inspection.
+ */
 export const READING: Readonly<Record<string, Flag>> = {
   adjustment: {
     type: 'string',
@@ -26,10 +29,10 @@ export const READING: Readonly<Record<string, Flag>> = {
   ),
 };
 
-/** How the value of a member is written. */
+/** Type and placeholder of a member's flag. */
 function formOf(schema: z.ZodType): Omit<Flag, 'help'> {
   if (schema instanceof z.ZodNullable) {
-    const { choices, ...form } = formOf(schema.unwrap() as z.ZodType); // of a schema of zod
+    const { choices, ...form } = formOf(schema.unwrap() as z.ZodType); // a zod schema
     return choices === undefined ? form : { ...form, value: `${form.value}|none`, choices: [...choices, 'none'] };
   }
   if (schema instanceof z.ZodEnum) {
@@ -41,16 +44,16 @@ function formOf(schema: z.ZodType): Omit<Flag, 'help'> {
   return { type: 'string', value: schema instanceof z.ZodArray ? 'A,B' : 'TEXT' };
 }
 
-/** What the flags say; a member that no flag says is not there. @throws UsageError */
+/** Collects the answers of the flags; omits members without a flag. @throws UsageError */
 export function answersOf(flags: FlagValues): Answers {
   const given = ['adjustment', ...Object.keys(Mapping.shape)].flatMap((field) => {
     const text = flags.text(flagOf(field));
     return text === undefined ? [] : [[field, valueOf(field, text)] as const];
   });
-  return Object.fromEntries(given) as Answers; // each by the schema of its member
+  return Object.fromEntries(given) as Answers; // each parsed by the schema of its member
 }
 
-/** The value that a text says of a member; `none` is null where null is one. */
+/** Parses the text of a member; `none` means null if the member is nullable. */
 function valueOf(field: string, text: string): unknown {
   const schema = field in Mapping.shape ? Mapping.shape[field as keyof Mapping].unwrap() : undefined;
   if (schema instanceof z.ZodNullable) return text === 'none' ? null : text;
@@ -62,7 +65,7 @@ function valueOf(field: string, text: string): unknown {
       const at = pair.indexOf('=');
       if (at < 1)
         throw new UsageError(
-          `--${flagOf(field)} is pairs with commas between them, as CLOSE=Last; not ${JSON.stringify(pair)}`,
+          `--${flagOf(field)} must be pairs separated by commas, for example CLOSE=Last, not ${JSON.stringify(pair)}`,
         );
       return [pair.slice(0, at), pair.slice(at + 1)];
     }),

@@ -12,7 +12,7 @@ export const report: JobCommand<Render> = {
     index: {
       type: 'string',
       value: 'ID',
-      help: 'The index of blocks that name none, all of a built-in template; several with commas between them in one document.',
+      help: 'Index of the blocks that name none (all blocks of a built-in template); several ids, separated by commas, share one document.',
     },
     'run-id': {
       type: 'string',
@@ -26,9 +26,9 @@ export const report: JobCommand<Render> = {
   ],
   async submit(client, [template_id = ''], flags) {
     const [index, run] = [flags.text('index'), flags.text('run-id')];
-    if (run !== undefined && index === undefined) throw new UsageError('--run-id takes --index ID as well');
+    if (run !== undefined && index === undefined) throw new UsageError('--run-id requires --index ID');
     const ids = index?.split(',') ?? [];
-    if (ids.length > 1 && run !== undefined) throw new UsageError('--run-id takes --index with one ID');
+    if (ids.length > 1 && run !== undefined) throw new UsageError('--run-id requires --index with one ID');
     const shown = ids.length > 1 ? { index_ids: ids } : { index_id: index };
     const runs = index === undefined || run === undefined ? {} : { run_ids: { [index]: run } };
     return { job: await client.call('renderReport', { body: { template_id, ...shown, ...runs } }) };

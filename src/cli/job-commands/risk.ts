@@ -12,7 +12,10 @@ import { table } from '../terminal.js';
 type RiskModel = NonNullable<RiskModelJobStatus['result']>;
 type Estimator = RiskEstimator['estimator'];
 
-/** Each of the contract, or it does not compile: the module that declares them loads the kernels. */
+/**
+ * Estimators, listed here because the module that declares them loads the kernels; an estimator of the contract
+ * that is absent here does not compile.
+ */
 const ESTIMATORS = Object.keys({
   shrinkage: true,
   nonlinear: true,
@@ -26,7 +29,7 @@ const ESTIMATORS = Object.keys({
 
 const RETURNS = ['total', 'price'] as const;
 
-/** Every setting of an estimator, as the service declares them. */
+/** Every setting of an estimator, from the declarations of the service. */
 const SETTINGS = Object.entries(ESTIMATOR_SETTINGS) as [EstimatorSettingName, EstimatorSetting][]; // Its keys.
 
 const flagOf = (name: EstimatorSettingName): string => name.replaceAll('_', '-');
@@ -51,13 +54,13 @@ export const risk: JobCommand<RiskModel> = {
       value: 'ID',
       help: 'Index whose latest run provides the securities. Default: those of the stored model.',
     },
-    identifiers: { type: 'string', value: 'A,B,C', help: 'Or name them.' },
+    identifiers: { type: 'string', value: 'A,B,C', help: 'Securities, instead of --index.' },
     start: { type: 'string', value: 'DATE', help: 'Start of the window.' },
     end: { type: 'string', value: 'DATE', help: 'End of the window.' },
     estimator: {
       type: 'string',
       value: ESTIMATORS.join('|'),
-      help: 'How the covariance is estimated. Default: shrinkage.',
+      help: 'Estimator of the covariance. Default: shrinkage.',
       choices: ESTIMATORS,
     },
     ...Object.fromEntries(
@@ -66,7 +69,12 @@ export const risk: JobCommand<RiskModel> = {
         { ...valuesOf(setting), help: settingHelp(name) },
       ]),
     ),
-    returns: { type: 'string', value: RETURNS.join('|'), help: 'Whether dividends count.', choices: RETURNS },
+    returns: {
+      type: 'string',
+      value: RETURNS.join('|'),
+      help: 'Total returns include dividends; price returns do not.',
+      choices: RETURNS,
+    },
     repair: { type: 'boolean', help: 'Clip negative eigenvalues.' },
   },
   examples: [
@@ -88,10 +96,10 @@ export const risk: JobCommand<RiskModel> = {
     return { job: await client.call('estimateRiskModel', { params: { model_id }, body }) };
   },
   show: ({ model_id, asset_ids, observed_start, observed_end, diagnostics }) =>
-    `${model_id} over ${asset_ids.length} names (${namesText(asset_ids)}), returns of ${observed_start} to ${observed_end}\n${table(Object.entries(diagnostics).map(([name, value]) => [name, String(value)]))}`,
+    `${model_id} over ${asset_ids.length} securities (${namesText(asset_ids)}), returns of ${observed_start} to ${observed_end}\n${table(Object.entries(diagnostics).map(([name, value]) => [name, String(value)]))}`,
 };
 
-/** Names that are listed. */
+/** Maximum number of securities to list. */
 const LISTED_MAX = 5;
 
 const namesText = (names: readonly string[]) =>

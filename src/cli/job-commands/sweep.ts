@@ -5,21 +5,21 @@ import { percent, right, table, type Cell } from '../terminal.js';
 import { UsageError } from '../usage-error.js';
 import { figure } from './fields.js';
 
-/** Metrics of a row, besides the one that ranks. */
+/** Metrics of a row in addition to the one that ranks. */
 const METRICS = ['total_return', 'annualised_return', 'volatility', 'sharpe_ratio', 'max_drawdown'] as const;
 const ROWS_SHOWN = 20;
 
 export const sweep: JobCommand<SweepView> = {
   summary: 'Run many variants of an index and rank them.',
-  words: [{ name: 'FILE', help: 'What to vary, as JSON; - reads standard input.' }],
-  notes: `FILE is a grid, values by JSON pointer of which every combination is a variant:
+  words: [{ name: 'FILE', help: 'Variants as JSON; - reads standard input.' }],
+  notes: `FILE is a grid of values by JSON pointer; every combination is a variant:
     { "/document/pipeline/weighting/cap": [0.03, 0.05, 0.1], "/document/rebalance/frequency": ["monthly", "quarterly"] }
   or a list of variants: [{ "/request/transaction_cost_bps": 5 }, { "/request/transaction_cost_bps": 20 }]
-  or a whole request of POST /analytics/sweeps, which the flags complete or overrule.`,
+  or a whole request of POST /analytics/sweeps, which the flags complete or override.`,
   flags: {
-    index: { type: 'string', value: 'ID', help: 'The stored index that is varied.' },
-    document: { type: 'string', value: 'FILE', help: 'Or an index document that is not stored.' },
-    id: { type: 'string', value: 'ID', help: 'Id of the sweep; made up otherwise.' },
+    index: { type: 'string', value: 'ID', help: 'Stored index to vary.' },
+    document: { type: 'string', value: 'FILE', help: 'Index document to vary, not stored, instead of --index.' },
+    id: { type: 'string', value: 'ID', help: 'Id of the sweep. Default: a generated one.' },
     start: { type: 'string', value: 'DATE', help: 'First date of the backtests.' },
     end: { type: 'string', value: 'DATE', help: 'Last date.' },
     'cost-bps': { type: 'number', value: 'BPS', help: 'Cost per trade in basis points of notional.' },
@@ -28,16 +28,20 @@ export const sweep: JobCommand<SweepView> = {
       value: 'METRIC',
       help: 'sharpe_ratio, total_return, annualised_return, max_drawdown, volatility, tracking_error or tracking_difference. Default: sharpe_ratio.',
     },
-    partitions: { type: 'number', value: 'N', help: 'Blocks of time of the estimate of overfitting, even, 2 to 16.' },
+    partitions: {
+      type: 'number',
+      value: 'N',
+      help: 'Number of time blocks for the overfitting estimate, even, 2 to 16.',
+    },
     folds: {
       type: 'string',
       value: 'METHOD',
-      help: 'Test the choice on data it has not seen: combinatorial or walk_forward. Terms go into FILE.',
+      help: 'Test the selection out of sample: combinatorial or walk_forward. FILE contains its parameters.',
     },
     rows: {
       type: 'number',
       value: 'N',
-      help: `Rows shown on a terminal. Default: ${ROWS_SHOWN}. A program gets up to 2,000; GET /analytics/sweeps/{sweep_id}/rows has all.`,
+      help: `Rows shown on a terminal. Default: ${ROWS_SHOWN}. A pipe gets up to 2,000; GET /analytics/sweeps/{sweep_id}/rows returns all.`,
     },
   },
   examples: [
@@ -75,22 +79,25 @@ async function requestOf(file: string, flags: FlagValues): Promise<SweepRequest>
     ...(index !== undefined && { index_id: index, document: null }),
     ...(document !== undefined && { document: await jsonFile<SweepRequest['document']>(document), index_id: null }),
     ...(id !== undefined && { sweep_id: id }),
-    // The service says which metrics there are.
+    // The service validates the metric.
     ...(rankBy !== undefined && { rank_by: rankBy as NonNullable<SweepRequest['rank_by']> }),
     ...(partitions !== undefined && { partitions }),
-    // Terms of the file hold for the method that they were written for.
+    // Parameters in the file apply only to the method that the file names.
     ...(folds !== undefined && folds !== given.folds?.method && { folds: { method: folds } as SweepRequest['folds'] }),
   };
 }
 
-/** The keys distinguish a grid or a list of variants from a request: pointers begin with a slash, fields do not. */
+/**
+ * Distinguishes a grid or a list of variants from a request by its keys: pointers begin with a slash, fields do
+ * not.
+ */
 function asRequest(file: string, value: unknown): SweepRequest {
   if (Array.isArray(value)) return { patches: value };
   if (typeof value !== 'object' || value === null)
-    throw new UsageError(`${file} must hold a grid, a list of variants or a request, not ${JSON.stringify(value)}`);
+    throw new UsageError(`${file} must contain a grid, a list of variants or a request, not ${JSON.stringify(value)}`);
   const keys = Object.keys(value);
   const isGrid = keys.length > 0 && keys.every((key) => key.startsWith('/'));
-  return isGrid ? { grid: value as NonNullable<SweepRequest['grid']> } : (value as SweepRequest); // The service checks both.
+  return isGrid ? { grid: value as NonNullable<SweepRequest['grid']> } : (value as SweepRequest); // The service validates both.
 }
 
 function rankedTable({ rows, rank_by }: SweepView, shown: number): string {
@@ -126,7 +133,7 @@ function cellsOf(
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
 
-/** The last word of each pointer, or as many as tell them apart. */
+/** The last segment of each pointer, or as many segments as make them unique. */
 function shortNames(pointers: readonly string[]): string[] {
   return pointers.map((pointer) => {
     const words = pointer.split('/');
@@ -138,7 +145,7 @@ function shortNames(pointers: readonly string[]): string[] {
   });
 }
 
-/** How far to trust the best of them. */
+/** Formats the counts of variants and the statements about overfitting. */
 function verdict({ variants, refused, verdict: sentences = [] }: SweepView): string {
   const lines = [`${variants} variants${refused === 0 ? '' : `, ${refused} refused`}`, ...sentences];
   return lines.map((line) => `  ${line}\n`).join('');

@@ -10,7 +10,7 @@ import { risk } from './risk.js';
 import { sweep } from './sweep.js';
 import { validateRisk } from './validate-risk.js';
 
-/** Commands that submit work to the service and follow it, by name. Each knows the shape of its own result. */
+/** Commands that submit work to the service and follow it, by name. Each has its own type of result. */
 export const JOB_COMMANDS: Readonly<Record<string, JobCommand<unknown>>> = {
   import: importMarket,
   inspect: inspectData,

@@ -5,18 +5,18 @@ import { decimal, percent, right, table, whole } from '../terminal.js';
 type Validation = NonNullable<RiskValidationJobStatus['result']>;
 
 export const validateRisk: JobCommand<Validation> = {
-  summary: 'Say how well a risk model forecast over history.',
+  summary: 'Validate the forecasts of a risk model over history.',
   words: [{ name: 'MODEL', help: 'Id of a stored risk model.' }],
-  notes: `On each day the model is estimated anew on the returns before it, and its forecasts are held to what came.
-  bias      standard deviation of outcomes over their forecasts: above 1 risk was underestimated
-  in band   share of the portfolios whose bias is that of a right forecast, 95 % where all are
-  qlike     the lower of two models forecast better`,
+  notes: `Each day the model is estimated on the preceding returns, and its forecasts are compared with the outcomes.
+  bias      standard deviation of outcomes divided by forecasts: above 1, risk was underestimated
+  in band   share of the portfolios whose bias is consistent with a correct forecast; 95 % if all are correct
+  qlike     loss of the forecasts; lower is better`,
   flags: {
-    start: { type: 'string', value: 'DATE', help: 'First day of a forecast.' },
-    end: { type: 'string', value: 'DATE', help: 'Last day of an outcome.' },
-    sessions: { type: 'number', value: 'N', help: 'Returns behind each forecast. Default: 252.' },
+    start: { type: 'string', value: 'DATE', help: 'First forecast date.' },
+    end: { type: 'string', value: 'DATE', help: 'Last outcome date.' },
+    sessions: { type: 'number', value: 'N', help: 'Returns in the window of each forecast. Default: 252.' },
     horizon: { type: 'number', value: 'N', help: 'Sessions of each outcome. Default: 21.' },
-    index: { type: 'string', value: 'ID', help: 'Index whose held weights are a portfolio.' },
+    index: { type: 'string', value: 'ID', help: 'Index whose weights are tested as a portfolio.' },
     random: { type: 'number', value: 'N', help: 'Random portfolios. Default: 50.' },
     eigenportfolios: { type: 'number', value: 'N', help: 'Eigenvectors as portfolios. Default: 10.' },
     seed: { type: 'number', value: 'N', help: 'Seed of the random portfolios. Default: 1.' },

@@ -15,23 +15,24 @@ import type { Settings } from '../settings.js';
 import { createFileMove, type FileMove } from './move-files.js';
 import { openFiles } from './open-place.js';
 
-/** What an adoption did with the results that documents name. */
+/** Outcome of an adoption for the results that documents name. */
 export interface Adoption {
   readonly store_id: string;
-  /** Results that documents name. */
+  /** Number of results that documents name. */
   readonly named: number;
-  /** Names of those that are missing or damaged. */
+  /** Names of missing or damaged results. */
   readonly missing: readonly string[];
 }
 
 /**
- * Makes a database the owner of the place that it names, and brings results that its documents name back from the
- * trash: after the database was set back to an earlier time.
- * @throws StartRefusal 75 while a service uses the place or the database, 78 when the place is another store
+ * Makes a database the owner of the place that it names and restores results that its documents name from the
+ * trash, after the database was restored to an earlier time.
+ * @throws StartRefusal 75 while a service uses the place or the database, 78 if the place belongs to another
+ * store
  */
 export function takeOver(settings: Settings, options?: Pick<AdoptOptions, 'observeMs'>): Promise<Adoption> {
-  return onDatabase(settings, async (documents) => {
-    const place = artifactsOf(settings)!; // Given with the database.
+  return withDatabase(settings, async (documents) => {
+    const place = artifactsOf(settings)!; // given together with the database
     const storeId = await takePlaceOver(documents, place, { ...options, identity: documents.identity });
     const { files, close } = await openFiles(settings, storeId);
     try {
@@ -44,17 +45,17 @@ export function takeOver(settings: Settings, options?: Pick<AdoptOptions, 'obser
 }
 
 /**
- * Gives a database a place of its own: copies every result that its documents name, each compared with its hash, and
- * changes nothing in the place that it named before.
- * @param to its settings name the new place
- * @throws StartRefusal 75, 78 when the new place is another store or the old one is not that of the database
+ * Creates a separate place for a database: copies every result that its documents name, verifies each hash, and
+ * changes nothing in the previous place.
+ * @param to settings that name the new place
+ * @throws StartRefusal 75, 78 if the new place belongs to another store or the previous one not to the database
  */
 export function moveToNewPlace(settings: Settings, to: Settings): Promise<Adoption> {
-  return onDatabase(settings, async (documents) => {
+  return withDatabase(settings, async (documents) => {
     const { identity } = documents;
     const oldId = await assertPlace(documents, artifactsOf(settings)!);
     if (oldId === undefined)
-      throw new StartRefusal(EXIT_CONFIGURATION, 'The database names no place of results yet: start a service on it.');
+      throw new StartRefusal(EXIT_CONFIGURATION, 'The database has no place of results yet: start a service on it.');
     const storeId = newStoreId(oldId, identity, to.artifacts!);
     await markNewPlace(artifactsOf(to)!, storeId);
     const source = await openFiles(settings, oldId);
@@ -79,8 +80,8 @@ async function copyNamed(documents: DatabaseDocuments, move: FileMove): Promise<
     }
 }
 
-/** @throws StartRefusal 75 while a service works on the database, 78 without a database and a place of results */
-async function onDatabase<T>(settings: Settings, work: (documents: DatabaseDocuments) => Promise<T>): Promise<T> {
+/** @throws StartRefusal 75 while a service uses the database, 78 without a database and a place of results */
+async function withDatabase<T>(settings: Settings, work: (documents: DatabaseDocuments) => Promise<T>): Promise<T> {
   const place = { url: settings.database!, migrate: false, moves: 'from' as const };
   const documents = await openDatabaseDocuments({
     place,

@@ -18,7 +18,7 @@ import { openArtifactsOf } from './open-place.js';
 
 export interface ClusterBackupOptions {
   readonly settings: Settings;
-  /** Absent or empty. */
+  /** Path of an absent or empty folder. */
   readonly target: string;
   readonly engineVersion: string;
   readonly onProgress: (message: string) => void;
@@ -26,17 +26,17 @@ export interface ClusterBackupOptions {
 
 export interface ClusterBackup {
   readonly manifest: BackupManifest;
-  /** Artifacts that documents name and that are missing or damaged, and documents that cannot be read. */
+  /** Missing or damaged artifacts that documents name, and unreadable documents. */
   readonly damaged: readonly string[];
 }
 
-/** Rounds of a copy whose artifacts go while it is made; each begins with fresh documents. */
+/** Maximum number of attempts if artifacts disappear during the copy; each begins with fresh documents. */
 const ROUNDS_MAX = 5;
 
 /**
- * Copies the documents of a database as one moment had them, and all that they name, while services run: a backup as
- * one of a home, which is restored to a home or to another database.
- * @throws StartRefusal when there is no database, or something in the way
+ * Copies a snapshot of the documents of a database, and all artifacts that they name, while services run. The
+ * backup has the form of a home's and can be restored to a home or to another database.
+ * @throws StartRefusal without a database, or if the target is not usable
  */
 export async function backupCluster(options: ClusterBackupOptions): Promise<ClusterBackup> {
   const { settings, target } = options;
@@ -82,7 +82,7 @@ async function copyRound({ settings, onProgress }: ClusterBackupOptions, folders
   }
 }
 
-/** Every file of a draft with its hash, but for the lock of its documents. */
+/** Lists the files of a draft with their hashes, except the lock of its documents. */
 async function filesBelow(draft: string): Promise<BackupFile[]> {
   const aside = join(draft, 'documents', 'lock.mdb');
   await rename(aside, `${draft}.lock`).catch(() => {});

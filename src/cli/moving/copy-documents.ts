@@ -7,7 +7,7 @@ import type { DatabaseDocuments } from '#store/postgres/open-documents.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '#store/start-refusal.js';
 import type { FileMove } from './move-files.js';
 
-/** Documents to be read: of an engine, or of one moment. */
+/** Documents to read: of an engine, or of a snapshot. */
 export type DocumentSource = Pick<DocumentEngine, 'ids' | 'get' | 'list'>;
 
 export type DocumentTarget = DocumentEngine | DatabaseDocuments;
@@ -15,32 +15,32 @@ export type DocumentTarget = DocumentEngine | DatabaseDocuments;
 export interface CopiedKind {
   readonly kind: DocumentKind;
   readonly copied: number;
-  /** Ids of those that cannot be read. */
+  /** Ids of unreadable documents. */
   readonly unreadable: readonly string[];
 }
 
 export interface DocumentCopy {
   readonly source: DocumentSource;
-  /** With the time of `clock` as its own. */
+  /** Target whose clock is `clock`. */
   readonly target: DocumentTarget;
   readonly clock: { ms: number };
-  /** What goes along. Default: nothing does. */
+  /** Files to copy too. Default: none. */
   readonly files?: FileMove | undefined;
   readonly onKind?: (kind: DocumentKind) => void;
 }
 
-/** A database has its place for artifacts before it has anything else. */
+/** Kinds to copy; a database has its place of artifacts before any document. */
 const COPIED_KINDS = DOCUMENT_KINDS.filter((kind) => kind !== 'artifact-store');
 
-/** Documents on their way at a time: their commits go to disk together. */
+/** Maximum number of pending writes; their commits reach the disk together. */
 const AT_ONCE = 64;
 
-/** Copies every document with its time, and what it refers to; each is read again and compared by its hash. */
+/** Copies every document with its time and the files that it refers to, then reads each again and compares its hash. */
 export async function copyDocuments(copy: DocumentCopy): Promise<CopiedKind[]> {
   const copied: CopiedKind[] = [];
   for (const kind of COPIED_KINDS) {
     copy.onKind?.(kind);
-    // What several processes serve is no matter of one home, which reads its active store.
+    // Several processes share a market; a single home reads its active store instead.
     if (kind === 'market' && !('database' in copy.target)) continue;
     copied.push(await copyKind(kind, copy));
   }
@@ -48,19 +48,19 @@ export async function copyDocuments(copy: DocumentCopy): Promise<CopiedKind[]> {
   return copied;
 }
 
-/** @throws StartRefusal 78 */
+/** @throws StartRefusal 78 if the target contains documents */
 export async function assertEmpty(documents: DocumentSource): Promise<void> {
   for (const kind of COPIED_KINDS) {
     const { length } = await documents.ids(kind);
     if (length > 0)
-      throw new StartRefusal(EXIT_CONFIGURATION, `The target holds documents already: ${length} of kind ${kind}.`);
+      throw new StartRefusal(EXIT_CONFIGURATION, `The target already contains documents: ${length} of kind ${kind}.`);
   }
 }
 
 async function copyKind(kind: DocumentKind, { source, target, clock, files }: DocumentCopy): Promise<CopiedKind> {
   const unreadable: string[] = [];
   const ids = kind === 'job' ? await inOrderOfSubmission(source) : await source.ids(kind);
-  const atOnce = kind === 'job' ? 1 : AT_ONCE; // Turns are given in the order of writing.
+  const atOnce = kind === 'job' ? 1 : AT_ONCE; // Turns follow the order of writing.
   for (let i = 0; i < ids.length; i += atOnce) {
     const found = await Promise.all(ids.slice(i, i + atOnce).map((id) => source.get(kind, id)));
     const whole: StoredDocument[] = [];
@@ -72,7 +72,7 @@ async function copyKind(kind: DocumentKind, { source, target, clock, files }: Do
     const written = [];
     for (const document of whole) {
       const body = files === undefined ? document.body : await files.take(kind, document);
-      clock.ms = Date.parse(document.updatedAt); // Read by the store when the transaction begins.
+      clock.ms = Date.parse(document.updatedAt); // The store reads the clock when the transaction begins.
       const isSame = body === document.body;
       written.push(
         write(target, kind, { ...document, body }).then((etag) => ({
@@ -93,11 +93,11 @@ async function inOrderOfSubmission(source: DocumentSource): Promise<readonly str
   return [...(await source.ids('job'))].sort((a, b) => place(a) - place(b));
 }
 
-/** Writes a document; a job has a row beside it in a database. */
+/** Writes a document; in a database a job has a row too. */
 function write(target: DocumentTarget, kind: DocumentKind, { id, body }: StoredDocument): Promise<string> {
   const record = kind === 'job' ? readJobRecord(body, id) : undefined;
   if (record === undefined || !('jobTransaction' in target)) return target.transaction((tx) => tx.put(kind, id, body));
-  // An attempt that ran when its service ended is taken up as one whose lease has run out.
+  // An attempt that was running when its service ended is taken over like one with an expired lease.
   const lease = record.status === 'running' ? { node: '', ms: 0 } : undefined;
   return target.jobTransaction(async (tx) => {
     tx.putJob(rowOf(record, lease));
@@ -111,5 +111,5 @@ async function assertSame(
 ): Promise<void> {
   const found = await target.get(kind, id);
   if (found === undefined || 'unreadable' in found || found.etag !== etag)
-    throw new Error(`the copy of ${kind} ${id} is not what was written`);
+    throw new Error(`the copy of ${kind} ${id} differs from its source`);
 }

@@ -10,24 +10,24 @@ import type { HomeFolders } from '#store/home/home.js';
 import { artifactsOf } from '#store/lmdb/stored-entries.js';
 import type { ArtifactRef, ArtifactStore, DocumentKind, StoredDocument } from '#store/port.js';
 
-/** Where results and managed stores are. */
+/** Location of results and managed stores. */
 export type FilePlace =
   | { readonly kind: 'home'; readonly folders: Pick<HomeFolders, 'artifacts' | 'stores'> }
   | { readonly kind: 'shared'; readonly artifacts: ArtifactStore };
 
-/** Files that go along with documents, each compared with its hash. */
+/** Copies the files of documents and verifies each hash. */
 export interface FileMove {
-  /** Copies what a document refers to. @returns its body for the other place: the same unless it says where files are */
+  /** Copies the files of a document. @returns its body for the target, with the new locations of its files */
   take(kind: DocumentKind, document: StoredDocument): Promise<unknown>;
   /** Copies artifacts between places of one kind. */
   copy(refs: readonly ArtifactRef[]): Promise<void>;
-  /** Names of artifacts that are missing or damaged where they came from. */
+  /** Names of artifacts that are missing or damaged at their source. */
   readonly damaged: readonly string[];
   readonly count: number;
   readonly bytes: number;
 }
 
-/** @param isAgain whether a move that was cut short may have left files in `to` */
+/** @param isAgain true if an interrupted move may have left files in `to` */
 export async function createFileMove(from: FilePlace, to: FilePlace, isAgain = false): Promise<FileMove> {
   const seen = new Set<string>();
   const damaged: string[] = [];
@@ -41,8 +41,8 @@ export async function createFileMove(from: FilePlace, to: FilePlace, isAgain = f
     const found = path === undefined ? undefined : await digestFile(path).catch(() => undefined);
     if (found === undefined || found.sha256 !== ref.sha256) return void damaged.push(ref.name);
     if (isAgain) await removeFrom(to, ref.name);
-    const written = await put(ref.name, path!); // It was read just now.
-    if (written.sha256 !== ref.sha256) throw new Error(`the copy of ${ref.name} is not what was read`);
+    const written = await put(ref.name, path!); // The file was read just now.
+    if (written.sha256 !== ref.sha256) throw new Error(`the copy of ${ref.name} differs from its source`);
     bytes += written.bytes;
   }
 
@@ -52,7 +52,7 @@ export async function createFileMove(from: FilePlace, to: FilePlace, isAgain = f
 
   return {
     async take(kind, { body }) {
-      if (kind === 'store') return movedStore(body, from, to); // Its files are its only ones.
+      if (kind === 'store') return moveStore(body, from, to); // A store contains all its files itself.
       await copy(artifactsOf(body));
       return body;
     },
@@ -84,11 +84,11 @@ async function writerOf(place: FilePlace): Promise<Put> {
     return (name, path) => copyFlushed(path, join(artifacts, name));
   }
   const writer = openArtifactWriter(place.artifacts.destination);
-  return async (name, path) => (await writer.write([{ name, bytes: await readFile(path) }]))[0]!; // One for one.
+  return async (name, path) => (await writer.write([{ name, bytes: await readFile(path) }]))[0]!; // one digest per file
 }
 
-/** A store whose files the service keeps: in a folder of a home, or as artifacts. */
-async function movedStore(body: unknown, from: FilePlace, to: FilePlace): Promise<unknown> {
+/** Moves a store whose files the service keeps: in a folder of a home, or as artifacts. */
+async function moveStore(body: unknown, from: FilePlace, to: FilePlace): Promise<unknown> {
   const { data: store } = DatasetDocument.safeParse(body);
   if (store === undefined || !store.managed || store.location === null || from.kind === to.kind) return body;
   if (from.kind === 'home' && to.kind === 'shared') {

@@ -23,24 +23,24 @@ import type { Settings } from '../settings.js';
 import { assertEmpty, type DocumentTarget } from './copy-documents.js';
 import type { FilePlace } from './move-files.js';
 
-/** One side of a copy, held by this process alone. */
+/** One side of a copy, which this process holds exclusively. */
 export interface OpenPlace {
   readonly documents: DocumentTarget;
-  /** Undefined where they are not to go along. */
+  /** Undefined if files are not copied. */
   readonly files: FilePlace | undefined;
   /**
-   * Says that it is incomplete, until `finish` does otherwise: nobody serves it meanwhile, also when this process is
-   * killed. Documents of an earlier move that was cut short go.
-   * @returns whether there was one: files of it may be there
-   * @throws StartRefusal 78 when it holds documents of its own
+   * Marks the place as incomplete until `finish`, so that no service uses it meanwhile, even if this process is
+   * killed. Deletes documents of an earlier interrupted move.
+   * @returns true if there was one, so that some of its files may exist
+   * @throws StartRefusal 78 if the place contains other documents
    */
   begin(): Promise<boolean>;
   finish(): Promise<void>;
-  /** @param isMoved whether the documents of a home are moved aside, because they are in a database now */
+  /** @param isMoved true if a database now has the documents of a home, which are moved aside */
   close(isMoved: boolean): Promise<void>;
 }
 
-/** Time of what is written. */
+/** Time stamp of written documents. */
 export interface CopyClock {
   ms: number;
 }
@@ -53,8 +53,8 @@ const engineOptions = (clock: CopyClock) => ({
 });
 
 /**
- * @param isTarget whether its tables are made or upgraded first
- * @throws StartRefusal 75 while a service works on it, 78 when its place for artifacts is another one
+ * @param isTarget true if its tables are created or migrated first
+ * @throws StartRefusal 75 while a service uses it, 78 if its place of artifacts differs
  */
 export async function openDatabasePlace(settings: Settings, clock: CopyClock, isTarget: boolean): Promise<OpenPlace> {
   const place = { url: settings.database!, migrate: isTarget, moves: isTarget ? ('into' as const) : ('from' as const) };
@@ -88,14 +88,14 @@ export async function openDatabasePlace(settings: Settings, clock: CopyClock, is
 }
 
 /**
- * The artifacts of the settings, which are those of the database.
- * @throws StartRefusal 75 when they cannot be reached, 78 when the place is another one
+ * Opens the artifacts of the settings, which must belong to the database.
+ * @throws StartRefusal 75 if they are unavailable, 78 if the place belongs to another database
  */
 export async function openArtifactsOf(settings: Settings): Promise<OpenFiles> {
   return openFiles(settings, await recordedPlace(settings));
 }
 
-/** @returns the id of the store of the settings, if the database names one; throws as `assertPlace` */
+/** @returns the id of the store of the settings, if the database names one; throws like `assertPlace` */
 export async function recordedPlace(settings: Settings): Promise<string | undefined> {
   await withClient(settings.database!, assertMigrated);
   const snapshot = await openSnapshot(settings.database!);
@@ -111,7 +111,7 @@ interface OpenFiles {
   close(): Promise<void>;
 }
 
-/** Objects are copied to a folder that goes afterwards. */
+/** Opens a place of files; objects are copied to a temporary folder. */
 export async function openFiles(settings: Settings, storeId: string | undefined): Promise<OpenFiles> {
   const cache = await mkdtemp(join(tmpdir(), 'divisor-copy-'));
   const close = () => rm(cache, { recursive: true, force: true });
@@ -158,7 +158,7 @@ export async function openHomePlace(path: string, clock: CopyClock, isTarget: bo
   }
 }
 
-/** A home with documents of its own is not served with those of a database. */
+/** Moves the documents of a home aside: a home with documents is not served with those of a database. */
 async function moveAside({ path, documents }: HomeFolders): Promise<void> {
   const aside = `${path}/documents-${new Date().toISOString().slice(0, 19).replaceAll(':', '')}`;
   await rename(documents, aside);

@@ -13,14 +13,15 @@ import { openDatabasePlace, type CopyClock } from './open-place.js';
 
 export interface ClusterRestoreOptions {
   readonly backup: string;
-  /** Of a database without documents, and of a place for artifacts. */
+  /** Settings of a database without documents, and of a place of artifacts. */
   readonly settings: Settings;
   readonly onProgress: (message: string) => void;
 }
 
 /**
- * Puts a backup into an empty database and its place for artifacts. Every file is checked before anything is written.
- * @throws StartRefusal 75 when services run on it, 78 when the backup is damaged or the database has documents
+ * Restores a backup into an empty database and its place of artifacts. Verifies every file before the first
+ * write.
+ * @throws StartRefusal 75 if services run on it, 78 if the backup is damaged or the database has documents
  */
 export async function restoreCluster({ backup, settings, onProgress }: ClusterRestoreOptions): Promise<BackupManifest> {
   const manifest = await readManifest(backup);
@@ -28,7 +29,7 @@ export async function restoreCluster({ backup, settings, onProgress }: ClusterRe
   const clock: CopyClock = { ms: 0 };
   const folder = await mkdtemp(join(tmpdir(), 'divisor-restore-'));
   try {
-    // The engine writes beside the documents that it reads: the backup stays as it is.
+    // The engine writes next to the documents that it reads, so it opens a copy; the backup stays unchanged.
     await cp(join(backup, 'documents'), folder, { recursive: true });
     await probeDocuments(folder);
     const source = await openDocumentStore({ folder });

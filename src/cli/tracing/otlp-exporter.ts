@@ -2,14 +2,14 @@ import type { Logger } from 'pino';
 import { startTracing, type Attributes, type Span, type SpanKind } from '#base/tracing/spans.js';
 import { collectorOf, pairsOf, type TraceSettings } from './trace-settings.js';
 
-/** Spans that wait to be sent, and those of one request; as the defaults of OTEL_BSP_*. */
+/** Maximum number of queued spans, and of spans per request; defaults of OTEL_BSP_*. */
 const QUEUE_MAX = 2048;
 const BATCH_MAX = 512;
-/** Between the end of a span and its sending; as the default of OTEL_BSP_SCHEDULE_DELAY. */
+/** Delay between the end of a span and its sending; default of OTEL_BSP_SCHEDULE_DELAY. */
 const DELAY_MS = 5000;
-/** Time that a collector has for its answer; as the default of OTEL_EXPORTER_OTLP_TIMEOUT. */
+/** Timeout of a request to the collector; default of OTEL_EXPORTER_OTLP_TIMEOUT. */
 const TIMEOUT_MS = 10_000;
-/** Between two lines of the log about a collector that does not answer. */
+/** Minimum interval between warnings about a collector that does not answer. */
 const WARN_EVERY_MS = 60_000;
 
 export interface ExporterOptions {
@@ -20,9 +20,9 @@ export interface ExporterOptions {
 }
 
 /**
- * Records spans and sends them to the collector. Spans are dropped rather than waited for: a collector that is slow or away
- * costs the service nothing but their memory.
- * @returns undefined where no collector is set
+ * Records spans and sends them to the collector. Drops spans rather than waits: a slow or unavailable collector
+ * costs the service only the memory of the queue.
+ * @returns undefined if no collector is configured
  */
 export function openTracing({
   settings,
@@ -84,7 +84,7 @@ export function openTracing({
   };
 }
 
-/** Which traces that begin here are recorded: by their id, so that every process decides alike. */
+/** Decides by trace id which new traces are recorded, so that every process decides alike. */
 function samplerOf({ traceSampler, traceRatio }: TraceSettings): (traceId: string) => boolean {
   const kind = traceSampler.replace('parentbased_', '');
   if (kind === 'always_on') return () => true;
@@ -93,7 +93,7 @@ function samplerOf({ traceSampler, traceRatio }: TraceSettings): (traceId: strin
   return (traceId) => Number.parseInt(traceId.slice(-13), 16) < traceRatio * 2 ** 52;
 }
 
-/** @returns why the spans were not accepted */
+/** @returns the reason if the spans were not accepted */
 async function send(url: string, headers: Readonly<Record<string, string>>, body: string): Promise<string | undefined> {
   try {
     const response = await fetch(url, {
@@ -111,7 +111,7 @@ async function send(url: string, headers: Readonly<Record<string, string>>, body
   }
 }
 
-/** Numbers of kinds and of a status, as the protocol has them. */
+/** Numeric codes of span kinds in the protocol. */
 const KINDS: Readonly<Record<SpanKind, number>> = { internal: 1, server: 2, client: 3, consumer: 5 };
 const STATUS_ERROR = 2;
 
@@ -134,10 +134,10 @@ const otlpSpan = ({ context, parentId, name, kind, startMs, endMs, attributes, e
   status: error === undefined ? {} : { code: STATUS_ERROR, message: error.slice(0, ERROR_MAX) },
 });
 
-/** Characters of an error in a span. */
+/** Maximum length of an error in a span, in characters. */
 const ERROR_MAX = 500;
 
-/** A double holds milliseconds with fractions of a microsecond: the rest is zeros. */
+/** Formats milliseconds as nanoseconds; a double carries a fraction of a microsecond at most, so the rest is zeros. */
 const nanoseconds = (ms: number): string => `${Math.round(ms * 1000)}000`;
 
 function attributesOf(attributes: Attributes): object[] {

@@ -4,12 +4,12 @@ import { declare } from '../setting-schemas.js';
 const url = z
   .string()
   .refine((text) => text === '' || /^https?:$/.test(URL.parse(text)?.protocol ?? ''), {
-    error: 'must be an http or https address, as http://127.0.0.1:4318',
+    error: 'must be an http or https address, for example http://127.0.0.1:4318',
   })
   .transform((text) => (text === '' ? undefined : text));
 
 const PAIRS = /^(?:[^=,\s]+=[^,]*(?:,[^=,\s]+=[^,]*)*)?$/;
-const pairs = z.string().regex(PAIRS, 'must be name=value with commas between them');
+const pairs = z.string().regex(PAIRS, 'must be name=value pairs, separated by commas');
 
 const SAMPLERS = [
   'always_on',
@@ -20,26 +20,26 @@ const SAMPLERS = [
   'parentbased_traceidratio',
 ] as const;
 
-/** Settings of traces, by the variables that every program with OpenTelemetry has. */
+/** Settings of traces, with the standard variables of OpenTelemetry. */
 export const TRACE_SETTINGS = {
   otlpEndpoint: declare({
     variable: 'OTEL_EXPORTER_OTLP_ENDPOINT',
     otherwise: () => '',
-    help: 'Collector that traces are sent to as OTLP/HTTP with JSON; /v1/traces is appended. Default: none, and nothing is traced.',
+    help: 'Collector that receives traces as OTLP/HTTP with JSON; /v1/traces is appended. Default: none, without tracing.',
     schema: url,
     mayHoldSecret: true,
   }),
   otlpTracesEndpoint: declare({
     variable: 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT',
     otherwise: () => '',
-    help: 'The same as a whole address, to which nothing is appended.',
+    help: 'Full address of the collector, to which nothing is appended.',
     schema: url,
     mayHoldSecret: true,
   }),
   otlpHeaders: declare({
     variable: 'OTEL_EXPORTER_OTLP_HEADERS',
     otherwise: () => '',
-    help: 'Headers of requests to the collector: name=value with commas, percent-encoded.',
+    help: 'Headers of requests to the collector: name=value pairs, separated by commas, percent-encoded.',
     schema: pairs,
     isSecret: true,
   }),
@@ -52,13 +52,13 @@ export const TRACE_SETTINGS = {
   otlpResource: declare({
     variable: 'OTEL_RESOURCE_ATTRIBUTES',
     otherwise: () => '',
-    help: 'More attributes of this process: name=value with commas, percent-encoded.',
+    help: 'Further attributes of this process: name=value pairs, separated by commas, percent-encoded.',
     schema: pairs,
   }),
   traceSampler: declare({
     variable: 'OTEL_TRACES_SAMPLER',
     otherwise: () => 'parentbased_always_on',
-    help: 'Requests without a trace that begin one. Requests with a traceparent follow its flag.',
+    help: 'Sampler for requests without a trace. Requests with a traceparent follow its flag.',
     schema: z.enum(SAMPLERS),
   }),
   traceRatio: declare({
@@ -79,11 +79,11 @@ export interface TraceSettings {
   readonly traceRatio: number;
 }
 
-/** Address of the collector; undefined where nothing is traced. */
+/** Address of the collector; undefined if tracing is off. */
 export const collectorOf = ({ otlpEndpoint, otlpTracesEndpoint }: TraceSettings): string | undefined =>
   otlpTracesEndpoint ?? (otlpEndpoint === undefined ? undefined : `${otlpEndpoint.replace(/\/$/, '')}/v1/traces`);
 
-/** Members of `name=value` pairs, percent-decoded where they can be. */
+/** Parses `name=value` pairs and decodes percent-encoding where it is valid. */
 export const pairsOf = (text: string): Readonly<Record<string, string>> =>
   Object.fromEntries(
     text
@@ -91,11 +91,11 @@ export const pairsOf = (text: string): Readonly<Record<string, string>> =>
       .filter((pair) => pair !== '')
       .map((pair) => {
         const at = pair.indexOf('=');
-        return [pair.slice(0, at).trim(), decoded(pair.slice(at + 1).trim())];
+        return [pair.slice(0, at).trim(), decode(pair.slice(at + 1).trim())];
       }),
   );
 
-function decoded(text: string): string {
+function decode(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {

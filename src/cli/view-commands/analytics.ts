@@ -7,7 +7,7 @@ const RANGE = {
   end: { type: 'string', value: 'DATE', help: 'Last date. Default: that of the run.' },
 } as const;
 
-/** Which run of an index is shown. */
+/** Flag that selects a run of an index. */
 export const RUN = {
   'run-id': {
     type: 'string',
@@ -16,7 +16,7 @@ export const RUN = {
   },
 } as const;
 
-/** On which content a run was asked for. */
+/** Data version that a run used. */
 interface Known {
   readonly as_known_on?: string | number;
   readonly as_known?: string;
@@ -68,7 +68,7 @@ export const levels = viewCommand({
 });
 
 export const weights = viewCommand({
-  summary: 'The names that a stored run holds, and their weights.',
+  summary: 'The holdings of a stored run and their weights.',
   words: [INDEX],
   flags: { ...RUN, 'as-of': { type: 'string', value: 'DATE', help: 'Date. Default: the last of the run.' } },
   examples: ['divisor weights CORE-100', 'divisor weights CORE-100 --as-of 2024-06-28 --csv'],
@@ -81,8 +81,8 @@ export const weights = viewCommand({
 });
 
 export const compare = viewCommand({
-  summary: 'Stored runs side by side on their common dates: figures, and correlations of their returns.',
-  words: [{ name: 'INDICES', help: 'Ids with commas between them; ID@RUN for an earlier run.', isList: true }],
+  summary: 'Compare stored runs on their common dates: figures, and correlations of their returns.',
+  words: [{ name: 'INDICES', help: 'Ids, separated by commas; ID@RUN for an earlier run.', isList: true }],
   flags: {
     ...RANGE,
     benchmark: { ...BENCHMARK.benchmark, help: `In addition: ${BENCHMARK.benchmark.help}` },
@@ -110,12 +110,16 @@ export const compare = viewCommand({
 });
 
 export const attribution = viewCommand({
-  summary: 'What each name, or each group of names, contributed to the return of a stored run.',
+  summary: 'Contribution of each security, or of each group, to the return of a stored run.',
   words: [INDEX],
   flags: {
     ...RUN,
     ...RANGE,
-    by: { type: 'string', value: 'COLUMN', help: 'Group names by a column of the reference data, SECTOR for example.' },
+    by: {
+      type: 'string',
+      value: 'COLUMN',
+      help: 'Group securities by a column of the reference data, for example SECTOR.',
+    },
     benchmark: {
       ...BENCHMARK.benchmark,
       help: `With --by, for allocation, selection and interaction: ${BENCHMARK.benchmark.help}`,
@@ -142,12 +146,12 @@ export const attribution = viewCommand({
 });
 
 export const rolling = viewCommand({
-  summary: 'Volatility, tracking error, beta and correlation of a stored run as they moved.',
+  summary: 'Rolling volatility, tracking error, beta and correlation of a stored run.',
   words: [INDEX],
   flags: {
     ...RUN,
-    window: { type: 'number', value: 'N', help: 'Returns of a window. Default: 63.' },
-    'half-life': { type: 'number', value: 'SESSIONS', help: 'Weights that halve so fast, instead of a window.' },
+    window: { type: 'number', value: 'N', help: 'Returns per window. Default: 63.' },
+    'half-life': { type: 'number', value: 'SESSIONS', help: 'Half-life of exponential weights, instead of a window.' },
     against: {
       type: 'string',
       value: 'index|benchmark',

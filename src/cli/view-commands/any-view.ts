@@ -3,7 +3,7 @@ import { UsageError } from '../usage-error.js';
 import { RUN } from './analytics.js';
 import { viewCommand } from './view-command.js';
 
-/** Operations that are views of a stored run by GET, by the name of the view. The routes are loaded when they are asked for. */
+/** Maps the names of views of a stored run to their GET operations. Loads the routes on demand. */
 async function operations(): Promise<ReadonlyMap<string, string>> {
   const { API } = await import('#contract/api.js');
   return new Map(
@@ -13,7 +13,7 @@ async function operations(): Promise<ReadonlyMap<string, string>> {
   );
 }
 
-/** Any view of a stored run with the parameters of its route: a new view has its command with its route. */
+/** Shows any view of a stored run with the parameters of its route, so that a new view needs no command. */
 export const view = viewCommand({
   summary: 'Any view of a stored run, by its name and the parameters of its route.',
   words: [
@@ -25,19 +25,19 @@ export const view = viewCommand({
     with: {
       type: 'string',
       value: 'NAME=VALUE,...',
-      help: 'Parameters of the route, with commas between them, such as start=2024-01-02,by=SECTOR.',
+      help: 'Parameters of the route, separated by commas, such as start=2024-01-02,by=SECTOR.',
     },
   },
   examples: [
     'divisor view dividend-points CORE-100 --with start=2024-01-02',
     'divisor view exposures CORE-100 --with by=SECTOR,interval=monthly --out exposures.json',
   ],
-  notes: 'Rows are those of the first table of the answer; --out writes the whole answer as JSON.',
+  notes: 'Shows the rows of the first table of the response; --out writes the whole response as JSON.',
   async ask(client, [name = '', index_id = ''], flags) {
     const known = await operations();
     const operation = known.get(name);
     if (operation === undefined)
-      throw new UsageError(`There is no view ${name}; there are ${[...known.keys()].toSorted().join(', ')}.`);
+      throw new UsageError(`Unknown view ${name}; the views are ${[...known.keys()].toSorted().join(', ')}.`);
     const given = parametersOf(flags.text('with') ?? '');
     const { date, identifier, ...query } = given;
     const params = {
@@ -45,7 +45,7 @@ export const view = viewCommand({
       ...(date === undefined ? {} : { date }),
       ...(identifier === undefined ? {} : { identifier }),
     };
-    const call = client.call as unknown as Call; // The operation is not known when this is compiled.
+    const call = client.call as unknown as Call; // The operation is unknown at compile time.
     return call(operation, { params, query: { run_id: flags.text('run-id'), ...query } });
   },
   records: rowsOf,
@@ -58,7 +58,7 @@ function parametersOf(text: string): Readonly<Record<string, string>> {
   return Object.fromEntries(
     parts.map((part) => {
       const at = part.indexOf('=');
-      if (at < 1) throw new UsageError(`--with takes NAME=VALUE with commas between them; ${part} has no name.`);
+      if (at < 1) throw new UsageError(`--with takes NAME=VALUE pairs, separated by commas; ${part} has no name.`);
       return [part.slice(0, at), part.slice(at + 1)];
     }),
   );
@@ -76,7 +76,7 @@ const isFrame = (value: unknown): value is Frame =>
 const isRows = (value: unknown): value is readonly object[] =>
   Array.isArray(value) && value.length > 0 && value.every((row) => typeof row === 'object' && row !== null);
 
-/** The first table of an answer: a frame by date, or a list of objects; else its members. */
+/** Rows of the first table of a response: a frame by date, or a list of objects; otherwise its members. */
 function rowsOf(answer: Readonly<Record<string, unknown>>): readonly object[] {
   const members = Object.values(answer);
   const frame = members.find(isFrame);

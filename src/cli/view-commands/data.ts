@@ -8,7 +8,7 @@ import {
 import type { JobCommand } from '../job-command.js';
 import { standardInput } from '../command-line.js';
 import { failingCodes, members, statusOfFindings } from '../job-commands/fields.js';
-import { shortened } from '../job-commands/import.js';
+import { shortenStore } from '../job-commands/import.js';
 import type { FindingCode } from '#domain/refusals/findings.js';
 import { findingsTable } from '../job-commands/inspect.js';
 import { UsageError } from '../usage-error.js';
@@ -27,10 +27,9 @@ export const stores = viewCommand({
   columns: ['store_id', 'name', 'kind', 'active', 'status', 'identifiers', 'start', 'end'],
 });
 
-/** `divisor audit STORE`; without a word it is the log of writes. */
+/** Runs `divisor audit STORE`; without STORE the command is the audit log. */
 export const auditStore = viewCommand({
-  summary:
-    'List what is probably wrong in a data store: dates that only some names have a bar on, then the most certain.',
+  summary: 'List the data warnings of a data store: first dates with bars of only some securities, then by confidence.',
   words: [STORE],
   flags: {},
   examples: ['divisor audit desk'],
@@ -48,8 +47,8 @@ export const jobs = viewCommand({
   summary: 'List jobs, the newest first.',
   words: [],
   flags: {
-    kind: { type: 'string', value: 'KINDS', help: 'Only jobs of these kinds, with commas between them.' },
-    status: { type: 'string', value: 'STATES', help: 'Only jobs in these states, with commas between them.' },
+    kind: { type: 'string', value: 'KINDS', help: 'Only jobs of these kinds, separated by commas.' },
+    status: { type: 'string', value: 'STATES', help: 'Only jobs in these states, separated by commas.' },
     limit: { type: 'number', value: 'N', help: 'Maximum number of rows. Default: 50.' },
   },
   examples: ['divisor jobs --kind backtest,render', 'divisor jobs --status failed'],
@@ -59,7 +58,7 @@ export const jobs = viewCommand({
         kind: flags.text('kind'),
         status: flags.text('status'),
         limit: flags.number('limit') ?? 50,
-      } as never, // the service says which kinds and states there are
+      } as never, // the service validates kinds and states
     }),
   records: (result) => result.jobs,
   columns: ['job_id', 'status', 'progress', 'created_at', 'finished_at', 'message'],
@@ -81,17 +80,19 @@ export const watchlists = viewCommand({
 });
 
 export const putWatchlist = viewCommand({
-  summary: 'Store a watchlist, which definitions can take as their universe.',
+  summary: 'Store a watchlist, which definitions can use as their universe.',
   words: [
     { name: 'ID', help: 'Id of the watchlist.' },
-    { name: 'NAMES', help: 'Identifiers with commas between them; - reads them from standard input, a line each.' },
+    { name: 'NAMES', help: 'Identifiers, separated by commas; - reads them from standard input, one per line.' },
   ],
   flags: { name: { type: 'string', value: 'NAME', help: 'Display name. Default: the id.' }, ...NOTE },
   examples: ['divisor watchlist put favourites AAPL,MSFT,NVDA', 'divisor watchlist put favourites - < names.txt'],
   async ask(client, [watchlist_id = '', names = ''], flags) {
     const identifiers = namesIn(names === '-' ? await standardInput() : names);
     if (identifiers.length === 0)
-      throw new UsageError(`${names === '-' ? 'Standard input' : 'NAMES'} holds no identifier; a watchlist needs one`);
+      throw new UsageError(
+        `${names === '-' ? 'Standard input' : 'NAMES'} contains no identifier; a watchlist needs at least one`,
+      );
     const body = { name: flags.text('name') ?? watchlist_id, identifiers };
     const list = await client.call('putWatchlist', { params: { watchlist_id }, body, note: flags.text('note') });
     const unknown = list.unknown ?? [];
@@ -102,20 +103,20 @@ export const putWatchlist = viewCommand({
     identifiers.map((identifier) => ({ identifier, is_held: !unknown.includes(identifier) })),
 });
 
-/** Names of a text: a line each, or with commas between them. */
+/** Splits a text into identifiers, by lines or by commas. */
 const namesIn = (text: string) =>
   text
     .split(/[,\n]/)
     .map((name) => name.trim())
     .filter((name) => name !== '');
 
-/** Unknown names that are listed. */
+/** Maximum number of unknown identifiers to list. */
 const UNKNOWN_LISTED_MAX = 20;
 
 function unknownOf(unknown: readonly string[]): string {
   const more = unknown.length - UNKNOWN_LISTED_MAX;
   const listed = unknown.slice(0, UNKNOWN_LISTED_MAX).join(', ');
-  return `the served store has no ${listed}${more > 0 ? ` and ${more} more` : ''}: stored in the list, and no universe takes them`;
+  return `the served store has no ${listed}${more > 0 ? ` and ${more} more` : ''}: the watchlist keeps them, but no universe contains them`;
 }
 
 export const renders = viewCommand({
@@ -139,11 +140,12 @@ export const renders = viewCommand({
   columns: ['render_id', 'template_id', 'index_id', 'pages', 'bytes', 'rendered_at'],
 });
 
-/** A store, and whether it was served before it was asked for. */
+/** A store, with a mark if it was already served. */
 type Activated = DataStore & { readonly already_served?: true };
 
 export const activate: JobCommand<Activated> = {
-  summary: 'Serve a data store; the one before is served until it is read. One that is served already stays so.',
+  summary:
+    'Serve a data store. The previous one is served until the new one is loaded. No effect if the store is already served.',
   words: [STORE],
   flags: NOTE,
   examples: ['divisor activate desk', 'divisor activate desk --note "The corrected history"'],
@@ -155,11 +157,11 @@ export const activate: JobCommand<Activated> = {
       return { result: { ...(await client.call('getStore', { params: { store_id } })), already_served: true } };
     }
   },
-  lines: (store) => ({ event: '', records: [], rest: shortened(store) }),
+  lines: (store) => ({ event: '', records: [], rest: shortenStore(store) }),
   show: (store) =>
     [
       members(store, ['store_id', 'identifiers', 'start', 'end', 'content_hash']),
-      store.already_served === true ? `The data store ${store.store_id} was served already.\n` : '',
+      store.already_served === true ? `The data store ${store.store_id} is already served.\n` : '',
     ].join(''),
 };
 
@@ -171,7 +173,7 @@ interface RefreshBody {
 }
 
 const isSame = (asked: unknown, body: RefreshBody): boolean => {
-  const { full, until, dry_run: isTrial, fail_on: failOn } = asked as Partial<RefreshBody>; // what the job was asked for
+  const { full, until, dry_run: isTrial, fail_on: failOn } = asked as Partial<RefreshBody>; // the body of the job's request
   return (
     full === body.full &&
     (until ?? null) === body.until &&
@@ -180,16 +182,16 @@ const isSame = (asked: unknown, body: RefreshBody): boolean => {
   );
 };
 
-/** The refresh or sync of a store that has not ended. */
-async function underWay(client: DivisorClient, storeId: string) {
+/** Finds a running refresh or sync of a store. */
+async function findRunningJob(client: DivisorClient, storeId: string) {
   const asked = ['refresh', 'sync'].map((kind) =>
-    client.call('getJob', { params: { job_id: `${kind}:${storeId}` } }).catch(ifAnswered),
+    client.call('getJob', { params: { job_id: `${kind}:${storeId}` } }).catch(ignoreAbsent),
   );
   return (await Promise.all(asked)).find((job) => job?.status === 'pending' || job?.status === 'running');
 }
 
-/** A job that is not there, or that failed for whoever asked for it, is no failure of who waits for its end. */
-const ifAnswered = (failure: unknown): undefined => {
+/** Ignores a job that is absent or failed: only its end matters here. */
+const ignoreAbsent = (failure: unknown): undefined => {
   if (!(failure instanceof DivisorError)) throw failure;
   return undefined;
 };
@@ -201,14 +203,14 @@ export const refresh: JobCommand<RefreshResult> = {
   flags: {
     full: {
       type: 'boolean',
-      help: 'Take every value again and report what was restated. Default: later dates, of securities whose history is unchanged or restated for a split.',
+      help: 'Read every value again and report restatements. Default: later dates, of securities whose history is unchanged or restated for a split.',
     },
-    until: { type: 'string', value: 'DATE', help: 'Last date to bring in. Default: the latest.' },
+    until: { type: 'string', value: 'DATE', help: 'Last date to load. Default: the latest.' },
     'dry-run': { type: 'boolean', help: 'Report what the refresh would change; store and serve nothing.' },
     'fail-on': {
       type: 'string',
       value: 'CODES',
-      help: 'Reject the whole refresh, before anything is stored or served, and end with 3 when a finding has one of these codes, with commas between them: PARTIAL_DATE,HISTORY_CHANGED.',
+      help: 'Reject the whole refresh, before anything is stored or served, and exit with 3 if a finding has one of these codes, separated by commas: PARTIAL_DATE,HISTORY_CHANGED.',
     },
     ...NOTE,
   },
@@ -219,7 +221,7 @@ export const refresh: JobCommand<RefreshResult> = {
     'divisor refresh desk --fail-on PARTIAL_DATE,HISTORY_CHANGED',
   ],
   notes:
-    'Where the same refresh is under way already, its end is waited for, and its result is this one; of another refresh of the store the end is waited for, and this one begins then. A finding about dates that the store has already, such as a partial date among the last five, rejects nothing; the command ends with 3 all the same.',
+    'If the same refresh is already running, the command waits for its result. If another refresh of the store is running, the command waits for its end and then starts. A finding about dates that the store already has, such as a partial date among the last five, does not reject the refresh, but the exit status is still 3.',
   async submit(client, [store_id = ''], flags) {
     const body: RefreshBody = {
       full: flags.isSet('full') ?? false,
@@ -227,19 +229,20 @@ export const refresh: JobCommand<RefreshResult> = {
       dry_run: flags.isSet('dry-run') ?? false,
       fail_on: [...failingCodes(flags)],
     };
-    const begun = async () => ({
+    const startRefresh = async () => ({
       job: await client.call('refreshStore', { params: { store_id }, body, note: flags.text('note') }),
     });
     try {
-      return await begun();
+      return await startRefresh();
     } catch (failure) {
       if (!(failure instanceof DivisorError) || failure.code !== 'STORE_REFRESHING') throw failure;
-      const job = await underWay(client, store_id);
+      const job = await findRunningJob(client, store_id);
       if (job?.kind === 'refresh' && isSame(job.request, body))
-        return { job: job as typeof job & { readonly result: RefreshResult | null } }; // of this kind
-      // A job that a stopped service left behind goes on with this command alone: to leave would end it once more.
-      if (job !== undefined) await client.waitForJob(job).catch(ifAnswered);
-      return await begun();
+        return { job: job as typeof job & { readonly result: RefreshResult | null } }; // the job is of this kind
+      // A job that a stopped service left behind runs in the process of this command: an early exit would stop
+      // it again.
+      if (job !== undefined) await client.waitForJob(job).catch(ignoreAbsent);
+      return await startRefresh();
     }
   },
   notices: ({ findings }) => findings.map(({ code, path, message }) => `${code} ${path}: ${message}`),
@@ -265,14 +268,14 @@ export const repair: JobCommand<ImportResult> = {
   summary: 'Write a new data store with repairs of data warnings applied; the old one is unchanged.',
   words: [STORE],
   flags: {
-    doubts: { type: 'string', value: 'IDS', help: 'Ids of divisor audit, with commas between them.' },
+    doubts: { type: 'string', value: 'IDS', help: 'Ids of data warnings from divisor audit, separated by commas.' },
     confidence: {
       type: 'number',
       value: 'C',
-      help: 'Instead: apply every repair with at least this confidence, 0 to 1.',
+      help: 'Apply every repair with at least this confidence (0 to 1), instead of --doubts.',
     },
     id: { type: 'string', value: 'STORE', help: 'Id of the new store.' },
-    activate: { type: 'boolean', help: 'Serve it.' },
+    activate: { type: 'boolean', help: 'Serve the store.' },
     ...NOTE,
   },
   examples: ['divisor repair desk --confidence 0.95 --id desk-clean --activate'],
@@ -280,7 +283,7 @@ export const repair: JobCommand<ImportResult> = {
     const least = flags.number('confidence');
     const given = flags.text('doubts');
     if ((least === undefined) === (given === undefined))
-      throw new UsageError('divisor repair needs --doubts or --confidence, one of them');
+      throw new UsageError('divisor repair requires either --doubts or --confidence');
     const audited = least === undefined ? undefined : await client.call('auditStore', { params: { store_id } });
     const doubts =
       given?.split(',').map((id) => id.trim()) ??

@@ -13,24 +13,25 @@ const eventsQuery = (flags: FlagValues) => ({
   from: flags.text('from'),
   to: flags.text('to'),
   index_ids: listOf(flags.text('index')),
-  kinds: listOf(flags.text('kinds')) as EventsQuery['kinds'] | undefined, // The service refuses others.
+  kinds: listOf(flags.text('kinds')) as EventsQuery['kinds'] | undefined, // The service refuses unknown kinds.
 });
 
 export const events = viewCommand({
-  summary: 'What happens when: announcements, effective dates, expiries and holidays; with --out FILE.ics a calendar.',
+  summary:
+    'List dated events: announcements, effective dates, expiries and holidays. --out FILE.ics writes a calendar.',
   words: [],
   flags: {
     from: { type: 'string', value: 'DATE', help: 'First day. Default: today.' },
     to: { type: 'string', value: 'DATE', help: 'Last day. Default: 366 days after the first.' },
     index: { type: 'string', value: 'IDS', help: 'Ids of indices, separated by commas. Default: all.' },
-    kinds: { type: 'string', value: 'KINDS', help: `Some of ${KINDS.join(', ')}, with commas between them.` },
+    kinds: { type: 'string', value: 'KINDS', help: `Any of ${KINDS.join(', ')}, separated by commas.` },
   },
   examples: ['divisor events --kinds announcement,effective', 'divisor events --index CORE-100 --out core.ics'],
   ask: (client, _words, flags) => client.call('listEvents', { query: eventsQuery(flags) }),
   records: (view) => view.events,
   notices: ({ from, to, covered_from: first, covered_to: last }) => [
-    ...(first !== null && first > from ? [`Calendars begin on ${first}: events before it are missing.`] : []),
-    ...(last !== null && last < to ? [`Calendars reach to ${last}: events behind it are missing.`] : []),
+    ...(first !== null && first > from ? [`Calendars begin on ${first}: earlier events are missing.`] : []),
+    ...(last !== null && last < to ? [`Calendars end on ${last}: later events are missing.`] : []),
   ],
   file: (client, _view, { out, flags }) =>
     out.toLowerCase().endsWith('.ics')
@@ -39,13 +40,13 @@ export const events = viewCommand({
 });
 
 export const actions = viewCommand({
-  summary: 'What corporate actions did to a run of an index and are going to do: weight, shares, divisor.',
+  summary: 'Past and coming effects of corporate actions on a run of an index: weight, shares, divisor.',
   words: [INDEX],
   flags: {
     ...RUN,
     from: { type: 'string', value: 'DATE', help: 'First ex-date. Default: the first of the run.' },
     to: { type: 'string', value: 'DATE', help: 'Last ex-date.' },
-    choices: { type: 'boolean', help: 'A row for each choice of what awaits a decision, pro forma.' },
+    choices: { type: 'boolean', help: 'One pro forma row per choice of each action that awaits a decision.' },
   },
   examples: ['divisor actions CORE-100 --from 2024-12-01', 'divisor actions CORE-100 --choices'],
   async ask(client, [index_id = ''], flags) {
@@ -57,7 +58,7 @@ export const actions = viewCommand({
   records: (view) => view.actions,
 });
 
-/** What becomes of a name by each choice, a row each. */
+/** Lists the outcome of each choice for a security, one per row. */
 const choiceRows = ({ actions: all }: ActionsView) =>
   all
     .filter(({ awaits_decision: awaits }) => awaits)
@@ -77,10 +78,10 @@ const choiceRows = ({ actions: all }: ActionsView) =>
     );
 
 export const rebalancePack = viewCommand({
-  summary: 'The orders that bring accounts to an index, a row each; with --out FILE.json the whole pack.',
+  summary: 'The orders that align accounts with an index, one per row. --out FILE.json writes the whole pack.',
   words: [INDEX],
   flags: {
-    request: { type: 'string', value: 'FILE', help: 'Accounts, lots and costs as JSON; - is standard input.' },
+    request: { type: 'string', value: 'FILE', help: 'Accounts, lots and costs as JSON; - reads standard input.' },
     aum: {
       type: 'number',
       value: 'MONEY',

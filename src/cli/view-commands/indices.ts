@@ -31,7 +31,7 @@ export const show: JobCommand<IndexDocument> = {
 
 export const put: JobCommand<SavedIndex> = {
   summary: 'Store the definition of an index under its id.',
-  words: [{ name: 'FILE', help: 'Index document as JSON; - is standard input.' }],
+  words: [{ name: 'FILE', help: 'Index document as JSON; - reads standard input.' }],
   flags: NOTE,
   examples: ['divisor index put core.json', 'divisor index put core.json --note "Cap lowered to 5 %"'],
   async submit(client, [file = ''], flags) {
@@ -51,27 +51,27 @@ function savedText({ index, findings }: SavedIndex): string {
 
 export const diff = viewCommand({
   summary: 'Compare the stored definition of an index with one in a file.',
-  words: [INDEX, { name: 'FILE', help: 'Index document as JSON; - is standard input.' }],
+  words: [INDEX, { name: 'FILE', help: 'Index document as JSON; - reads standard input.' }],
   flags: {},
   examples: ['divisor index diff CORE-100 core.json'],
   async ask(client, [index_id = '', file = '']) {
     const [stored, written, { acceptedIndex }, { changesBetween }] = await Promise.all([
       client.call('getIndex', { params: { index_id } }),
       jsonFile<unknown>(file),
-      // With every class of rules behind them, which no other command would otherwise load.
+      // This module imports every class of rules, which no other command needs.
       import('#domain/checks/validate-index.js'),
       import('#domain/documents/document-changes.js'),
     ]);
     const document = acceptedIndex(written);
     if (document === undefined)
-      throw new UsageError(`${file} is not an index document; divisor index put says what is wrong with it`);
+      throw new UsageError(`${file} is not an index document; divisor index put reports its errors`);
     return changesBetween(stored, document).map(inTwoColumns);
   },
   records: (changes) => changes,
   columns: ['path', 'stored', 'file'],
 });
 
-/** The JSON of each side; null where it has no such member. */
+/** JSON of both sides; null if a side lacks the member. */
 const inTwoColumns = ({ path, op, before, after }: DocumentChange) => ({
   path,
   stored: op === 'add' ? null : JSON.stringify(before),
@@ -79,7 +79,7 @@ const inTwoColumns = ({ path, op, before, after }: DocumentChange) => ({
 });
 
 export const preview = viewCommand({
-  summary: 'The names that an index would hold, and their weights.',
+  summary: 'The constituents that an index would hold, and their weights.',
   words: [INDEX],
   flags: { ...AS_OF, 'as-known-on': AS_KNOWN['as-known-on'] },
   examples: [
@@ -97,13 +97,13 @@ export const preview = viewCommand({
       weight,
       ...scalars(assets.find((asset) => asset.identifier === identifier) ?? {}),
     })),
-  /** What a run says too is left to it: here counts a date that the data does not reach. */
+  /** Keeps only findings about a date that the data does not reach; a run reports the others. */
   notices: ({ findings }) =>
     findings.filter(({ path }) => path === 'as_of').map(({ code, path, message }) => `${code} ${path}: ${message}`),
 });
 
 export const versions = viewCommand({
-  summary: 'Who wrote the definition of an index, when and why.',
+  summary: 'List the versions of an index definition: author, time and note.',
   words: [INDEX],
   flags: {},
   examples: ['divisor index versions CORE-100'],
@@ -113,7 +113,7 @@ export const versions = viewCommand({
 });
 
 export const restore: JobCommand<SavedIndex> = {
-  summary: 'Write the definition of an index again as one of its versions has it.',
+  summary: 'Restore a version of the definition of an index.',
   words: [INDEX, { name: 'VERSION', help: 'Number of the version.' }],
   flags: NOTE,
   examples: ['divisor index restore CORE-100 3'],
@@ -123,13 +123,13 @@ export const restore: JobCommand<SavedIndex> = {
   show: savedText,
 };
 
-/** Members that are single values. */
+/** Members with single values. */
 const scalars = (record: object) =>
   Object.fromEntries(Object.entries(record).filter(([, value]) => value === null || typeof value !== 'object'));
 
 export const explain: JobCommand<IndexExplanation> = {
-  summary: 'Why a name is in an index, or is not.',
-  words: [INDEX, { name: 'NAME', help: 'Identifier of the name.' }],
+  summary: 'Explain why a security is in an index, or is not.',
+  words: [INDEX, { name: 'NAME', help: 'Identifier of the security.' }],
   flags: AS_OF,
   examples: ['divisor index explain CORE-100 AAPL'],
   submit: async (client, [index_id = '', identifier = ''], flags) => ({
@@ -143,7 +143,7 @@ export const explain: JobCommand<IndexExplanation> = {
       ...Object.entries(scalars(explained)).map(([name, value]) => [name, String(value ?? '-')]),
       ...datapoints.map(({ field, value, known_from: known }) => [
         field,
-        `${value ?? '-'}${known === null ? '' : `, known from ${known} on`}`,
+        `${value ?? '-'}${known === null ? '' : `, known since ${known}`}`,
       ]),
       ...rules.map((rule) => Object.values(scalars(rule)).map((value) => String(value ?? '-'))),
     ]),

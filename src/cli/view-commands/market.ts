@@ -1,16 +1,16 @@
 import { viewCommand } from './view-command.js';
 
-const NAME = { name: 'NAME', help: 'Identifier of a name, or of a series.' };
+const NAME = { name: 'NAME', help: 'Identifier of a security, or of a series.' };
 const START = { type: 'string', value: 'DATE', help: 'First date. Default: that of the store.' } as const;
 const END = { type: 'string', value: 'DATE', help: 'Last date. Default: that of the store.' } as const;
 const LIMIT = { type: 'number', value: 'N', help: 'Maximum number of rows. Default: 1000.' } as const;
-/** Rows of a listing: the most that one answer has. */
+/** Maximum number of rows in one response of a listing. */
 const ROWS_MAX = 1000;
 
 const listOf = (text: string | undefined) => text?.split(',');
 
 export const prices = viewCommand({
-  summary: 'Market data of one name by date.',
+  summary: 'Market data of one security by date.',
   words: [NAME],
   flags: {
     start: START,
@@ -20,13 +20,13 @@ export const prices = viewCommand({
       type: 'string',
       value: 'native|weekly|monthly',
       choices: ['native', 'weekly', 'monthly'],
-      help: 'Bars as they are, or of weeks or months.',
+      help: 'Frequency of the bars: daily, weekly or monthly.',
     },
     adjust: {
       type: 'string',
       value: 'none|splits|total',
       choices: ['none', 'splits', 'total'],
-      help: 'Prices as stored, or divided by later splits, or by dividends as well.',
+      help: 'Prices as stored, or adjusted for later splits, or for dividends as well.',
     },
   },
   examples: ['divisor data prices AAPL --start 2024-01-02', 'divisor data prices AAPL --columns CLOSE --csv'],
@@ -46,10 +46,10 @@ export const prices = viewCommand({
 });
 
 export const reference = viewCommand({
-  summary: 'Reference data of some names at one date.',
-  words: [{ name: 'NAMES', help: 'Identifiers with commas between them.', isList: true }],
+  summary: 'Reference data of securities at one date.',
+  words: [{ name: 'NAMES', help: 'Identifiers, separated by commas.', isList: true }],
   flags: {
-    fields: { type: 'string', value: 'A,B', help: 'Columns and datapoints with commas between them.' },
+    fields: { type: 'string', value: 'A,B', help: 'Columns and datapoints, separated by commas.' },
     'as-of': { type: 'string', value: 'DATE', help: 'Date. Default: the latest of the store.' },
   },
   examples: ['divisor data reference AAPL,MSFT --fields SECTOR,MARKET_CAP'],
@@ -65,7 +65,7 @@ export const reference = viewCommand({
 });
 
 export const actions = viewCommand({
-  summary: 'Corporate actions of one name.',
+  summary: 'Corporate actions of one security.',
   words: [NAME],
   flags: { start: START, end: END },
   examples: ['divisor data actions AAPL'],
@@ -78,14 +78,14 @@ export const actions = viewCommand({
 });
 
 export const names = viewCommand({
-  summary: 'Names of the served store, with their first and last dates.',
+  summary: 'Securities of the served store, with their first and last dates.',
   words: [],
-  flags: { find: { type: 'string', value: 'TEXT', help: 'Only those that it is part of.' }, limit: LIMIT },
+  flags: { find: { type: 'string', value: 'TEXT', help: 'Only identifiers that contain this text.' }, limit: LIMIT },
   examples: ['divisor data names --find energy'],
   ask: (client, _words, flags) =>
     client.call('searchIdentifiers', { query: { q: flags.text('find'), limit: flags.number('limit') ?? ROWS_MAX } }),
   records: ({ identifiers }) => identifiers,
-  notices: ({ next }) => (next === null ? [] : [`more follow from ${next} on`]),
+  notices: ({ next }) => (next === null ? [] : [`more rows follow, from ${next}`]),
 });
 
 export const series = viewCommand({
@@ -95,11 +95,11 @@ export const series = viewCommand({
   examples: ['divisor data series'],
   ask: (client) => client.call('listSeries', {}),
   records: (answer) => answer.series,
-  notices: ({ next }) => (next === null ? [] : [`more follow from ${next} on`]),
+  notices: ({ next }) => (next === null ? [] : [`more rows follow, from ${next}`]),
 });
 
 export const fields = viewCommand({
-  summary: 'Datapoints that rules can use, and where each comes from.',
+  summary: 'Datapoints that rules can use, and their sources.',
   words: [],
   flags: {},
   examples: ['divisor data fields'],

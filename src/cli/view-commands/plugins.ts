@@ -27,13 +27,13 @@ export const putPlugin = viewCommand({
   summary: 'Store a plug-in: a datapoint, a selection rule or a weighting in JavaScript.',
   words: [
     { name: 'ID', help: 'Id of the plug-in.' },
-    { name: 'FILE', help: 'JSON with name, kind, inputs, parameters and source; - is standard input.' },
+    { name: 'FILE', help: 'JSON with name, kind, inputs, parameters and source; - reads standard input.' },
   ],
   flags: {
     source: {
       type: 'string',
       value: 'FILE',
-      help: 'File of JavaScript that is the source. Default: that of the JSON.',
+      help: 'JavaScript file with the source. Default: the source in the JSON.',
     },
     ...NOTE,
   },

@@ -14,10 +14,10 @@ export const publish: JobCommand<Publication> = {
     'run-id': { type: 'string', value: 'RUN', help: 'A kept run. Default: the newest current one.' },
     through: { type: 'string', value: 'DATE', help: 'Last date to publish. Default: that of the run.' },
     restate: { type: 'boolean', help: 'Publish closes that differ again, with --reason.' },
-    reason: { type: 'string', value: 'TEXT', help: 'Why, for the log; a restatement needs one.' },
+    reason: { type: 'string', value: 'TEXT', help: 'Reason for the log; a restatement requires one.' },
     'allow-partial': {
       type: 'boolean',
-      help: 'Publish closes for which constituents have no bar; the log records it.',
+      help: 'Publish closes even if constituents have no bar; the log records it.',
     },
   },
   examples: [
@@ -55,7 +55,7 @@ export const publishedKeys = viewCommand({
 });
 
 export const rotateKey: JobCommand<PublicKey> = {
-  summary: 'Put a new signing key in place of the one in use; what earlier keys signed stays valid.',
+  summary: 'Replace the signing key; signatures of earlier keys stay valid.',
   words: [],
   flags: {},
   examples: ['divisor publication rotate'],

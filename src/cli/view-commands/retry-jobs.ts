@@ -2,7 +2,7 @@ import type { JobKindName } from '#domain/jobs/job-kinds.js';
 import { UsageError } from '../usage-error.js';
 import { viewCommand } from './view-command.js';
 
-/** A date begins at midnight UTC. */
+/** Pattern of a date, which begins at midnight UTC. */
 const DATE = /^\d{4}-\d{2}-\d{2}$/;
 
 export const retryJobs = viewCommand({
@@ -10,7 +10,7 @@ export const retryJobs = viewCommand({
   words: [],
   flags: {
     failed: { type: 'boolean', help: 'Required: the jobs that failed.' },
-    kind: { type: 'string', value: 'KINDS', help: 'Only jobs of these kinds, with commas between them.' },
+    kind: { type: 'string', value: 'KINDS', help: 'Only jobs of these kinds, separated by commas.' },
     since: {
       type: 'string',
       value: 'TIME',
@@ -20,9 +20,9 @@ export const retryJobs = viewCommand({
   },
   examples: ['divisor jobs retry --failed --kind backtest,sweep --since 2024-06-28'],
   async ask(client, _words, flags) {
-    if (!flags.isSet('failed')) throw new UsageError('divisor jobs retry needs --failed');
+    if (!flags.isSet('failed')) throw new UsageError('divisor jobs retry requires --failed');
     const since = flags.text('since');
-    // Payloads of jobs name their kinds: they are loaded for this command only.
+    // Loaded on demand: the job kinds import every payload.
     const { JOB_KINDS } = await import('#domain/jobs/job-kinds.js');
     const body = {
       kinds: flags
@@ -43,6 +43,6 @@ export const retryJobs = viewCommand({
 
 function kindOf(text: string, kinds: readonly JobKindName[]): JobKindName {
   const kind = kinds.find((each) => each === text.trim());
-  if (kind === undefined) throw new UsageError(`--kind must be among ${kinds.join(', ')}: ${text}`);
+  if (kind === undefined) throw new UsageError(`--kind must be one of ${kinds.join(', ')}, not ${text}`);
   return kind;
 }

@@ -15,7 +15,7 @@ export const strategies = viewCommand({
 
 export const putStrategy = viewCommand({
   summary: 'Store a strategy under its id; divisor backtest runs it.',
-  words: [{ name: 'FILE', help: 'Strategy as JSON; - is standard input.' }],
+  words: [{ name: 'FILE', help: 'Strategy as JSON; - reads standard input.' }],
   flags: NOTE,
   examples: ['divisor strategy put yearly.json'],
   async ask(client, [file = ''], flags) {

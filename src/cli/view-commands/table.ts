@@ -9,12 +9,21 @@ import { diff, explain, list, methodology, preview, put, restore, show, versions
 import { actions, fields, names, prices, reference, series } from './market.js';
 import { publish, publishedKeys, rotateKey } from './publication.js';
 import { retryJobs } from './retry-jobs.js';
+import {
+  backfillSchedule,
+  judgements,
+  putSchedule,
+  runSchedule,
+  schedules,
+  scheduleStatus,
+  skipSchedule,
+} from './schedules.js';
 import { putStrategy, strategies } from './strategies.js';
 import { create, templates } from './templates.js';
 import { dataDifference, dataVersions, removeIndex, runDifference } from './versions.js';
 import { factorRisk, limits, termStructure } from './watch.js';
 
-/** Commands that show or change one thing of the service, by name; a name of two words is one of a family. */
+/** Commands that show or change one resource of the service, by name; a name of two words belongs to a family. */
 export const VIEW_COMMANDS: Readonly<Record<string, JobCommand<unknown>>> = {
   stores,
   activate,
@@ -69,6 +78,13 @@ export const VIEW_COMMANDS: Readonly<Record<string, JobCommand<unknown>>> = {
   'data diff': dataDifference,
   'strategy list': strategies,
   'strategy put': putStrategy,
+  'schedule list': schedules,
+  'schedule put': putSchedule,
+  'schedule status': scheduleStatus,
+  'schedule run': runSchedule,
+  'schedule skip': skipSchedule,
+  'schedule backfill': backfillSchedule,
+  'schedule judgements': judgements,
   publish,
   'publication keys': publishedKeys,
   'publication rotate': rotateKey,

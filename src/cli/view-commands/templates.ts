@@ -24,33 +24,36 @@ export const templates = viewCommand({
 });
 
 export const create: JobCommand<{ readonly saved: readonly SavedIndex[] }> = {
-  summary: 'Store a new index as a published methodology defines it, with the indices that it needs.',
+  summary: 'Create an index from a published methodology, with the indices that it needs.',
   words: [],
   flags: {
     from: { type: 'string', value: 'NAME', help: 'Id of a template; divisor index templates lists them.' },
     id: {
       type: 'string',
       value: 'ID',
-      help: 'Id of the index; those of further documents begin with it. Default: the ids of the template.',
+      help: 'Id of the index, and prefix of the ids of its further documents. Default: the ids of the template.',
     },
-    'base-date': { type: 'string', value: 'DATE', help: 'Base date. Default: a year into the served store.' },
+    'base-date': {
+      type: 'string',
+      value: 'DATE',
+      help: 'Base date. Default: one year after the start of the served store.',
+    },
     ...NOTE,
   },
   examples: ['divisor index new --from low-volatility', 'divisor index new --from low-volatility --id CALM-100'],
   async submit(client, _words, flags) {
     const from = flags.text('from');
-    if (from === undefined) throw new UsageError('--from NAME is needed; divisor index templates lists the names');
+    if (from === undefined) throw new UsageError('--from NAME is required; divisor index templates lists the names');
     const { documents } = await client.call('getMethodologyTemplate', {
       params: { methodology_id: from },
       query: { index_id: flags.text('id'), base_date: flags.text('base-date') },
     });
     const taken = new Set((await client.call('listIndices', {})).indices.map(({ id }) => id));
     const clash = documents.map(({ id }) => String(id)).filter((id) => taken.has(id));
-    if (clash.length > 0)
-      throw new UsageError(`stored already: ${clash.join(', ')}; --id gives the new index another id`);
+    if (clash.length > 0) throw new UsageError(`already stored: ${clash.join(', ')}; choose another id with --id`);
     const saved: SavedIndex[] = [];
     for (const body of documents)
-      saved.push(await client.call('createIndex', { body: body as never, note: flags.text('note') })); // A document, as the service wrote it.
+      saved.push(await client.call('createIndex', { body: body as never, note: flags.text('note') })); // The service wrote the document.
     return { result: { saved } };
   },
   show: ({ saved }) =>

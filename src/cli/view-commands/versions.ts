@@ -8,7 +8,7 @@ const STORE = { name: 'STORE', help: 'Id of a data store.' };
 const ALL = { limit: 1000 };
 
 export const dataVersions = viewCommand({
-  summary: 'Contents of a data store that were served: when, by whom, and the rows that they changed.',
+  summary: 'List the versions of a data store: time, author and changed rows.',
   words: [STORE],
   flags: {},
   examples: ['divisor data versions desk'],
@@ -29,15 +29,15 @@ export const dataVersions = viewCommand({
 });
 
 const COPIES = {
-  pending: 'the copy of the last content is being made: until then it is had again from its source alone',
-  missing: 'there is no copy of the last content: it is had again from its source alone',
+  pending: 'the copy of the last content is pending; until then only its source can restore it',
+  missing: 'there is no copy of the last content; only its source can restore it',
 } as const;
 
 export const dataDifference = viewCommand({
-  summary: 'Values that two contents of the served store have otherwise.',
+  summary: 'Values that differ between two versions of the data.',
   words: [STORE, { name: 'FROM', help: 'Number of a version.' }, { name: 'TO', help: 'Number of another version.' }],
   flags: {
-    appended: { type: 'boolean', help: 'The values of bars that came after the last session of FROM, too.' },
+    appended: { type: 'boolean', help: 'Include bars after the last session of FROM.' },
     limit: { type: 'number', value: 'N', help: 'Maximum number of values. Default: 100.' },
   },
   examples: ['divisor data diff desk 2 3', 'divisor data diff desk 2 3 --appended'],
@@ -54,15 +54,15 @@ export const dataDifference = viewCommand({
   records: (result) => result.changes,
   columns: ['table', 'identifier', 'date', 'field', 'before', 'after'],
   notices: ({ cells, appended }: DataDifference) => [
-    `${cells} values of the earlier rows differ`,
+    `${cells} values of earlier rows differ`,
     ...(appended === null
       ? []
-      : [`${appended.rows} bars of ${appended.sessions} sessions came, ${appended.start} to ${appended.end}`]),
+      : [`${appended.rows} bars of ${appended.sessions} sessions were appended, ${appended.start} to ${appended.end}`]),
   ],
 });
 
 export const runDifference: JobCommand<RunsDifference> = {
-  summary: 'Why two stored runs of an index differ, and what each cause makes of the total return.',
+  summary: 'Explain why two stored runs of an index differ, and the effect of each cause on the total return.',
   words: [
     { name: 'INDEX', help: 'Id of an index or strategy.' },
     { name: 'FROM', help: 'Id of the earlier run, as divisor runs lists them.' },
@@ -75,23 +75,23 @@ export const runDifference: JobCommand<RunsDifference> = {
   }),
   show: ({ same_levels: isSame, first_difference: first, data, effects, effects_reason: reason, ...rest }) =>
     table([
-      ['levels', isSame ? 'the same' : `differ from ${first ?? '-'} on`],
+      ['levels', isSame ? 'the same' : `differ since ${first ?? '-'}`],
       ['definition', `${rest.definition.length} fields`],
       ['request', `${rest.request.length} fields`],
       ['data', data.cells === null ? `not compared: ${data.reason}` : `${data.cells} values`],
       ['engine', rest.engine.from === rest.engine.to ? 'the same' : `${rest.engine.from} and ${rest.engine.to}`],
       ...(effects ?? []).map((effect) => [`by ${effect.cause}`, String(effect.total_return)]),
-      ...(reason === null ? [] : [['by cause', `not known: ${reason}`]]),
+      ...(reason === null ? [] : [['by cause', `unknown: ${reason}`]]),
       ['total return', String(rest.total_return)],
     ]),
 };
 
 export const removeIndex: JobCommand<IndexDeletion> = {
-  summary: 'Delete an index and what is derived from it; its versions stay, and one can be restored.',
+  summary: 'Delete an index and its derived data; its versions are kept and can be restored.',
   words: [{ name: 'INDEX', help: 'Id of a stored index.' }],
   flags: {
     ...NOTE,
-    purge: { type: 'boolean', help: 'Remove every version, too: needs a key of the scope admin.' },
+    purge: { type: 'boolean', help: 'Remove every version too; requires a key with the scope admin.' },
   },
   examples: ['divisor index delete OLD-100 --note "Replaced by CORE-100"', 'divisor index delete TRY --purge'],
   submit: async (client, [index_id = ''], flags) => ({

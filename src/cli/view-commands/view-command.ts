@@ -3,7 +3,7 @@ import type { FlagValues, Grammar } from '../command-line.js';
 import type { JobCommand, Submitted } from '../job-command.js';
 import { right, table } from '../terminal.js';
 
-/** A value that a cell shows. */
+/** Value of a cell. */
 type Scalar = string | number | boolean | null;
 
 interface View<R> extends Grammar {
@@ -11,17 +11,20 @@ interface View<R> extends Grammar {
   readonly notes?: string;
   readonly examples: readonly string[];
   ask(client: DivisorClient, words: readonly string[], flags: FlagValues): Promise<R>;
-  /** What is a row each. */
+  /** Records of the result, one per row. */
   records(result: R): readonly object[];
-  /** What is to be known beside the rows. */
+  /** Notices in addition to the rows. */
   notices?(result: R): readonly string[];
-  /** Bytes of the file `--out` names, where they are not the result as JSON. */
+  /** Content of the file that `--out` names. Default: the result as JSON. */
   readonly file?: NonNullable<JobCommand<R>['file']>;
-  /** Members that are shown, in their order. Default: all that are single values. */
+  /** Members to show, in order. Default: all with single values. */
   readonly columns?: readonly string[];
 }
 
-/** A command that shows a view of the service as a table: aligned on a terminal, a JSON object or a CSV record a row in a pipe. */
+/**
+ * A command that shows a view of the service as a table: aligned on a terminal, one JSON object or CSV record
+ * per row on a pipe.
+ */
 export function viewCommand<R>({ ask, records, columns, ...grammar }: View<R>): JobCommand<R> {
   const rowsOf = (result: R) => tableOf(records(result), columns);
   return {
@@ -30,14 +33,14 @@ export function viewCommand<R>({ ask, records, columns, ...grammar }: View<R>): 
     show: (result) => {
       const { header, rows } = rowsOf(result);
       const notices = (grammar.notices?.(result) ?? []).map((notice) => `${notice}\n`).join('');
-      return `${rows.length === 0 ? '  none\n' : table([header, ...rows.map((row) => row.map(shown))])}${notices}`;
+      return `${rows.length === 0 ? '  none\n' : table([header, ...rows.map((row) => row.map(formatCell))])}${notices}`;
     },
     lines: (result) => ({ event: 'row', records: records(result), rest: { rows: records(result).length } }),
     csv: rowsOf,
   };
 }
 
-/** Records as a table: the members that hold single values. */
+/** Converts records to a table of their members with single values. */
 function tableOf(
   records: readonly object[],
   columns: readonly string[] | undefined,
@@ -46,14 +49,14 @@ function tableOf(
   const names = [...new Set(records.flatMap((record) => Object.keys(record)))];
   const header =
     columns ?? names.filter((name) => records.every((record) => isScalar((record as Record<string, unknown>)[name])));
-  const valueOf = (record: object, name: string) => ((record as Record<string, unknown>)[name] ?? null) as Scalar; // a scalar, just checked, or a column that was chosen as one
+  const valueOf = (record: object, name: string) => ((record as Record<string, unknown>)[name] ?? null) as Scalar; // a scalar as checked above, or a chosen column
   return { header, rows: records.map((record) => header.map((name) => valueOf(record, name))) };
 }
 
-/** Digits of a number that a person is shown. */
+/** Maximum number of digits for a person. */
 const DIGITS = 6;
 
-function shown(value: Scalar) {
+function formatCell(value: Scalar) {
   if (typeof value === 'number')
     return right(Number.isInteger(value) ? String(value) : String(Number(value.toPrecision(DIGITS))));
   return value === null || value === undefined ? '-' : String(value).replaceAll(/\s+/g, ' ');

@@ -9,7 +9,7 @@ const RULES = ['UCITS_5_10_40', 'UCITS_20_35', 'RIC_25_5_50', 'SEC_75_5_10'] as 
 const MODELS = ['market_sector', ...FACTOR_ESTIMATORS] as const;
 
 export const limits = viewCommand({
-  summary: 'The rows of a rule of concentration on every session of a stored run: breaches, and the least headroom.',
+  summary: 'Check a concentration rule on every session of a stored run: breaches, and the least headroom.',
   words: [INDEX],
   flags: {
     ...RUN,
@@ -36,20 +36,24 @@ export const limits = viewCommand({
 });
 
 export const factorRisk = viewCommand({
-  summary: 'Variance of a stored run against a benchmark: the share of each factor, and of what is specific.',
+  summary: 'Active variance of a stored run against a benchmark, by factor and specific.',
   words: [INDEX],
   flags: {
     ...RUN,
     benchmark: { ...BENCHMARK.benchmark, help: `Required: ${BENCHMARK.benchmark.help}` },
     model: { type: 'string', value: MODELS.join('|'), choices: MODELS, help: 'Factors. Default: market_sector.' },
-    'risk-model': { type: 'string', value: 'ID', help: 'Stored risk model whose factors are taken instead.' },
-    factors: { type: 'number', value: 'N', help: 'Principal components, read by statistical. Default: 5.' },
+    'risk-model': { type: 'string', value: 'ID', help: 'Stored risk model whose factors replace --model.' },
+    factors: {
+      type: 'number',
+      value: 'N',
+      help: 'Number of principal components for the model statistical. Default: 5.',
+    },
     'as-of': { type: 'string', value: 'DATE', help: 'Date. Default: the last of the run.' },
   },
   examples: ['divisor factor-risk CORE-100 --benchmark EVEN-100 --model styles'],
   async ask(client, [index_id = ''], flags) {
     const benchmark = flags.text('benchmark');
-    if (benchmark === undefined) throw new UsageError('divisor factor-risk needs --benchmark');
+    if (benchmark === undefined) throw new UsageError('divisor factor-risk requires --benchmark');
     const model = flags.text<(typeof MODELS)[number]>('model');
     const query = {
       run_id: flags.text('run-id'),
@@ -72,16 +76,16 @@ const row = (factor: string, share: number, total: number) => ({ factor, share, 
 
 export const termStructure = viewCommand({
   summary: 'Fair values of futures on an index by expiry.',
-  words: [INDEX, { name: 'EXPIRIES', help: 'Dates with commas between them.', isList: true }],
+  words: [INDEX, { name: 'EXPIRIES', help: 'Dates, separated by commas.', isList: true }],
   flags: {
     'as-of': { type: 'string', value: 'DATE', help: 'Date of the spot. Default: the last of the run.' },
-    rate: { type: 'number', value: 'R', help: 'Risk-free rate a year, as a fraction. Default: 0.' },
-    yield: { type: 'number', value: 'Y', help: 'Dividend yield a year, as a fraction. Default: 0.' },
-    borrow: { type: 'number', value: 'B', help: 'Borrow rate a year, as a fraction. Default: 0.' },
+    rate: { type: 'number', value: 'R', help: 'Annual risk-free rate, as a fraction. Default: 0.' },
+    yield: { type: 'number', value: 'Y', help: 'Annual dividend yield, as a fraction. Default: 0.' },
+    borrow: { type: 'number', value: 'B', help: 'Annual borrow rate, as a fraction. Default: 0.' },
     dividends: {
       type: 'string',
       value: 'LIST',
-      help: 'Instead of a yield: announced, or EX_DATE:POINTS with commas between them.',
+      help: 'Dividends instead of a yield: announced, or EX_DATE:POINTS pairs, separated by commas.',
     },
   },
   examples: ['divisor term-structure CORE-100 2025-03-21,2025-06-20 --rate 0.03'],

@@ -131,7 +131,7 @@ def known_keys(path):
         with open(path, encoding="utf-8") as file:
             return {key["key_id"]: key for key in json.load(file)["keys"]}
     except (OSError, ValueError, KeyError, TypeError) as cause:
-        unusable(f"{path} holds no keys as GET .../published/keys answers them ({type(cause).__name__})")
+        unusable(f"{path} contains no keys in the form of GET .../published/keys ({type(cause).__name__})")
 
 
 def entries_of(path):
@@ -177,8 +177,8 @@ def main(log, keys=None, head=None):
     if head is not None and head.lower() != previous:
         print(f"Entry {seq + 1}: it is missing: the log ends with {previous}.")
         return 1
-    extent = "The chain of hashes holds; signatures were not verified" if known is None else "Chain and signatures hold"
-    print(f"{extent}: {seq} entries, the last {previous}.")
+    extent = "The hash chain is intact; signatures not verified" if known is None else "The hash chain and the signatures are intact"
+    print(f"{extent}: {seq} entries, last hash {previous}.")
     return 0
 
 

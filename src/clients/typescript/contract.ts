@@ -1,7 +1,7 @@
 // Written from the OpenAPI document by `npm run generate`; edit the contract instead.
 
 export interface ActionChoice {
-  /** `take_up`: subscribe for all new shares of a rights issue, paid from outside; `sell`: sell the rights at their theoretical value and take the cash out; `sell_to_fund`: sell as many rights as pay for the subscription of the others; `lapse`: do nothing: the rights are worth nothing afterwards; `accept_cash`: take the cash of an offer of cash or shares, or of a scrip dividend, out; `accept_shares`: take the shares of an offer of cash or shares, or the new shares of a scrip dividend */
+  /** `take_up`: subscribe for all new shares of a rights issue, paid from outside; `sell`: sell the rights at their theoretical value and take the cash out; `sell_to_fund`: sell as many rights as pay for the subscription of the others; `lapse`: let the rights expire without value; `accept_cash`: take the cash of an offer of cash or shares, or of a scrip dividend, out; `accept_shares`: take the shares of an offer of cash or shares, or the new shares of a scrip dividend */
   readonly choice: 'take_up' | 'sell' | 'sell_to_fund' | 'lapse' | 'accept_cash' | 'accept_shares';
   /** At prices that change only by the action. */
   readonly weight_after: number;
@@ -28,7 +28,7 @@ export interface ActionsView {
   readonly actions_total: number;
 }
 
-/** Each active weight, weight less index weight, lies between two bounds. */
+/** Each active weight (weight minus index weight) is between two bounds. */
 export interface ActiveBoundsParams {
   /** Smallest active weight. Unit: fraction. */
   readonly lower: number;
@@ -36,21 +36,21 @@ export interface ActiveBoundsParams {
   readonly upper: number;
   /** Names the row covers; without any all of them. */
   readonly identifiers?: readonly string[] | null | undefined;
-  /** Penalty added to the objective per unit of violation; without one the row is hard. */
+  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
+  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface ActiveBoundsRow {
   readonly type: 'ActiveBounds';
-  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
+  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: ActiveBoundsParams | undefined;
 }
 
-/** The active weight of each group, its weight less its index weight, lies between two bounds. */
+/** The active weight of each group (weight minus index weight) is between two bounds. */
 export interface ActiveGroupBoundsParams {
   /** Reference column that groups the names. */
   readonly field: string;
@@ -60,17 +60,17 @@ export interface ActiveGroupBoundsParams {
   readonly lower: number;
   /** Largest active weight of a group. Unit: fraction. */
   readonly upper: number;
-  /** Groups of little index weight, whose weight is at most a multiple of it instead of `upper` above it. Default: none. */
+  /** Groups with a small index weight, whose weight is limited to a multiple of it instead of to `upper` above it. Default: none. */
   readonly small_group?: SmallGroup | null | undefined;
-  /** Penalty added to the objective per unit of violation; without one the row is hard. */
+  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
+  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface ActiveGroupBoundsRow {
   readonly type: 'ActiveGroupBounds';
-  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
+  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: ActiveGroupBoundsParams | undefined;
@@ -97,19 +97,19 @@ export interface ActiveRiskPayload {
   readonly window_end: string | null;
 }
 
-/** Active share, half the sum of absolute active weights, is at most a limit. */
+/** The active share (half the sum of absolute active weights) is at most a limit. */
 export interface ActiveShareParams {
   /** Largest active share. Unit: fraction. */
   readonly limit: number;
-  /** Penalty added to the objective per unit of violation; without one the row is hard. */
+  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
+  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface ActiveShareRow {
   readonly type: 'ActiveShare';
-  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
+  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: ActiveShareParams | undefined;
@@ -130,7 +130,7 @@ export interface AllNode {
   readonly node: 'all';
   /** Nodes in any order. */
   readonly operands: readonly ExpressionNode[];
-  /** Canonical text of the tree, at its root; ignored where it is sent. */
+  /** Canonical text of the tree, at its root; ignored in requests. */
   readonly text?: string | undefined;
 }
 
@@ -139,14 +139,14 @@ export interface AllNodeInput {
   readonly node: 'all';
   /** Nodes in any order. */
   readonly operands: readonly ExpressionNodeInput[];
-  /** Canonical text of the tree, at its root; ignored where it is sent. */
+  /** Canonical text of the tree, at its root; ignored in requests. */
   readonly text?: string | undefined;
 }
 
 export interface Amendment {
-  /** The first review on or after this date follows the new text; reviews before it follow the text before. */
+  /** The first review on or after this date follows the new version; earlier reviews follow the previous version. */
   readonly effective_from: string;
-  /** When clients were informed. */
+  /** Date on which clients were informed. */
   readonly announced?: string | undefined;
   /** Free text. */
   readonly reason?: string | undefined;
@@ -192,7 +192,7 @@ export interface AnyNode {
   readonly node: 'any';
   /** Nodes in any order. */
   readonly operands: readonly ExpressionNode[];
-  /** Canonical text of the tree, at its root; ignored where it is sent. */
+  /** Canonical text of the tree, at its root; ignored in requests. */
   readonly text?: string | undefined;
 }
 
@@ -201,29 +201,29 @@ export interface AnyNodeInput {
   readonly node: 'any';
   /** Nodes in any order. */
   readonly operands: readonly ExpressionNodeInput[];
-  /** Canonical text of the tree, at its root; ignored where it is sent. */
+  /** Canonical text of the tree, at its root; ignored in requests. */
   readonly text?: string | undefined;
 }
 
-/** Operands from left to right; a single one of - is negated. */
+/** Operands from left to right; a single operand of - is negated. */
 export interface ArithmeticNode {
   readonly node: 'arithmetic';
-  /** What joins the operands; ^ is a power. */
+  /** Operator between the operands; ^ is a power. */
   readonly operator: '+' | '-' | '*' | '/' | '^';
   /** Nodes in any order. */
   readonly operands: readonly ExpressionNode[];
-  /** Canonical text of the tree, at its root; ignored where it is sent. */
+  /** Canonical text of the tree, at its root; ignored in requests. */
   readonly text?: string | undefined;
 }
 
-/** Operands from left to right; a single one of - is negated. */
+/** Operands from left to right; a single operand of - is negated. */
 export interface ArithmeticNodeInput {
   readonly node: 'arithmetic';
-  /** What joins the operands; ^ is a power. */
+  /** Operator between the operands; ^ is a power. */
   readonly operator: '+' | '-' | '*' | '/' | '^';
   /** Nodes in any order. */
   readonly operands: readonly ExpressionNodeInput[];
-  /** Canonical text of the tree, at its root; ignored where it is sent. */
+  /** Canonical text of the tree, at its root; ignored in requests. */
   readonly text?: string | undefined;
 }
 
@@ -302,27 +302,27 @@ export interface AuditEntry {
   readonly seq: number;
   /** Time of the write, ISO-8601 UTC with offset. */
   readonly at: string;
-  /** Name of the key, of the result of a job of that which asked for it; `local` where none is asked for. */
+  /** Name of the key; for the result of a job, of the key that started it; `local` without authentication. */
   readonly author: string;
-  /** Id of that key, or subject of the token; absent where none is asked for. */
+  /** Id of that key, or subject of the token; absent without authentication. */
   readonly key_id?: string | undefined;
-  /** The request; empty for a write of the service itself. */
+  /** Id of the request; empty for a write of the service itself. */
   readonly request_id: string;
-  /** What the client said of its write. */
+  /** Note of the client on its write. */
   readonly note: string | null;
-  /** What became of the document. */
+  /** Action on the document. */
   readonly action: 'created' | 'updated' | 'restored' | 'deleted' | 'purged' | 'loaded' | 'activated' | 'cancelled' | 'refused' | 'read';
-  /** Kind of the document, or what else was done. */
-  readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'run' | 'optimisation-run' | 'risk-model' | 'render' | 'publication' | 'data-version' | 'signing-key' | 'key' | 'job' | 'authentication' | 'read';
-  /** Its id; of a run that of the index, of a publication with a number, of a data version that of the store; an address whose key was refused, a path that was read. */
+  /** Kind of the document, or of the other subject. */
+  readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'schedule' | 'judgement' | 'run' | 'optimisation-run' | 'risk-model' | 'render' | 'publication' | 'data-version' | 'signing-key' | 'key' | 'job' | 'authentication' | 'read';
+  /** Its id: for a run that of the index, for a publication with a number, for a data version that of the store; the address whose key was refused, or the path that was read. */
   readonly id: string;
-  /** Of a run; absent of other kinds. */
+  /** Id of the run; absent for other kinds. */
   readonly run_id?: string | undefined;
-  /** The version that was made; null of kinds without versions. */
+  /** The version created; null for kinds without versions. */
   readonly version: number | null;
-  /** SHA-256 of what was written; null of what is gone. */
+  /** SHA-256 of the written content; null for a deletion. */
   readonly etag: string | null;
-  /** Hash of the entry before; 64 zeros in the first. */
+  /** Hash of the previous entry; 64 zeros in the first. */
   readonly previous: string;
   /** SHA-256 of the canonical JSON of the entry without hash. */
   readonly hash: string;
@@ -353,18 +353,23 @@ export interface AuditLog {
 export interface AuditSeal {
   /** Number of the last entry that it covers. */
   readonly seq: number;
-  /** Hash of that entry, which depends on all before it. */
+  /** Hash of that entry, which depends on all earlier entries. */
   readonly entry_hash: string;
-  /** Hash of the seal before; 64 zeros in the first; absent in those made before seals were chained. */
+  /** Hash of the previous seal; 64 zeros in the first; absent in seals made before seals were chained. */
   readonly previous?: string | undefined;
   /** Time of the signature, ISO-8601 UTC with offset. */
   readonly at: string;
   /** SHA-256 of the canonical JSON of the seal without hash and signature. */
   readonly hash: string;
-  /** Key that signed it: those of published logs. */
+  /** Key that signed it, as for published logs. */
   readonly key_id: string;
   /** Ed25519 over the 32 bytes of hash, in base64. */
   readonly signature: string;
+}
+
+export interface BackfilledDays {
+  /** Sessions whose days are performed now. */
+  readonly dates: readonly string[];
 }
 
 export interface BacktestBatch {
@@ -391,19 +396,19 @@ export interface BacktestBatchEntry {
 
 /** The terms hold for every id, as in a backtest of one; with `if_stale` those that are not given are those of the stored run of each. */
 export interface BacktestBatchRequest {
-  /** External benchmark: a second comparison beside the tracked index. Its name as in `identifier:SPX`, or an object where another column than CLOSE is wanted. */
+  /** External benchmark: a second comparison in addition to the tracked index. Its name as in `identifier:SPX`, or an object where another column than CLOSE is wanted. */
   readonly benchmark?: BenchmarkRefInput | string | null | undefined;
-  /** First day; the base date of the index by default, and never before it. */
+  /** First day. Default: the base date of the index; earlier days are not possible. */
   readonly start?: string | null | undefined;
-  /** Last day; the last of the served store by default. */
+  /** Last day. Default: the last day of the data. */
   readonly end?: string | null | undefined;
-  /** Money the portfolio starts with, in the index currency. */
+  /** Initial value of the portfolio, in the index currency. */
   readonly initial_capital?: number | undefined;
   /** Cost of a trade in basis points of its notional. */
   readonly transaction_cost_bps?: number | undefined;
-  /** Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number. */
+  /** Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number. */
   readonly as_known_on?: number | string | undefined;
-  /** Decide each rebalance on the newest version of the data that was known at the end of its decision date; levels are computed from the content of the run. */
+  /** Decide each rebalance on the newest version of the data that was known at the end of its decision date; levels are computed from the data of the run. */
   readonly as_known?: 'decision' | undefined;
   /** Run only if the stored run is stale for this request; otherwise its result is returned. Omitted fields are those of the stored run. */
   readonly if_stale?: boolean | undefined;
@@ -488,19 +493,19 @@ export interface BacktestRecordRow {
 
 /** A field that is not given is that of the strategy, when one is run, else its default; with `if_stale` that of the stored run first. */
 export interface BacktestRequest {
-  /** External benchmark: a second comparison beside the tracked index. Its name as in `identifier:SPX`, or an object where another column than CLOSE is wanted. */
+  /** External benchmark: a second comparison in addition to the tracked index. Its name as in `identifier:SPX`, or an object where another column than CLOSE is wanted. */
   readonly benchmark?: BenchmarkRefInput | string | null | undefined;
-  /** First day; the base date of the index by default, and never before it. */
+  /** First day. Default: the base date of the index; earlier days are not possible. */
   readonly start?: string | null | undefined;
-  /** Last day; the last of the served store by default. */
+  /** Last day. Default: the last day of the data. */
   readonly end?: string | null | undefined;
-  /** Money the portfolio starts with, in the index currency. */
+  /** Initial value of the portfolio, in the index currency. */
   readonly initial_capital?: number | undefined;
   /** Cost of a trade in basis points of its notional. */
   readonly transaction_cost_bps?: number | undefined;
-  /** Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number. */
+  /** Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number. */
   readonly as_known_on?: number | string | undefined;
-  /** Decide each rebalance on the newest version of the data that was known at the end of its decision date; levels are computed from the content of the run. */
+  /** Decide each rebalance on the newest version of the data that was known at the end of its decision date; levels are computed from the data of the run. */
   readonly as_known?: 'decision' | undefined;
   /** Run only if the stored run is stale for this request; otherwise its result is returned. Omitted fields are those of the stored run. */
   readonly if_stale?: boolean | undefined;
@@ -588,13 +593,13 @@ export interface BarChartBlock {
   readonly kind: 'bar_chart';
   /** Printed above the block. */
   readonly title: string | null;
-  /** Index (or strategy) whose latest run the block shows when it is rendered. */
+  /** Index (or strategy) whose latest run the block shows at rendering. */
   readonly index_id: string | null;
-  /** Two halves that follow each other stand side by side. */
+  /** Two consecutive half blocks are placed side by side. */
   readonly width: 'full' | 'half';
-  /** What the bars are. `annual_returns`: return of each calendar year; `top_weights`: the largest weights held on the last date; `sector_weights`: weight of each sector held on the last date, the largest first; `contributions`: the largest contributors to the return of the portfolio, then the largest detractors from it; `liquidation`: share of a portfolio of `aum` that held the index before its latest rebalance which is sold within some days, at a tenth of the daily volume; nothing of an overlay; `literal`: the values of `values`. */
+  /** Source of the bars. `annual_returns`: return of each calendar year; `top_weights`: the largest weights on the last date; `sector_weights`: weight of each sector on the last date, the largest first; `contributions`: the largest contributors to the return of the portfolio, then the largest detractors from it; `liquidation`: share of a portfolio of `aum` that held the index before its latest rebalance, sold within some days at a tenth of the daily volume; empty for an overlay; `literal`: the values of `values`. */
   readonly source: 'annual_returns' | 'top_weights' | 'sector_weights' | 'contributions' | 'liquidation' | 'literal';
-  /** At most so many bars, of contributors and detractors the same number. A single sector beyond them is shown, several are summed up. */
+  /** Maximum number of bars, with equal numbers of contributors and detractors. A single further sector is shown, several are summed. */
   readonly limit: number;
   /** Value of the portfolio that is sold, in the currency of the index. */
   readonly aum: number;
@@ -606,13 +611,13 @@ export interface BarChartBlockInput {
   readonly kind: 'bar_chart';
   /** Printed above the block. */
   readonly title?: string | null | undefined;
-  /** Index (or strategy) whose latest run the block shows when it is rendered. */
+  /** Index (or strategy) whose latest run the block shows at rendering. */
   readonly index_id?: string | null | undefined;
-  /** Two halves that follow each other stand side by side. */
+  /** Two consecutive half blocks are placed side by side. */
   readonly width?: 'full' | 'half' | undefined;
-  /** What the bars are. `annual_returns`: return of each calendar year; `top_weights`: the largest weights held on the last date; `sector_weights`: weight of each sector held on the last date, the largest first; `contributions`: the largest contributors to the return of the portfolio, then the largest detractors from it; `liquidation`: share of a portfolio of `aum` that held the index before its latest rebalance which is sold within some days, at a tenth of the daily volume; nothing of an overlay; `literal`: the values of `values`. */
+  /** Source of the bars. `annual_returns`: return of each calendar year; `top_weights`: the largest weights on the last date; `sector_weights`: weight of each sector on the last date, the largest first; `contributions`: the largest contributors to the return of the portfolio, then the largest detractors from it; `liquidation`: share of a portfolio of `aum` that held the index before its latest rebalance, sold within some days at a tenth of the daily volume; empty for an overlay; `literal`: the values of `values`. */
   readonly source?: 'annual_returns' | 'top_weights' | 'sector_weights' | 'contributions' | 'liquidation' | 'literal' | undefined;
-  /** At most so many bars, of contributors and detractors the same number. A single sector beyond them is shown, several are summed up. */
+  /** Maximum number of bars, with equal numbers of contributors and detractors. A single further sector is shown, several are summed. */
   readonly limit?: number | undefined;
   /** Value of the portfolio that is sold, in the currency of the index. */
   readonly aum?: number | undefined;
@@ -672,29 +677,29 @@ export interface BenchmarkStatistics {
   readonly down_capture: number | null;
 }
 
-/** The beta of the portfolio to the index, by the covariance of the problem, lies between two bounds. */
+/** The beta of the portfolio to the index, from the covariance of the problem, is between two bounds. */
 export interface BetaParams {
   /** Smallest beta. */
   readonly lower?: number | null | undefined;
   /** Largest beta. */
   readonly upper?: number | null | undefined;
-  /** Penalty added to the objective per unit of violation; without one the row is hard. */
+  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
+  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface BetaRow {
   readonly type: 'Beta';
-  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
+  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: BetaParams | undefined;
 }
 
-/** The returns above cash at which the index is the best portfolio, moved towards views by their confidence and by covariance. */
+/** Returns above cash at which the index is optimal, moved towards views by their confidence and by covariance. */
 export interface BlackLittermanReturns {
-  /** Expected returns of portfolios with a confidence; none leaves the prior. */
+  /** Expected returns of portfolios with a confidence. An empty list keeps the prior. */
   readonly views?: readonly View[] | undefined;
   /** Variance of the prior, as a share of the covariance. */
   readonly tau?: number | undefined;
@@ -703,7 +708,7 @@ export interface BlackLittermanReturns {
   readonly type: 'black_litterman';
 }
 
-/** Several indices at fixed weights, on a schedule of its own. */
+/** Several indices at fixed weights, on a separate schedule. */
 export interface BlendOverlay {
   readonly type: 'blend';
   /** Indices and their weights, which sum to 1. */
@@ -713,15 +718,15 @@ export interface BlendOverlay {
     /** Weight at each rebalance of the blend. */
     readonly weight: number;
   }[];
-  /** When the weights are restored. */
+  /** Dates on which the weights are restored. */
   readonly rebalance: RebalanceSpec;
-  /** Return in which every part is held; that of the first part unless given. */
+  /** Return variant of every part. Default: that of the first part. */
   readonly variant?: 'price' | 'total' | 'net' | undefined;
-  /** Cost of changes of exposure at the close, basis points of what is traded; 0 where not given. */
+  /** Cost of changes of exposure at the close, in basis points of the traded amount. Default: 0. */
   readonly cost_bps?: number | undefined;
 }
 
-/** Several indices at fixed weights, on a schedule of its own. */
+/** Several indices at fixed weights, on a separate schedule. */
 export interface BlendOverlayInput {
   readonly type: 'blend';
   /** Indices and their weights, which sum to 1. */
@@ -731,11 +736,11 @@ export interface BlendOverlayInput {
     /** Weight at each rebalance of the blend. */
     readonly weight: number;
   }[];
-  /** When the weights are restored. */
+  /** Dates on which the weights are restored. */
   readonly rebalance?: RebalanceSpecInput | undefined;
-  /** Return in which every part is held; that of the first part unless given. */
+  /** Return variant of every part. Default: that of the first part. */
   readonly variant?: 'price' | 'total' | 'net' | undefined;
-  /** Cost of changes of exposure at the close, basis points of what is traded; 0 where not given. */
+  /** Cost of changes of exposure at the close, in basis points of the traded amount. Default: 0. */
   readonly cost_bps?: number | undefined;
 }
 
@@ -758,33 +763,33 @@ export interface BookPayload {
   readonly dividend_points?: SeriesPayload | undefined;
 }
 
-/** A bound that changes by a fraction a year. */
+/** Bound that changes by a fraction every year. */
 export interface BoundPath {
-  /** Value at the base, or the base date: the value then is that of the source index at its review on or before it. */
+  /** Value at the base, or a base date: the value is then that of the source index at its latest review on or before that date. */
   readonly base: number | string;
-  /** Change a year, a fraction: -0.07 lowers the bound by 7 % a year. Years are days over 365.25. */
+  /** Change per year, a fraction: -0.07 lowers the bound by 7 % per year. Years are days over 365.25. */
   readonly yearly: number;
-  /** Multiple of the value at the base: 0.5 begins at half of it. */
+  /** Multiple of the value at the base: 0.5 starts at half of it. */
   readonly times?: number | undefined;
-  /** Day from which years count where `base` is a value. Default: the base date of the index. */
+  /** Start of the first year if `base` is a value. Default: the base date of the index. */
   readonly from?: string | undefined;
 }
 
-/** Keeps the count best names, letting constituents stay while they rank within a buffer: fewer changes at each rebalance. */
+/** Keeps the `count` best securities; constituents stay while they rank within a buffer, which reduces turnover. */
 export interface BufferedTopNParams {
   /** Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform. */
   readonly field?: string | DatapointInput | ExpressionNodeInput | undefined;
   /** How many are kept. Unit: names. */
   readonly count: number;
-  /** Names ranked so far up always enter; without one 0.8 times count, rounded down. Unit: rank. */
+  /** Securities ranked at or above this always enter. Default: 80 % of count, rounded down. Unit: rank. */
   readonly enter_rank?: number | null | undefined;
-  /** Constituents stay while ranked so far up; without one 1.2 times count, rounded up. Unit: rank. */
+  /** Constituents ranked at or above this stay. Default: 120 % of count, rounded up. Unit: rank. */
   readonly exit_rank?: number | null | undefined;
   /** Smallest values first. */
   readonly ascending?: boolean | undefined;
-  /** Column whose values split the names into groups decided one by one; names without a value form one group. */
+  /** Column whose values define groups that are decided separately; securities without a value form one group. */
   readonly group_by?: string | null | undefined;
-  /** What happens to a name whose datapoint is missing; a ranking places an included one last. */
+  /** Treatment of a security whose datapoint is missing; a ranking places an included one last. */
   readonly missing?: 'exclude' | 'include' | undefined;
 }
 
@@ -794,27 +799,27 @@ export interface BufferedTopNRule {
   readonly type: 'BufferedTopN';
   /** Arguments of the class, by name. */
   readonly params?: BufferedTopNParams | undefined;
-  /** Parameters that are taken, in order, while the rule keeps too few. */
+  /** Parameters that are tried, in order, while the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
-/** The average of the worst historical drawdowns, returns added up session by session, is at most a limit. */
+/** The average of the worst historical drawdowns, from returns summed by session, is at most a limit. */
 export interface CDaRParams {
   /** Largest average drawdown, as a fraction of value. Unit: fraction. */
   readonly limit: number;
-  /** Share of the scenarios that is better than those averaged; 0 averages all of them. Unit: fraction. */
+  /** Share of the scenarios that are better than those averaged; 0 averages all of them. Unit: fraction. */
   readonly confidence?: number | undefined;
-  /** Sessions up to the decision whose returns are the scenarios; by default those of the risk model. Unit: sessions. */
+  /** Number of sessions up to the decision whose returns are the scenarios. Default: that of the risk model. Unit: sessions. */
   readonly scenarios?: number | null | undefined;
-  /** Penalty added to the objective per unit of violation; without one the row is hard. */
+  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
+  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface CDaRRow {
   readonly type: 'CDaR';
-  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
+  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: CDaRParams | undefined;
@@ -824,29 +829,29 @@ export interface CDaRRow {
 export interface CVaRParams {
   /** Largest average loss of one session, as a fraction of value. Unit: fraction. */
   readonly limit: number;
-  /** Share of the scenarios that is better than those averaged; 0 averages all of them. Unit: fraction. */
+  /** Share of the scenarios that are better than those averaged; 0 averages all of them. Unit: fraction. */
   readonly confidence?: number | undefined;
-  /** Sessions up to the decision whose returns are the scenarios; by default those of the risk model. Unit: sessions. */
+  /** Number of sessions up to the decision whose returns are the scenarios. Default: that of the risk model. Unit: sessions. */
   readonly scenarios?: number | null | undefined;
-  /** Returns of the store themselves; blocks of them drawn with replacement; or draws with the covariance of the risk model, normal or Student's. */
+  /** Historical returns; blocks of them drawn with replacement; or draws with the covariance of the risk model, normal or Student's. */
   readonly source?: 'historical' | 'bootstrap' | 'normal' | 'student' | undefined;
-  /** Scenarios drawn; not read of historical ones. */
+  /** Number of scenarios drawn; ignored for historical ones. */
   readonly draws?: number | undefined;
-  /** Consecutive returns of a bootstrap, at most as many as there are. Unit: sessions. */
+  /** Number of consecutive returns in a block of a bootstrap, at most as many as there are. Unit: sessions. */
   readonly block?: number | undefined;
-  /** Of Student's distribution: the fewer, the fatter its tails. */
+  /** Degrees of freedom of Student's distribution: the fewer, the fatter its tails. */
   readonly degrees_of_freedom?: number | undefined;
   /** Equal seeds give equal draws. */
   readonly seed?: number | undefined;
-  /** Penalty added to the objective per unit of violation; without one the row is hard. */
+  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
+  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface CVaRRow {
   readonly type: 'CVaR';
-  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
+  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: CVaRParams | undefined;
@@ -899,30 +904,30 @@ export interface CalendarOption {
   readonly coverage: CalendarCoverage;
 }
 
-/** Risk aversion times the covariance with the index: the returns above cash at which the index is the best portfolio. Betas may be shrunk towards one. */
+/** Risk aversion times the covariance with the index: the returns above cash at which the index is optimal. Betas may be shrunk towards one. */
 export interface CapmReturns {
   /** Expected return of the index above cash per unit of its variance. */
   readonly risk_aversion?: number | undefined;
-  /** Weight of a beta of one. Unit: fraction. */
+  /** Weight of one in each shrunk beta. Unit: fraction. */
   readonly shrinkage?: number | undefined;
   readonly type: 'capm';
 }
 
-/** The number of names held, long or short, lies between two bounds. */
+/** The number of securities held, long or short, is between two bounds. */
 export interface CardinalityParams {
   /** Fewest names held. Unit: names. */
   readonly minimum?: number | undefined;
   /** Most names held. Unit: names. */
   readonly maximum?: number | undefined;
-  /** Penalty added to the objective per unit of violation; without one the row is hard. */
+  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
+  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface CardinalityRow {
   readonly type: 'Cardinality';
-  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
+  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: CardinalityParams | undefined;
@@ -941,15 +946,15 @@ export interface CarryDecomposition {
   readonly total: number;
 }
 
-/** Keeps the names whose category is in one list and not in another. */
+/** Keeps securities whose category is in one list and not in another. */
 export interface CategoryFilterParams {
   /** Column or derived datapoint. */
   readonly field: string;
-  /** Categories that are kept; without any all that are not excluded. */
+  /** Categories to keep. Default: all that are not excluded. */
   readonly include?: readonly string[] | null | undefined;
   /** Categories that are removed. */
   readonly exclude?: readonly string[] | null | undefined;
-  /** What happens to a name whose datapoint is missing; a ranking places an included one last. */
+  /** Treatment of a security whose datapoint is missing; a ranking places an included one last. */
   readonly missing?: 'exclude' | 'include' | undefined;
 }
 
@@ -959,7 +964,7 @@ export interface CategoryFilterRule {
   readonly type: 'CategoryFilter';
   /** Arguments of the class, by name. */
   readonly params?: CategoryFilterParams | undefined;
-  /** Parameters that are taken, in order, while the rule keeps too few. */
+  /** Parameters that are tried, in order, while the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
@@ -990,17 +995,17 @@ export interface ChartBlock {
   readonly kind: 'chart';
   /** Printed above the block. */
   readonly title: string | null;
-  /** Index (or strategy) whose latest run the block shows when it is rendered. */
+  /** Index (or strategy) whose latest run the block shows at rendering. */
   readonly index_id: string | null;
-  /** Two halves that follow each other stand side by side. */
+  /** Two consecutive half blocks are placed side by side. */
   readonly width: 'full' | 'half';
-  /** Series drawn. `level`: the portfolio, rebased to 100; `index_level`: the index it follows, rebased to 100; `benchmark`: the benchmark, rebased to 100, where the run has one; `drawdown`: fall of the level from its highest so far; `rolling_volatility`: annualised volatility of the latest 252 sessions, of fewer for a short run; `headroom`: distance to the nearest bound of a rule of concentration, which `rule` and `fallback_rule` say; `sector_weights`: weights of the three sectors that weigh most on average. */
+  /** Series drawn. `level`: the portfolio, rebased to 100; `index_level`: the index that it follows, rebased to 100; `benchmark`: the benchmark, rebased to 100, if the run has one; `drawdown`: fall of the level from its running maximum; `rolling_volatility`: annualised volatility of the latest 252 sessions, or fewer for a short run; `headroom`: distance to the nearest bound of a concentration rule, set by `rule` and `fallback_rule`; `sector_weights`: weights of the three sectors with the largest mean weight. */
   readonly lines: readonly ('level' | 'index_level' | 'benchmark' | 'drawdown' | 'rolling_volatility' | 'headroom' | 'sector_weights')[];
   /** Logarithmic axis for the levels. */
   readonly log_scale: boolean;
-  /** Published rule of concentration whose headroom is drawn; the one that calls for rebalances unless given. */
+  /** Published rule of concentration whose headroom is drawn; Default: the one that triggers rebalances. */
   readonly rule: 'UCITS_5_10_40' | 'UCITS_20_35' | 'RIC_25_5_50' | 'SEC_75_5_10' | null;
-  /** Rule whose headroom is drawn where `rule` is not given and no rule calls for rebalances of the index; none unless given. */
+  /** Rule whose headroom is drawn if `rule` is absent and no rule triggers rebalances of the index. Default: none. */
   readonly fallback_rule: 'UCITS_5_10_40' | 'UCITS_20_35' | 'RIC_25_5_50' | 'SEC_75_5_10' | null;
   /** Height of the chart in points; at most that of the page. */
   readonly height: number;
@@ -1010,17 +1015,17 @@ export interface ChartBlockInput {
   readonly kind: 'chart';
   /** Printed above the block. */
   readonly title?: string | null | undefined;
-  /** Index (or strategy) whose latest run the block shows when it is rendered. */
+  /** Index (or strategy) whose latest run the block shows at rendering. */
   readonly index_id?: string | null | undefined;
-  /** Two halves that follow each other stand side by side. */
+  /** Two consecutive half blocks are placed side by side. */
   readonly width?: 'full' | 'half' | undefined;
-  /** Series drawn. `level`: the portfolio, rebased to 100; `index_level`: the index it follows, rebased to 100; `benchmark`: the benchmark, rebased to 100, where the run has one; `drawdown`: fall of the level from its highest so far; `rolling_volatility`: annualised volatility of the latest 252 sessions, of fewer for a short run; `headroom`: distance to the nearest bound of a rule of concentration, which `rule` and `fallback_rule` say; `sector_weights`: weights of the three sectors that weigh most on average. */
+  /** Series drawn. `level`: the portfolio, rebased to 100; `index_level`: the index that it follows, rebased to 100; `benchmark`: the benchmark, rebased to 100, if the run has one; `drawdown`: fall of the level from its running maximum; `rolling_volatility`: annualised volatility of the latest 252 sessions, or fewer for a short run; `headroom`: distance to the nearest bound of a concentration rule, set by `rule` and `fallback_rule`; `sector_weights`: weights of the three sectors with the largest mean weight. */
   readonly lines?: readonly ('level' | 'index_level' | 'benchmark' | 'drawdown' | 'rolling_volatility' | 'headroom' | 'sector_weights')[] | undefined;
   /** Logarithmic axis for the levels. */
   readonly log_scale?: boolean | undefined;
-  /** Published rule of concentration whose headroom is drawn; the one that calls for rebalances unless given. */
+  /** Published rule of concentration whose headroom is drawn; Default: the one that triggers rebalances. */
   readonly rule?: 'UCITS_5_10_40' | 'UCITS_20_35' | 'RIC_25_5_50' | 'SEC_75_5_10' | null | undefined;
-  /** Rule whose headroom is drawn where `rule` is not given and no rule calls for rebalances of the index; none unless given. */
+  /** Rule whose headroom is drawn if `rule` is absent and no rule triggers rebalances of the index. Default: none. */
   readonly fallback_rule?: 'UCITS_5_10_40' | 'UCITS_20_35' | 'RIC_25_5_50' | 'SEC_75_5_10' | null | undefined;
   /** Height of the chart in points; at most that of the page. */
   readonly height?: number | undefined;
@@ -1029,15 +1034,15 @@ export interface ChartBlockInput {
 /** Combinatorial purged cross-validation: every choice of test groups is a split, and the tests join to several whole paths. */
 export interface CombinatorialFolds {
   readonly method: 'combinatorial';
-  /** Groups of equal length that time is cut into. */
+  /** Number of groups of equal length into which time is cut. */
   readonly groups?: number | undefined;
-  /** Metric that chooses a variant in sample; of several best the first is chosen. */
+  /** Metric that chooses a variant in sample; the first of equal ones is chosen. */
   readonly select_by?: 'sharpe_ratio' | 'annualised_return' | 'max_drawdown' | 'volatility' | undefined;
-  /** Sessions of the sample left out beside every test: closes of one day are not of one moment. */
+  /** Number of sample sessions excluded next to every test, because closes of one day occur at different times. */
   readonly purge?: number | undefined;
-  /** Further sessions of the sample left out after every test; null leaves out 1 % of all, rounded up. */
+  /** Number of further sample sessions excluded after every test; null for 1 % of all, rounded up. */
   readonly embargo?: number | null | undefined;
-  /** Groups of every test: each choice of so many is a split, the other groups are its sample. */
+  /** Number of groups in every test: each choice of them is a split, and the other groups are its sample. */
   readonly test_groups?: number | undefined;
 }
 
@@ -1091,7 +1096,7 @@ export interface ComparisonNode {
   readonly comparison: 'gt' | 'ge' | 'lt' | 'le' | 'eq' | 'ne' | 'in' | 'between';
   /** A number or an expression for gt, ge, lt, le; a string, number or boolean for eq, ne; a non-empty array for in; [low, high] for between. */
   readonly value: unknown;
-  /** Canonical text of the tree, at its root; ignored where it is sent. */
+  /** Canonical text of the tree, at its root; ignored in requests. */
   readonly text?: string | undefined;
 }
 
@@ -1103,19 +1108,19 @@ export interface ComparisonNodeInput {
   readonly comparison: 'gt' | 'ge' | 'lt' | 'le' | 'eq' | 'ne' | 'in' | 'between';
   /** A number or an expression for gt, ge, lt, le; a string, number or boolean for eq, ne; a non-empty array for in; [low, high] for between. */
   readonly value: unknown;
-  /** Canonical text of the tree, at its root; ignored where it is sent. */
+  /** Canonical text of the tree, at its root; ignored in requests. */
   readonly text?: string | undefined;
 }
 
-/** Scores the names by a weighted average of winsorised z-scores and keeps the best, those above a score, or both. */
+/** Scores securities by a weighted average of winsorised z-scores and keeps the best, those above a score, or both. */
 export interface CompositeScoreParams {
   /** Datapoints of the score. */
   readonly terms: readonly ScoreTerm[];
   /** How many of the best are kept; without one there is no limit. Unit: names. */
   readonly count?: number | null | undefined;
-  /** Least score; null for none. Unit: z units. */
+  /** Minimum score; null for none. Unit: z units. */
   readonly minimum?: number | null | undefined;
-  /** What happens to a name whose datapoint is missing; a ranking places an included one last. */
+  /** Treatment of a security whose datapoint is missing; a ranking places an included one last. */
   readonly missing?: 'exclude' | 'include' | undefined;
 }
 
@@ -1125,27 +1130,27 @@ export interface CompositeScoreRule {
   readonly type: 'CompositeScore';
   /** Arguments of the class, by name. */
   readonly params?: CompositeScoreParams | undefined;
-  /** Parameters that are taken, in order, while the rule keeps too few. */
+  /** Parameters that are tried, in order, while the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
-/** UCITS limits: no name above `single`; the names above `trigger` sum to at most `aggregate`. */
+/** UCITS limits: no security above `single`; securities above `trigger` sum to at most `aggregate`. */
 export interface Concentration5_10_40Params {
   /** Largest weight of one name. Unit: fraction. */
   readonly single?: number | undefined;
   /** Weight above which a name counts towards the aggregate. Unit: fraction. */
   readonly trigger?: number | undefined;
-  /** Largest sum of the names above the trigger. Unit: fraction. */
+  /** Maximum sum of the securities above the trigger. Unit: fraction. */
   readonly aggregate?: number | undefined;
-  /** Penalty added to the objective per unit of violation; without one the row is hard. */
+  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
+  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface Concentration5_10_40Row {
   readonly type: 'Concentration5_10_40';
-  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
+  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: Concentration5_10_40Params | undefined;
@@ -1170,23 +1175,23 @@ export interface ConcentrationPayload {
   readonly gross_largest?: number | undefined;
 }
 
-/** United States RIC limits: no name above `single`; the names above `trigger` sum to at most `aggregate`. */
+/** United States RIC limits: no security above `single`; securities above `trigger` sum to at most `aggregate`. */
 export interface ConcentrationRICParams {
   /** Largest weight of one name. Unit: fraction. */
   readonly single?: number | undefined;
   /** Weight above which a name counts towards the aggregate. Unit: fraction. */
   readonly trigger?: number | undefined;
-  /** Largest sum of the names above the trigger. Unit: fraction. */
+  /** Maximum sum of the securities above the trigger. Unit: fraction. */
   readonly aggregate?: number | undefined;
-  /** Penalty added to the objective per unit of violation; without one the row is hard. */
+  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
+  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface ConcentrationRICRow {
   readonly type: 'ConcentrationRIC';
-  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
+  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: ConcentrationRICParams | undefined;
@@ -1209,8 +1214,8 @@ export interface ConcentrationSeries {
 export interface ConstituentChange {
   /** Session at whose close it happened. */
   readonly date: string;
-  /** `rebalance` the composition of a rebalance took effect; `order` an order of a rebalance that had waited for a bar was filled; `merger` a merger, into `related` or at the last close where that had no price; `acquisition` an acquisition; `delisting` a delisting; `ticker_change` a change of ticker; `spin_off` the first price of a name spun off from `related`; `spin_off_exit` the first close of a spun-off security, with `spin_offs: "drop_after_first_session"`; `silence` no bar on `max_stale_sessions` sessions, and no action; `missing_price` no bar on a session, with `missing_prices: "exclude"`; `total_loss` the index was worth nothing. */
-  readonly event: 'rebalance' | 'order' | 'merger' | 'acquisition' | 'delisting' | 'ticker_change' | 'spin_off' | 'spin_off_exit' | 'silence' | 'missing_price' | 'total_loss';
+  /** `rebalance` the composition of a rebalance took effect; `replacement` a change between reviews by `events.replacement`: it entered for `related`, or was replaced by it; `fast_exit` a change between reviews by `events.fast_exit`: it entered for `related`, or left for it; `fast_entry` a change between reviews by `events.fast_entry`: it entered for `related`, or left for it; `order` an order of a rebalance that had waited for a price bar was filled; `merger` a merger, into `related` or at the last close where that had no price; `acquisition` an acquisition; `delisting` a delisting; `ticker_change` a change of ticker; `spin_off` the first price of a security spun off from `related`; `spin_off_exit` the first close of a spun-off security, with `spin_offs: "drop_after_first_session"`; `silence` no price bar for `max_stale_sessions` sessions, and no corporate action; `missing_price` no price bar on a session, with `missing_prices: "exclude"`; `total_loss` the value of the index was 0. */
+  readonly event: 'rebalance' | 'replacement' | 'fast_exit' | 'fast_entry' | 'order' | 'merger' | 'acquisition' | 'delisting' | 'ticker_change' | 'spin_off' | 'spin_off_exit' | 'silence' | 'missing_price' | 'total_loss';
   /** Of the corporate action; null if there is none. */
   readonly ex_date: string | null;
   /** Name into which it turned, or from which it came. */
@@ -1272,7 +1277,7 @@ export interface ConstraintCost {
 export interface ConstraintRow {
   /** Constraint class; see /optimise/constraint-types. */
   readonly type: string;
-  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
+  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
   readonly id: string;
   /** Arguments of the class, by name. */
   readonly params: Readonly<Record<string, unknown>>;
@@ -1283,7 +1288,7 @@ export type ConstraintRowBody = FullInvestmentRow | WeightSumRow | LongOnlyRow |
 export interface ConstraintRowInput {
   /** Constraint class; see /optimise/constraint-types. */
   readonly type: string;
-  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
+  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: Readonly<Record<string, unknown>> | undefined;
@@ -1294,7 +1299,7 @@ export interface ConstraintSet {
   readonly id: string;
   /** Display name. */
   readonly name: string;
-  /** Rows in order; none leaves the full-investment default. */
+  /** Rows in order. An empty list keeps the full-investment default. */
   readonly constraints: readonly ConstraintRow[];
 }
 
@@ -1377,9 +1382,9 @@ export interface CorporateActionsResponse {
   readonly trailing_dividend_yield: number | null;
 }
 
-/** Covariances that are reckoned with beside the estimated ones. */
+/** Uncertainty set around the estimated covariances. */
 export interface CovarianceUncertainty {
-  /** Largest error of each covariance, as a fraction of the product of the two volatilities. */
+  /** Maximum error of each covariance, as a fraction of the product of the two volatilities. */
   readonly radius: number;
 }
 
@@ -1403,25 +1408,25 @@ export interface CoverageResponse {
   readonly cache_size_bytes: number | null;
 }
 
-/** Keeps the best securities until they cover a share of the total, letting constituents stay within a buffer or a band. */
+/** Keeps the best securities until they cover a share of the total; constituents stay within a buffer or a band. */
 export interface CumulativeCoverageParams {
   /** Datapoint whose total is covered. */
   readonly field?: string | DatapointInput | ExpressionNodeInput | undefined;
-  /** Share of the total that is covered; the security that crosses it is kept. Unit: fraction. */
+  /** Share of the total to cover; the security that crosses it is kept. Unit: fraction. */
   readonly coverage: number;
   /** Constituents stay until the coverage plus this. Unit: fraction. */
   readonly buffer?: number | undefined;
-  /** Column whose values split the names into groups decided one by one; names without a value form one group. */
+  /** Column whose values define groups that are decided separately; securities without a value form one group. */
   readonly group_by?: string | null | undefined;
-  /** Datapoint by which the best are found. Default: the coverage field. */
+  /** Datapoint of the ranking. Default: the coverage field. */
   readonly rank_field?: string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Smallest values first. */
   readonly ascending?: boolean | undefined;
-  /** Securities that are no constituents enter up to this coverage before constituents are looked at. Unit: fraction. */
+  /** Securities outside the index enter up to this coverage before constituents are considered. Unit: fraction. */
   readonly lower?: number | null | undefined;
   /** Constituents stay up to this coverage; then the best others fill up to the coverage. Unit: fraction. */
   readonly upper?: number | null | undefined;
-  /** What happens to a name whose datapoint is missing; a ranking places an included one last. */
+  /** Treatment of a security whose datapoint is missing; a ranking places an included one last. */
   readonly missing?: 'exclude' | 'include' | undefined;
 }
 
@@ -1431,63 +1436,63 @@ export interface CumulativeCoverageRule {
   readonly type: 'CumulativeCoverage';
   /** Arguments of the class, by name. */
   readonly params?: CumulativeCoverageParams | undefined;
-  /** Parameters that are taken, in order, while the rule keeps too few. */
+  /** Parameters that are tried, in order, while the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
-/** The index in another currency, hedged by one-month forwards: as a whole, or by the currencies of its names. */
+/** The index in another currency, hedged by one-month forwards: as a whole, or by the currencies of its securities. */
 export interface CurrencyHedgedOverlay {
   readonly type: 'currency_hedged';
   /** Currency of the overlay. */
   readonly to: string;
   /** Fraction that is hedged. */
   readonly ratio: number;
-  /** Rates of interest that forwards are made from. */
+  /** Interest rates for the price of forwards. */
   readonly rates: {
-    /** Series of the store with the rate of the currency of the overlay, percent a year. */
+    /** Series of the data with the rate of the currency of the overlay, percent per year. */
     readonly domestic: string;
-    /** Series of the store with the rate of the currency beneath, percent a year. */
+    /** Series of the data with the rate of the currency of the underlying index, percent per year. */
     readonly foreign?: string | undefined;
   };
-  /** Hedges each of these currencies by the weight of its names, instead of the index as a whole by `rates.foreign`; the others stay unhedged. */
+  /** Hedges each of these currencies by the weight of its securities, instead of the whole index by `rates.foreign`; the others stay unhedged. */
   readonly currencies?: readonly ({
-    /** Currency in which names are quoted. */
+    /** Currency in which securities are quoted. */
     readonly currency: string;
-    /** Series of the store with the rate of that currency, percent a year. */
+    /** Series of the data with the rate of that currency, percent per year. */
     readonly rate: string;
     /** Fraction of it that is hedged, instead of `ratio`. */
     readonly ratio?: number | undefined;
   })[] | undefined;
-  /** When the amount hedged is set to the level again. */
+  /** Dates on which the hedged amount is reset to the level. */
   readonly adjust: 'monthly' | 'daily';
   /** Days of a year. */
   readonly basis: 360 | 365;
 }
 
-/** The index in another currency, hedged by one-month forwards: as a whole, or by the currencies of its names. */
+/** The index in another currency, hedged by one-month forwards: as a whole, or by the currencies of its securities. */
 export interface CurrencyHedgedOverlayInput {
   readonly type: 'currency_hedged';
   /** Currency of the overlay. */
   readonly to: string;
   /** Fraction that is hedged. */
   readonly ratio?: number | undefined;
-  /** Rates of interest that forwards are made from. */
+  /** Interest rates for the price of forwards. */
   readonly rates: {
-    /** Series of the store with the rate of the currency of the overlay, percent a year. */
+    /** Series of the data with the rate of the currency of the overlay, percent per year. */
     readonly domestic: string;
-    /** Series of the store with the rate of the currency beneath, percent a year. */
+    /** Series of the data with the rate of the currency of the underlying index, percent per year. */
     readonly foreign?: string | undefined;
   };
-  /** Hedges each of these currencies by the weight of its names, instead of the index as a whole by `rates.foreign`; the others stay unhedged. */
+  /** Hedges each of these currencies by the weight of its securities, instead of the whole index by `rates.foreign`; the others stay unhedged. */
   readonly currencies?: readonly ({
-    /** Currency in which names are quoted. */
+    /** Currency in which securities are quoted. */
     readonly currency: string;
-    /** Series of the store with the rate of that currency, percent a year. */
+    /** Series of the data with the rate of that currency, percent per year. */
     readonly rate: string;
     /** Fraction of it that is hedged, instead of `ratio`. */
     readonly ratio?: number | undefined;
   })[] | undefined;
-  /** When the amount hedged is set to the level again. */
+  /** Dates on which the hedged amount is reset to the level. */
   readonly adjust?: 'monthly' | 'daily' | undefined;
   /** Days of a year. */
   readonly basis?: 360 | 365 | undefined;
@@ -1675,7 +1680,7 @@ export interface DataStore {
   readonly refreshable: boolean;
   /** Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends. */
   readonly adjustment: 'none' | 'splits' | 'total';
-  /** Currency of the prices of names that have no CURRENCY of their own; null for none declared. */
+  /** Currency of the prices of securities without a CURRENCY; null if none is declared. */
   readonly currency: string | null;
   /** How its market is read; null where it is written as it is read. */
   readonly mapping: Mapping | null;
@@ -1751,7 +1756,7 @@ export interface DataStoreCreate {
   readonly tables?: Readonly<Record<string, string>> | undefined;
   /** Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends. */
   readonly adjustment?: 'none' | 'splits' | 'total' | undefined;
-  /** Currency of the prices of names that have no CURRENCY of their own; null for none declared. */
+  /** Currency of the prices of securities without a CURRENCY; null if none is declared. */
   readonly currency?: string | null | undefined;
   /** How the market is read where it is not written as the tables are: POST /data/inspect proposes one. */
   readonly mapping?: MappingInput | null | undefined;
@@ -1766,7 +1771,7 @@ export interface DataStoreUpdate {
   readonly source?: string | null | undefined;
   /** Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends. */
   readonly adjustment?: 'none' | 'splits' | 'total' | undefined;
-  /** Currency of the prices of names that have no CURRENCY of their own; null for none declared. */
+  /** Currency of the prices of securities without a CURRENCY; null if none is declared. */
   readonly currency?: string | null | undefined;
   /** Members that change; the others stay as they are. Null: the market is written as it is read. Holds from the next time the source is read. */
   readonly mapping?: MappingChange | null | undefined;
@@ -1812,7 +1817,7 @@ export interface DataVersions {
   readonly copy: 'made' | 'pending' | 'missing' | null;
 }
 
-/** A datapoint with its window, lag, aggregate and transform, read for every name on or before the decision date. */
+/** A datapoint with its window, lag, aggregate and transform, read for every security on or before the decision date. */
 export interface Datapoint {
   /** Column or derived datapoint, matched exactly. */
   readonly name: string;
@@ -1820,11 +1825,11 @@ export interface Datapoint {
   readonly dataset: 'market' | 'reference' | 'derived' | null;
   /** Sessions back from the decision date. */
   readonly lag: number;
-  /** Trailing sessions, of which those without a bar are left out; required when the aggregate is not last. */
+  /** Trailing sessions; sessions without a price bar are skipped. Required if the aggregate is not last. */
   readonly window: number | null;
   /** How a window becomes one value. */
   readonly aggregate: 'last' | 'mean' | 'median' | 'sum' | 'min' | 'max' | 'std' | 'count';
-  /** Across the current survivors that have a value. */
+  /** Across the remaining securities that have a value. */
   readonly transform: 'none' | 'rank' | 'percentile' | 'zscore';
 }
 
@@ -1851,7 +1856,7 @@ export interface DatapointEvaluation {
   readonly findings: readonly Finding[];
 }
 
-/** A datapoint with its window, lag, aggregate and transform, read for every name on or before the decision date. */
+/** A datapoint with its window, lag, aggregate and transform, read for every security on or before the decision date. */
 export interface DatapointInput {
   /** Column or derived datapoint, matched exactly. */
   readonly name: string;
@@ -1859,11 +1864,11 @@ export interface DatapointInput {
   readonly dataset?: 'market' | 'reference' | 'derived' | null | undefined;
   /** Sessions back from the decision date. */
   readonly lag?: number | undefined;
-  /** Trailing sessions, of which those without a bar are left out; required when the aggregate is not last. */
+  /** Trailing sessions; sessions without a price bar are skipped. Required if the aggregate is not last. */
   readonly window?: number | null | undefined;
   /** How a window becomes one value. */
   readonly aggregate?: 'last' | 'mean' | 'median' | 'sum' | 'min' | 'max' | 'std' | 'count' | undefined;
-  /** Across the current survivors that have a value. */
+  /** Across the remaining securities that have a value. */
   readonly transform?: 'none' | 'rank' | 'percentile' | 'zscore' | undefined;
 }
 
@@ -1876,15 +1881,15 @@ export interface DatapointRequest {
   readonly datapoints?: Readonly<Record<string, string | Readonly<Record<string, unknown>>>> | undefined;
   /** Plug-ins that it names, as the member of an index document. */
   readonly plugins?: Readonly<Record<string, {
-    /** Id of the stored plug-in, which is taken as it is when the index is computed. */
+    /** Id of the stored plug-in, in its state when the index is computed. */
     readonly plugin: string;
-    /** Values of its parameters; those left out have their defaults. */
+    /** Values of its parameters; the others have their defaults. */
     readonly parameters?: Readonly<Record<string, number | string | boolean>> | undefined;
-    /** The plug-in as it was computed, in the documents of runs; ignored where it is sent. */
+    /** The plug-in as it was computed, in the documents of runs; ignored in requests. */
     readonly code?: {
       /** What it is. */
       readonly kind: 'datapoint' | 'selection' | 'weighting';
-      /** SHA-256 of the plug-in as it is stored. */
+      /** SHA-256 of the stored plug-in. */
       readonly sha256: string;
       /** Inputs, in the order of the program. */
       readonly inputs: readonly {
@@ -1892,10 +1897,10 @@ export interface DatapointRequest {
         readonly name: string;
         /** Expression of the values. */
         readonly expression: ExpressionNodeInput;
-        /** Trailing sessions of which each security has a value. */
+        /** Number of trailing sessions, with a value for each security. */
         readonly sessions: number;
       }[];
-      /** Those that are given and the defaults of the others. */
+      /** Parameters, with defaults for those that are not given. */
       readonly parameters: Readonly<Record<string, number | string | boolean>>;
       /** The public document that is followed. */
       readonly source: string;
@@ -1941,20 +1946,41 @@ export interface DatasetCoverage {
 }
 
 export interface DateRule {
-  /** A number of sessions before the effective date; the last session, a weekday or a day of its month or an earlier one; or the last such weekday some weeks before it. A day that is not a session moves to the session before it. */
+  /** A number of sessions before the effective date; the last session, a weekday or a day of its month or an earlier one; or the last such weekday some weeks before it. A day that is not a session moves to the previous session. */
   readonly rule: 'sessions_before' | 'last_session' | 'nth_weekday' | 'day_of_month' | 'weekday_before';
-  /** Before the effective date. */
+  /** Number of sessions before the effective date. */
   readonly sessions?: number | undefined;
-  /** Months before that of the effective date. Default: 1 for last_session, else 0. */
+  /** Number of months before that of the effective date. Default: 1 for last_session, otherwise 0. */
   readonly months_before?: number | undefined;
-  /** Of the month, from 1; 5 is the last. */
+  /** Number of the weekday in the month, from 1; 5 is the last. */
   readonly nth?: number | undefined;
   /** 0 Monday to 4 Friday. */
   readonly weekday?: number | undefined;
-  /** Clipped to its end. */
+  /** Clipped to the end of the month. */
   readonly day?: number | undefined;
-  /** At least this many before the effective date. */
+  /** Minimum number of weeks before the effective date. */
   readonly weeks?: number | undefined;
+}
+
+export interface DayBackfill {
+  /** First session. */
+  readonly start: string;
+  /** Last session. */
+  readonly end: string;
+  /** Why, for the register of decisions. */
+  readonly reason?: string | null | undefined;
+}
+
+export interface DayRun {
+  /** Steps whose results are dropped first: their files are written again. */
+  readonly again?: readonly ('refresh' | 'run' | 'publish' | 'export' | 'render')[] | undefined;
+  /** Why, for the register of decisions. */
+  readonly reason?: string | null | undefined;
+}
+
+export interface DaySkip {
+  /** Why, for the register of decisions. */
+  readonly reason: string;
 }
 
 /** Over the names traded, all accounts together; quantiles of type 7. */
@@ -1967,29 +1993,29 @@ export interface DaysToTrade {
   readonly max: number | null;
 }
 
-/** A synthetic dividend a year, in percent or in points, taken every day. */
+/** A synthetic dividend per year, in percent or in points, subtracted every day. */
 export interface DecrementOverlay {
   readonly type: 'decrement';
-  /** Percent a year: 5 is 5 %. */
+  /** Percent per year: 5 is 5 %. */
   readonly percent: number | null;
-  /** Index points a year, instead of percent. */
+  /** Index points per year, instead of percent. */
   readonly points: number | null;
   /** Days of a year. */
   readonly basis: 360 | 365;
-  /** How percent is taken. */
+  /** Method of subtracting percent. */
   readonly method: 'geometric' | 'arithmetic';
 }
 
-/** A synthetic dividend a year, in percent or in points, taken every day. */
+/** A synthetic dividend per year, in percent or in points, subtracted every day. */
 export interface DecrementOverlayInput {
   readonly type: 'decrement';
-  /** Percent a year: 5 is 5 %. */
+  /** Percent per year: 5 is 5 %. */
   readonly percent?: number | null | undefined;
-  /** Index points a year, instead of percent. */
+  /** Index points per year, instead of percent. */
   readonly points?: number | null | undefined;
   /** Days of a year. */
   readonly basis?: 360 | 365 | undefined;
-  /** How percent is taken. */
+  /** Method of subtracting percent. */
   readonly method?: 'geometric' | 'arithmetic' | undefined;
 }
 
@@ -2041,13 +2067,13 @@ export interface DerivationPayload {
   readonly uncertainty?: Uncertainty | null | undefined;
   /** Costs of trades, linear and of market impact; on a result their sum as a fraction of value. */
   readonly costs?: TradeCosts | null | undefined;
-  /** Covariance that objective, rows and results are measured by: a stored model by its id, or an estimator; null takes the default of the estimator. */
+  /** Covariance for objective, rows and results: a stored model by its id, or an estimator. Null: the default of the estimator. */
   readonly risk_model?: string | RiskEstimator | null | undefined;
-  /** Names that may be held: those of the index, by default, or every name of its universe that can be priced; the latter have an index weight of 0. */
+  /** Securities that may be held: those of the index, or every security of its universe with a price; the latter have an index weight of 0. Default: those of the index. */
   readonly candidates?: 'parent' | 'universe' | undefined;
   /** Constraint rows; none leaves full investment, long only. */
   readonly constraints: readonly ConstraintRow[];
-  /** Rows that are relaxed step by step, in this order, at rebalances where no weights keep all rows. Rows with a priority give way after them. */
+  /** Rows that are relaxed step by step, in this order, at rebalances where the problem is infeasible. Rows with a priority are relaxed after them. */
   readonly relax?: readonly RelaxEntry[] | undefined;
 }
 
@@ -2068,13 +2094,13 @@ export interface DerivationPayloadInput {
   readonly uncertainty?: UncertaintyInput | null | undefined;
   /** Costs of trades, linear and of market impact; on a result their sum as a fraction of value. */
   readonly costs?: TradeCostsInput | null | undefined;
-  /** Covariance that objective, rows and results are measured by: a stored model by its id, or an estimator; null takes the default of the estimator. */
+  /** Covariance for objective, rows and results: a stored model by its id, or an estimator. Null: the default of the estimator. */
   readonly risk_model?: string | RiskEstimatorInput | null | undefined;
-  /** Names that may be held: those of the index, by default, or every name of its universe that can be priced; the latter have an index weight of 0. */
+  /** Securities that may be held: those of the index, or every security of its universe with a price; the latter have an index weight of 0. Default: those of the index. */
   readonly candidates?: 'parent' | 'universe' | undefined;
   /** Constraint rows; none leaves full investment, long only. */
   readonly constraints?: readonly ConstraintRowInput[] | undefined;
-  /** Rows that are relaxed step by step, in this order, at rebalances where no weights keep all rows. Rows with a priority give way after them. */
+  /** Rows that are relaxed step by step, in this order, at rebalances where the problem is infeasible. Rows with a priority are relaxed after them. */
   readonly relax?: readonly RelaxEntry[] | undefined;
 }
 
@@ -2115,13 +2141,13 @@ export interface Distribution {
   readonly percentiles: Readonly<Record<string, number>>;
 }
 
-/** Keeps the names with a high enough trailing yield that have paid in every one of the last calendar years. */
+/** Keeps securities with a minimum trailing yield that have paid in each of the last calendar years. */
 export interface DividendFilterParams {
-  /** Least ordinary dividends of twelve months over the close. Unit: fraction. */
+  /** Minimum ordinary dividends of twelve months over the close. Unit: fraction. */
   readonly minimum_yield?: number | undefined;
   /** Full calendar years before the decision, each with at least one ordinary dividend. Unit: years. */
   readonly minimum_years?: number | undefined;
-  /** What happens to a name whose datapoint is missing; a ranking places an included one last. */
+  /** Treatment of a security whose datapoint is missing; a ranking places an included one last. */
   readonly missing?: 'exclude' | 'include' | undefined;
 }
 
@@ -2131,7 +2157,7 @@ export interface DividendFilterRule {
   readonly type: 'DividendFilter';
   /** Arguments of the class, by name. */
   readonly params?: DividendFilterParams | undefined;
-  /** Parameters that are taken, in order, while the rule keeps too few. */
+  /** Parameters that are tried, in order, while the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
@@ -2249,31 +2275,31 @@ export interface DriftPayload {
   readonly turnover: number;
 }
 
-/** The effective number of names, one over the sum of squared weights, is at least a minimum. */
+/** The effective number of securities (one over the sum of squared weights) is at least a minimum. */
 export interface EffectiveNumberParams {
   /** Smallest effective number. Unit: names. */
   readonly minimum: number;
-  /** Penalty added to the objective per unit of violation; without one the row is hard. */
+  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
+  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface EffectiveNumberRow {
   readonly type: 'EffectiveNumber';
-  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
+  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: EffectiveNumberParams | undefined;
 }
 
-/** Weights under which every constituent contributes the same risk. */
+/** Weights with equal risk contributions of all constituents. */
 export interface EqualRiskWeightParams {
   /** Trailing returns behind the covariance. Unit: sessions. */
   readonly window?: number | undefined;
   /** Structure the sample covariance is shrunk towards. */
   readonly target?: 'constant_correlation' | 'scaled_identity' | undefined;
-  /** Weight on the target; without one names / (names + observations). Unit: fraction. */
+  /** Weight on the target. Default: securities / (securities + observations). Unit: fraction. */
   readonly intensity?: number | null | undefined;
 }
 
@@ -2281,15 +2307,15 @@ export interface EqualRiskWeightWeighting {
   readonly type: 'EqualRiskWeight';
   /** Arguments of the class, by name. */
   readonly params?: EqualRiskWeightParams | undefined;
-  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
+  /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
-  /** Largest weights of groups. */
+  /** Maximum weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
-  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group. */
   readonly cap_by?: string | undefined;
-  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
+  /** Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights. */
   readonly ladder_caps?: LadderCaps | undefined;
   /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
   readonly phase_in?: PhaseInInput | undefined;
@@ -2302,15 +2328,15 @@ export interface EqualWeightWeighting {
   readonly type: 'EqualWeight';
   /** Arguments of the class, by name. */
   readonly params?: EqualWeightParams | undefined;
-  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
+  /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
-  /** Largest weights of groups. */
+  /** Maximum weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
-  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group. */
   readonly cap_by?: string | undefined;
-  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
+  /** Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights. */
   readonly ladder_caps?: LadderCaps | undefined;
   /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
   readonly phase_in?: PhaseInInput | undefined;
@@ -2318,7 +2344,7 @@ export interface EqualWeightWeighting {
 
 export interface ErrorDetail {
   /** Stable code to branch on. */
-  readonly code: 'MALFORMED_REQUEST' | 'BODY_TOO_LARGE' | 'UNAUTHENTICATED' | 'FORBIDDEN_SCOPE' | 'QUOTA_EXCEEDED' | 'FORBIDDEN_ID' | 'READ_ONLY' | 'FORBIDDEN_ORIGIN' | 'ROUTE_NOT_FOUND' | 'INDEX_NOT_FOUND' | 'RUN_NOT_FOUND' | 'ASSET_NOT_IN_RUN' | 'BENCHMARK_NOT_FOUND' | 'CONSTRAINT_SET_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'STRATEGY_NOT_FOUND' | 'TEMPLATE_NOT_FOUND' | 'RENDER_NOT_FOUND' | 'NOTHING_PUBLISHED' | 'VERSION_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PLUGIN_NOT_FOUND' | 'STORE_NOT_FOUND' | 'IDENTIFIER_NOT_FOUND' | 'JOB_NOT_FOUND' | 'DOCUMENT_UNREADABLE' | 'METHOD_NOT_ALLOWED' | 'NOT_ACCEPTABLE' | 'INDEX_EXISTS' | 'STRATEGY_EXISTS' | 'TEMPLATE_EMPTY' | 'STORE_EXISTS' | 'STORE_ACTIVE' | 'STORE_PUBLISHED' | 'STORE_LOADING' | 'STORE_REFRESHING' | 'FOLDER_REGISTERED' | 'NOTHING_TO_REFRESH' | 'STORE_NOT_SERVED' | 'STORE_MISMATCH' | 'JOB_RUNNING' | 'RESTATEMENT' | 'NO_CURRENT_RUN' | 'NOT_REPRODUCED' | 'PARTIAL_CLOSES' | 'PRECONDITION_FAILED' | 'VALIDATION_FAILED' | 'INVALID_IDENTIFIER' | 'VERSION_NOT_RESTORABLE' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'RANGE_TOO_SHORT' | 'CALENDAR_NOT_COVERED' | 'NO_DATA_IN_RANGE' | 'PLUGIN_FAILED' | 'NO_DATA_AT_DATE' | 'NO_DATA_KNOWN' | 'NO_COMMON_DATES' | 'UNIVERSE_REQUIRED' | 'EXPIRY_NOT_AFTER_AS_OF' | 'EXPIRY_ORDER' | 'RATE_OUT_OF_RANGE' | 'INDEX_REQUIRED' | 'TEMPLATE_BUILT_IN' | 'VARIANT_NOT_AVAILABLE' | 'TOTAL_LOSS' | 'INFEASIBLE' | 'OBJECTIVE_UNATTAINABLE' | 'EMPTY_INDEX' | 'NO_RATE' | 'FX_MISSING' | 'RISK_INSUFFICIENT_DATA' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES' | 'QUERY_LIMIT' | 'NUMERIC_FAILURE' | 'SOLVER_FAILED' | 'MISSING_PRICE' | 'RATE_LIMITED' | 'INTERNAL' | 'NOT_SUPPORTED' | 'NO_DATA_SOURCE' | 'STORE_UNAVAILABLE' | 'OVERLOADED' | 'DRAINING' | 'STORAGE_FULL' | 'UNCLASSIFIED_FAILURE' | 'RISK_MODEL_CHANGED' | 'WORKER_CRASHED' | 'JOB_INTERRUPTED' | 'WORKER_OUT_OF_MEMORY' | 'JOB_TIMEOUT' | 'INDEX_DELETED' | 'RENDER_FAILED' | 'STORE_READ_FAILED' | 'REFRESH_REJECTED' | 'STORE_WRITE_FAILED';
+  readonly code: 'MALFORMED_REQUEST' | 'BODY_TOO_LARGE' | 'UNAUTHENTICATED' | 'FORBIDDEN_SCOPE' | 'QUOTA_EXCEEDED' | 'FORBIDDEN_ID' | 'READ_ONLY' | 'FORBIDDEN_ORIGIN' | 'ROUTE_NOT_FOUND' | 'INDEX_NOT_FOUND' | 'RUN_NOT_FOUND' | 'ASSET_NOT_IN_RUN' | 'BENCHMARK_NOT_FOUND' | 'CONSTRAINT_SET_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'STRATEGY_NOT_FOUND' | 'TEMPLATE_NOT_FOUND' | 'RENDER_NOT_FOUND' | 'NOTHING_PUBLISHED' | 'VERSION_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PLUGIN_NOT_FOUND' | 'SCHEDULE_NOT_FOUND' | 'DAY_NOT_FOUND' | 'STORE_NOT_FOUND' | 'IDENTIFIER_NOT_FOUND' | 'JOB_NOT_FOUND' | 'DOCUMENT_UNREADABLE' | 'METHOD_NOT_ALLOWED' | 'NOT_ACCEPTABLE' | 'DAY_ENDED' | 'INDEX_EXISTS' | 'STRATEGY_EXISTS' | 'TEMPLATE_EMPTY' | 'STORE_EXISTS' | 'STORE_ACTIVE' | 'STORE_PUBLISHED' | 'STORE_LOADING' | 'STORE_REFRESHING' | 'FOLDER_REGISTERED' | 'NOTHING_TO_REFRESH' | 'STORE_NOT_SERVED' | 'STORE_MISMATCH' | 'JOB_RUNNING' | 'RESTATEMENT' | 'NO_CURRENT_RUN' | 'NOT_REPRODUCED' | 'PARTIAL_CLOSES' | 'PRECONDITION_FAILED' | 'VALIDATION_FAILED' | 'INVALID_IDENTIFIER' | 'VERSION_NOT_RESTORABLE' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'RANGE_TOO_SHORT' | 'CALENDAR_NOT_COVERED' | 'NO_DATA_IN_RANGE' | 'PLUGIN_FAILED' | 'NO_DATA_AT_DATE' | 'NO_DATA_KNOWN' | 'NO_COMMON_DATES' | 'UNIVERSE_REQUIRED' | 'EXPIRY_NOT_AFTER_AS_OF' | 'EXPIRY_ORDER' | 'RATE_OUT_OF_RANGE' | 'INDEX_REQUIRED' | 'TEMPLATE_BUILT_IN' | 'VARIANT_NOT_AVAILABLE' | 'TOTAL_LOSS' | 'INFEASIBLE' | 'OBJECTIVE_UNATTAINABLE' | 'EMPTY_INDEX' | 'NO_RATE' | 'FX_MISSING' | 'RISK_INSUFFICIENT_DATA' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES' | 'QUERY_LIMIT' | 'NUMERIC_FAILURE' | 'SOLVER_FAILED' | 'MISSING_PRICE' | 'RATE_LIMITED' | 'INTERNAL' | 'NOT_SUPPORTED' | 'NO_DATA_SOURCE' | 'STORE_UNAVAILABLE' | 'OVERLOADED' | 'DRAINING' | 'STORAGE_FULL' | 'UNCLASSIFIED_FAILURE' | 'RISK_MODEL_CHANGED' | 'WORKER_CRASHED' | 'JOB_INTERRUPTED' | 'WORKER_OUT_OF_MEMORY' | 'JOB_TIMEOUT' | 'INDEX_DELETED' | 'RENDER_FAILED' | 'STORE_READ_FAILED' | 'REFRESH_REJECTED' | 'STORE_WRITE_FAILED';
   /** A sentence for people. */
   readonly message: string;
   /** Members that go with the code, or null. */
@@ -2331,36 +2357,36 @@ export interface ErrorEnvelope {
 }
 
 export interface EventsSpec {
-  /** Wait for the next review, or apply after the close before their date (effective): index shares scale and the divisor adjusts. For market-value weightings. */
+  /** Wait for the next review, or apply after the previous close of their date (effective): index shares scale and the divisor adjusts. For market-value weightings. */
   readonly share_changes: 'review' | 'effective';
   /** Smallest change applied between reviews, measured cumulatively since the counts last adopted. Unit: fraction. */
   readonly threshold: number;
-  /** A constituent that leaves between reviews is replaced by nobody (none), by the best-ranked security that the last review left out and that still passes the rules (next_ranked), or by the first of a list (reserve). */
+  /** Replacement of a constituent that leaves between reviews: no security (none), the best-ranked security that the last review did not select and that still passes the rules (next_ranked), or the first of a list (reserve). */
   readonly replacement: 'none' | 'next_ranked' | 'reserve';
   /** Identifiers in the order in which they enter. */
   readonly reserve?: readonly string[] | undefined;
   /** New securities that enter between reviews, each in place of the lowest-ranked constituent. */
   readonly fast_entry?: FastEntrySpec | undefined;
-  /** Constituents that leave between reviews, each for the best-ranked security that is none. */
+  /** Constituents that leave between reviews, each replaced by the best-ranked security outside the index. */
   readonly fast_exit?: FastExitSpec | undefined;
-  /** A security merged into one outside the universe turns into it (convert), or leaves at its last price (remove). */
+  /** A security that merges into one outside the universe converts into it (convert), or leaves at its last price (remove). */
   readonly acquirer: 'convert' | 'remove';
 }
 
 export interface EventsSpecInput {
-  /** Wait for the next review, or apply after the close before their date (effective): index shares scale and the divisor adjusts. For market-value weightings. */
+  /** Wait for the next review, or apply after the previous close of their date (effective): index shares scale and the divisor adjusts. For market-value weightings. */
   readonly share_changes?: 'review' | 'effective' | undefined;
   /** Smallest change applied between reviews, measured cumulatively since the counts last adopted. Unit: fraction. */
   readonly threshold?: number | undefined;
-  /** A constituent that leaves between reviews is replaced by nobody (none), by the best-ranked security that the last review left out and that still passes the rules (next_ranked), or by the first of a list (reserve). */
+  /** Replacement of a constituent that leaves between reviews: no security (none), the best-ranked security that the last review did not select and that still passes the rules (next_ranked), or the first of a list (reserve). */
   readonly replacement?: 'none' | 'next_ranked' | 'reserve' | undefined;
   /** Identifiers in the order in which they enter. */
   readonly reserve?: readonly string[] | undefined;
   /** New securities that enter between reviews, each in place of the lowest-ranked constituent. */
   readonly fast_entry?: FastEntrySpecInput | undefined;
-  /** Constituents that leave between reviews, each for the best-ranked security that is none. */
+  /** Constituents that leave between reviews, each replaced by the best-ranked security outside the index. */
   readonly fast_exit?: FastExitSpecInput | undefined;
-  /** A security merged into one outside the universe turns into it (convert), or leaves at its last price (remove). */
+  /** A security that merges into one outside the universe converts into it (convert), or leaves at its last price (remove). */
   readonly acquirer?: 'convert' | 'remove' | undefined;
 }
 
@@ -2388,7 +2414,7 @@ export interface EventsView {
 /** The index over cash. */
 export interface ExcessReturnOverlay {
   readonly type: 'excess_return';
-  /** Series of the store with the rate of cash, percent a year. */
+  /** Series of the data with the rate of cash, percent per year. */
   readonly cash: string;
   /** Days of a year. */
   readonly basis: 360 | 365;
@@ -2397,13 +2423,13 @@ export interface ExcessReturnOverlay {
 /** The index over cash. */
 export interface ExcessReturnOverlayInput {
   readonly type: 'excess_return';
-  /** Series of the store with the rate of cash, percent a year. */
+  /** Series of the data with the rate of cash, percent per year. */
   readonly cash: string;
   /** Days of a year. */
   readonly basis?: 360 | 365 | undefined;
 }
 
-/** Removes the names of a list. */
+/** Removes the securities of a list. */
 export interface ExcludeListParams {
   /** Asset identifiers. */
   readonly identifiers: readonly string[];
@@ -2415,23 +2441,23 @@ export interface ExcludeListRule {
   readonly type: 'ExcludeList';
   /** Arguments of the class, by name. */
   readonly params?: ExcludeListParams | undefined;
-  /** Parameters that are taken, in order, while the rule keeps too few. */
+  /** Parameters that are tried, in order, while the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
-/** The names have no weight. */
+/** The securities have no weight. */
 export interface ExcludeParams {
   /** Names the row covers. */
   readonly identifiers: readonly string[];
-  /** Penalty added to the objective per unit of violation; without one the row is hard. */
+  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
+  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface ExcludeRow {
   readonly type: 'Exclude';
-  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
+  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: ExcludeParams | undefined;
@@ -2499,7 +2525,7 @@ export interface ExplainedRule {
 
 /** What a name had to reach under a rule. */
 export interface ExplainedThreshold {
-  /** `minimum` least value; `maximum` greatest value; `incumbent_minimum` least value of a constituent; `minimum_years` least years with a dividend; `comparison` number that the value is compared with; `count` last rank of those kept; `fraction` last rank of the fraction kept; `coverage` last rank of those that cover the share; `coverage_buffer` last rank at which a constituent stays; `coverage_lower` last rank within the lower band; `coverage_upper` last rank at which a constituent stays, within the upper band; `enter_rank` last rank at which a newcomer always enters; `exit_rank` last rank at which a constituent may stay; `places` rank of the constituent that took the last place, where none was left for those behind it; `fill_up` rank of the last name that filled up the count. */
+  /** `minimum` minimum value; `maximum` maximum value; `incumbent_minimum` minimum value of a constituent; `minimum_years` minimum number of years with a dividend; `comparison` comparison value; `count` last rank that is kept; `fraction` last rank within the fraction; `coverage` last rank within the coverage; `coverage_buffer` last rank at which a constituent stays; `coverage_lower` last rank within the lower band; `coverage_upper` last rank at which a constituent stays, within the upper band; `enter_rank` last rank at which a newcomer always enters; `exit_rank` last rank at which a constituent may stay; `places` rank of the constituent that took the last place, if none was left for lower ranks; `fill_up` rank of the last security that completed the count. */
   readonly type: 'minimum' | 'maximum' | 'incumbent_minimum' | 'minimum_years' | 'comparison' | 'count' | 'fraction' | 'coverage' | 'coverage_buffer' | 'coverage_lower' | 'coverage_upper' | 'enter_rank' | 'exit_rank' | 'places' | 'fill_up';
   /** Last rank that reaches it; null off a ranking. */
   readonly rank: number | null;
@@ -2509,6 +2535,20 @@ export interface ExplainedThreshold {
   readonly met: boolean;
   /** Move of the name's value that reaches it; 0 when met, null off the number line. */
   readonly distance: number | null;
+}
+
+/** Writes files of the published runs, such as closing and opening files, and keeps them with the day for delivery. */
+export interface ExportStep {
+  readonly type: 'export';
+  /** Files of each index. */
+  readonly files: readonly ExportedFile[];
+}
+
+/** Writes files of the published runs, such as closing and opening files, and keeps them with the day for delivery. */
+export interface ExportStepInput {
+  readonly type: 'export';
+  /** Files of each index. */
+  readonly files: readonly ExportedFileInput[];
 }
 
 export interface ExportView {
@@ -2524,6 +2564,40 @@ export interface ExportView {
   readonly columns: readonly string[];
   /** Rows, a value a column; dates are YYYY-MM-DD. */
   readonly data: readonly (readonly (string | number | null)[])[];
+}
+
+export interface ExportedFile {
+  /** Table of the export. */
+  readonly table: 'levels' | 'weights' | 'constituents' | 'closing' | 'opening' | 'proforma' | 'rebalances' | 'trades' | 'attribution' | 'events' | 'exposures' | 'limits' | 'breaches' | 'risk';
+  /** Format of the file. */
+  readonly format: 'json' | 'csv' | 'arrow' | 'parquet' | 'xlsx';
+  /** Pattern of the file name with {index}, {table}, {schedule} and {date:YYYYMMDD}. Default: {index}_{date:YYYYMMDD}_{table}.FORMAT. */
+  readonly name?: string | undefined;
+  /** Indices of the plan that have the file. Default: all. */
+  readonly indices: readonly string[] | null;
+  /** Reference column of the groups of the table. */
+  readonly by?: string | undefined;
+  /** The whole history up to the session. Otherwise only the session. */
+  readonly from_start: boolean;
+  /** A table without rows on the session, such as a proforma file between announcements, makes no file. */
+  readonly optional: boolean;
+}
+
+export interface ExportedFileInput {
+  /** Table of the export. */
+  readonly table: 'levels' | 'weights' | 'constituents' | 'closing' | 'opening' | 'proforma' | 'rebalances' | 'trades' | 'attribution' | 'events' | 'exposures' | 'limits' | 'breaches' | 'risk';
+  /** Format of the file. */
+  readonly format?: 'json' | 'csv' | 'arrow' | 'parquet' | 'xlsx' | undefined;
+  /** Pattern of the file name with {index}, {table}, {schedule} and {date:YYYYMMDD}. Default: {index}_{date:YYYYMMDD}_{table}.FORMAT. */
+  readonly name?: string | undefined;
+  /** Indices of the plan that have the file. Default: all. */
+  readonly indices?: readonly string[] | null | undefined;
+  /** Reference column of the groups of the table. */
+  readonly by?: string | undefined;
+  /** The whole history up to the session. Otherwise only the session. */
+  readonly from_start?: boolean | undefined;
+  /** A table without rows on the session, such as a proforma file between announcements, makes no file. */
+  readonly optional?: boolean | undefined;
 }
 
 export interface ExposurePayload {
@@ -2569,11 +2643,11 @@ export interface ExposuresView {
   readonly turnover: readonly number[];
 }
 
-/** Keeps the names for which an expression over datapoints is true. */
+/** Keeps securities for which an expression of datapoints is true. */
 export interface ExpressionFilterParams {
   /** Condition as text, or a tree of all, any, not and comparisons. */
   readonly expression: ExpressionNodeInput;
-  /** What happens to a name for which the expression is unknown because a datapoint is missing. */
+  /** Treatment of a security for which the expression is unknown because a datapoint is missing. */
   readonly missing?: 'exclude' | 'include' | undefined;
 }
 
@@ -2583,7 +2657,7 @@ export interface ExpressionFilterRule {
   readonly type: 'ExpressionFilter';
   /** Arguments of the class, by name. */
   readonly params?: ExpressionFilterParams | undefined;
-  /** Parameters that are taken, in order, while the rule keeps too few. */
+  /** Parameters that are tried, in order, while the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
@@ -2639,7 +2713,7 @@ export interface FactorContribution {
   readonly contribution: number;
 }
 
-/** The exposure of the portfolio, or of its active weights, to a datapoint lies between two bounds. A missing value counts as the mean. */
+/** The exposure of the portfolio, or of its active weights, to a datapoint is between two bounds. A missing value is replaced by the mean. */
 export interface FactorExposureParams {
   /** Datapoint by its name, or an expression of datapoints as text or as nodes, as of the rebalance date. */
   readonly field: string | ExpressionNodeInput;
@@ -2647,36 +2721,36 @@ export interface FactorExposureParams {
   readonly lower?: number | BoundPath | null | undefined;
   /** Largest exposure. */
   readonly upper?: number | BoundPath | null | undefined;
-  /** Exposures are z-scores over the names. */
+  /** Exposures are z-scores over the securities. */
   readonly standardise?: boolean | undefined;
   /** Bounds hold for active weights. */
   readonly active?: boolean | undefined;
-  /** Penalty added to the objective per unit of violation; without one the row is hard. */
+  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
+  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface FactorExposureRow {
   readonly type: 'FactorExposure';
-  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
+  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: FactorExposureParams | undefined;
 }
 
 export interface FactorModelPayload {
-  /** Mean share of the cross-sectional variance that the factors explain; of principal components their share of all variances. Null of an imported model. */
+  /** Mean share of the cross-sectional variance that the factors explain; for principal components their share of all variances. Null for an imported model. */
   readonly r_squared: number | null;
-  /** In the order of the model. */
+  /** Factors in the order of the model. */
   readonly factors: readonly ({
-    /** MARKET, a sector, a style or a principal component; as it was imported. */
+    /** MARKET, a sector, a style or a principal component; as imported. */
     readonly factor: string;
     /** Annualised, of the return of the factor. */
     readonly volatility: number;
-    /** Mean magnitude over the sessions; null of a principal component and of an imported model. */
+    /** Mean magnitude over the sessions; null for a principal component and for an imported model. */
     readonly mean_t_statistic: number | null;
-    /** Share of the sessions on which that is above 2; null of a principal component and of an imported model. */
+    /** Share of the sessions on which that is above 2; null for a principal component and for an imported model. */
     readonly significant_share: number | null;
   })[];
 }
@@ -2704,7 +2778,7 @@ export interface FastExitSpec {
   readonly rank: number;
   /** Datapoint, largest first, over constituents and candidates. */
   readonly field: string;
-  /** Dates on which constituents are ranked, as `rebalance` of the document. Default: monthly. */
+  /** Dates on which constituents are ranked, in the form of `rebalance` of the document. Default: monthly. */
   readonly schedule: RebalanceSpec;
 }
 
@@ -2713,23 +2787,23 @@ export interface FastExitSpecInput {
   readonly rank: number;
   /** Datapoint, largest first, over constituents and candidates. */
   readonly field?: string | undefined;
-  /** Dates on which constituents are ranked, as `rebalance` of the document. Default: monthly. */
+  /** Dates on which constituents are ranked, in the form of `rebalance` of the document. Default: monthly. */
   readonly schedule?: RebalanceSpecInput | undefined;
 }
 
-/** A fee a year, taken every day. */
+/** An annual fee, subtracted every day. */
 export interface FeeOverlay {
   readonly type: 'fee';
-  /** Percent a year: 5 is 5 %. */
+  /** Percent per year: 5 is 5 %. */
   readonly percent: number;
   /** Days of a year. */
   readonly basis: 360 | 365;
 }
 
-/** A fee a year, taken every day. */
+/** An annual fee, subtracted every day. */
 export interface FeeOverlayInput {
   readonly type: 'fee';
-  /** Percent a year: 5 is 5 %. */
+  /** Percent per year: 5 is 5 %. */
   readonly percent: number;
   /** Days of a year. */
   readonly basis?: 360 | 365 | undefined;
@@ -2748,7 +2822,7 @@ export interface FieldExposure {
   readonly benchmark: BenchmarkFieldExposure;
 }
 
-/** Keeps the names whose datapoint meets one comparison: the short form of an expression. */
+/** Keeps securities whose datapoint meets one comparison: the short form of an expression. */
 export interface FieldFilterParams {
   /** Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform. */
   readonly field: string | DatapointInput | ExpressionNodeInput;
@@ -2756,7 +2830,7 @@ export interface FieldFilterParams {
   readonly comparison: 'gt' | 'ge' | 'lt' | 'le' | 'eq' | 'ne' | 'in' | 'between';
   /** A number or an expression for gt, ge, lt, le; a string, number or boolean for eq, ne; a non-empty array for in; [low, high] for between. */
   readonly value: unknown;
-  /** What happens to a name whose datapoint is missing; a ranking places an included one last. */
+  /** Treatment of a security whose datapoint is missing; a ranking places an included one last. */
   readonly missing?: 'exclude' | 'include' | undefined;
 }
 
@@ -2766,7 +2840,7 @@ export interface FieldFilterRule {
   readonly type: 'FieldFilter';
   /** Arguments of the class, by name. */
   readonly params?: FieldFilterParams | undefined;
-  /** Parameters that are taken, in order, while the rule keeps too few. */
+  /** Parameters that are tried, in order, while the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
@@ -2784,7 +2858,7 @@ export interface FieldList {
   readonly universes: readonly string[];
 }
 
-/** A datapoint, read for every name on or before the decision date. */
+/** A datapoint, read for every security on or before the decision date. */
 export interface FieldNode {
   readonly node: 'field';
   /** Column or derived datapoint, matched exactly. */
@@ -2793,17 +2867,17 @@ export interface FieldNode {
   readonly dataset: 'market' | 'reference' | 'derived' | null;
   /** Sessions back from the decision date. */
   readonly lag: number;
-  /** Trailing sessions, of which those without a bar are left out; required when the aggregate is not last. */
+  /** Trailing sessions; sessions without a price bar are skipped. Required if the aggregate is not last. */
   readonly window: number | null;
   /** How a window becomes one value. */
   readonly aggregate: 'last' | 'mean' | 'median' | 'sum' | 'min' | 'max' | 'std' | 'count';
-  /** Across the current survivors that have a value. */
+  /** Across the remaining securities that have a value. */
   readonly transform: 'none' | 'rank' | 'percentile' | 'zscore';
-  /** Canonical text of the tree, at its root; ignored where it is sent. */
+  /** Canonical text of the tree, at its root; ignored in requests. */
   readonly text?: string | undefined;
 }
 
-/** A datapoint, read for every name on or before the decision date. */
+/** A datapoint, read for every security on or before the decision date. */
 export interface FieldNodeInput {
   readonly node: 'field';
   /** Column or derived datapoint, matched exactly. */
@@ -2812,19 +2886,19 @@ export interface FieldNodeInput {
   readonly dataset?: 'market' | 'reference' | 'derived' | null | undefined;
   /** Sessions back from the decision date. */
   readonly lag?: number | undefined;
-  /** Trailing sessions, of which those without a bar are left out; required when the aggregate is not last. */
+  /** Trailing sessions; sessions without a price bar are skipped. Required if the aggregate is not last. */
   readonly window?: number | null | undefined;
   /** How a window becomes one value. */
   readonly aggregate?: 'last' | 'mean' | 'median' | 'sum' | 'min' | 'max' | 'std' | 'count' | undefined;
-  /** Across the current survivors that have a value. */
+  /** Across the remaining securities that have a value. */
   readonly transform?: 'none' | 'rank' | 'percentile' | 'zscore' | undefined;
-  /** Canonical text of the tree, at its root; ignored where it is sent. */
+  /** Canonical text of the tree, at its root; ignored in requests. */
   readonly text?: string | undefined;
 }
 
-/** A datapoint of the store as of the decision, as a fraction a year. A missing value counts as the mean of the others. */
+/** A datapoint of the store as of the decision, as a fraction per year. A missing value is replaced by the mean of the others. */
 export interface FieldReturns {
-  /** Datapoint that holds the expected returns: its name, or an expression of datapoints as text or as nodes. */
+  /** Datapoint with the expected returns: its name, or an expression of datapoints as text or as nodes. */
   readonly field: string | FieldNodeInput | ExpressionNodeInput;
   readonly type: 'field';
 }
@@ -2835,7 +2909,7 @@ export interface FieldWeightParams {
   readonly field: string | DatapointInput | ExpressionNodeInput;
   /** Exponent of the value; -1 weighs by the inverse. */
   readonly power?: number | undefined;
-  /** A negative value is not held, counts by its size, or fails the decision. */
+  /** A security with a negative value is not held, counts with its absolute value, or fails the decision. */
   readonly negative?: 'zero' | 'abs' | 'fail' | undefined;
 }
 
@@ -2843,15 +2917,15 @@ export interface FieldWeightWeighting {
   readonly type: 'FieldWeight';
   /** Arguments of the class, by name. */
   readonly params?: FieldWeightParams | undefined;
-  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
+  /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
-  /** Largest weights of groups. */
+  /** Maximum weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
-  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group. */
   readonly cap_by?: string | undefined;
-  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
+  /** Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights. */
   readonly ladder_caps?: LadderCaps | undefined;
   /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
   readonly phase_in?: PhaseInInput | undefined;
@@ -2895,11 +2969,11 @@ export interface Finding {
 /** Code of a finding. */
 export type FindingCode = 'REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'NO_DATA_IN_RANGE' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'NO_EFFECT' | 'DEFAULT_TAKEN' | 'WEIGHTS_NOT_ONE' | 'RETURNS_DIFFER' | 'CURRENCIES_DIFFER' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'BAD_EXPRESSION' | 'BAD_QUERY' | 'UNKNOWN_FUNCTION' | 'UNIT_MISMATCH' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'LIMIT_NOT_KEPT' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'NO_RATE' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'CALLBACK_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PLUGIN_NOT_FOUND' | 'PLUGIN_FAULT' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'ACTION_CONFLICT' | 'ACTION_DATES' | 'ACTION_SIZE' | 'UNKNOWN_CURRENCY' | 'STALE_TAIL' | 'PARTIAL_DATE' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'FX_CROSSED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'SPLIT_RESTATED' | 'LATE_BARS' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'WINDOW_CUT' | 'STALE_FILL' | 'NOT_ANNOUNCED' | 'TOO_FEW_NAMES' | 'JOINT_ESTIMATE' | 'FRONTIER_SCOPE' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES';
 
-/** Weights given by name; constituents without one are not held. */
+/** Weights by identifier; constituents without one are not held. */
 export interface FixedWeightParams {
   /** Identifier to weight. Unit: fraction. */
   readonly weights: Readonly<Record<string, number>>;
-  /** Scale the weights of the surviving names to 1; otherwise they must sum to 1 as given. */
+  /** Scale the weights of the selected securities to a sum of 1; otherwise they must sum to 1. */
   readonly renormalise?: boolean | undefined;
 }
 
@@ -2907,25 +2981,25 @@ export interface FixedWeightWeighting {
   readonly type: 'FixedWeight';
   /** Arguments of the class, by name. */
   readonly params?: FixedWeightParams | undefined;
-  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
+  /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
-  /** Largest weights of groups. */
+  /** Maximum weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
-  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group. */
   readonly cap_by?: string | undefined;
-  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
+  /** Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights. */
   readonly ladder_caps?: LadderCaps | undefined;
   /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
   readonly phase_in?: PhaseInInput | undefined;
 }
 
-/** Keeps the names with enough of their shares in free float. */
+/** Keeps securities with a minimum share of free float. */
 export interface FreeFloatFilterParams {
   /** Least share in free float. Unit: fraction. */
   readonly minimum?: number | undefined;
-  /** What happens to a name whose datapoint is missing; a ranking places an included one last. */
+  /** Treatment of a security whose datapoint is missing; a ranking places an included one last. */
   readonly missing?: 'exclude' | 'include' | undefined;
 }
 
@@ -2935,25 +3009,25 @@ export interface FreeFloatFilterRule {
   readonly type: 'FreeFloatFilter';
   /** Arguments of the class, by name. */
   readonly params?: FreeFloatFilterParams | undefined;
-  /** Parameters that are taken, in order, while the rule keeps too few. */
+  /** Parameters that are tried, in order, while the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
-/** The names keep their weight in the reference portfolio. */
+/** The securities keep their weight in the reference portfolio. */
 export interface FreezeParams {
   /** Names the row covers. */
   readonly identifiers: readonly string[];
-  /** Portfolio that trades are measured from: the index, the previous solved weights, or the weights held just before the rebalance, after drift. */
+  /** Portfolio from which trades are measured: the index, the previous solved weights, or the weights held just before the rebalance, after drift. */
   readonly reference?: 'index' | 'previous' | 'held' | undefined;
-  /** Penalty added to the objective per unit of violation; without one the row is hard. */
+  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
+  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface FreezeRow {
   readonly type: 'Freeze';
-  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
+  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: FreezeParams | undefined;
@@ -3027,15 +3101,15 @@ export interface FrontierPayload {
 
 /** The weights sum to one. Present by default unless a WeightSum row replaces it. */
 export interface FullInvestmentParams {
-  /** Penalty added to the objective per unit of violation; without one the row is hard. */
+  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
+  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface FullInvestmentRow {
   readonly type: 'FullInvestment';
-  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
+  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: FullInvestmentParams | undefined;
@@ -3048,9 +3122,9 @@ export interface FunctionNode {
   readonly name: string;
   /** Nodes in any order. */
   readonly operands: readonly ExpressionNode[];
-  /** Column whose values are the groups in which the function is taken. */
+  /** Column whose values define the groups in which the function is applied. */
   readonly by?: string | undefined;
-  /** Securities that the function is taken across: those that remain (default), or the whole universe. */
+  /** Securities across which the function is applied: the remaining ones (default), or the whole universe. */
   readonly over?: 'selection' | 'universe' | undefined;
   /** Trailing sessions. */
   readonly window?: number | undefined;
@@ -3060,7 +3134,7 @@ export interface FunctionNode {
   readonly low?: number | undefined;
   /** Upper percentile, a fraction. */
   readonly high?: number | undefined;
-  /** Canonical text of the tree, at its root; ignored where it is sent. */
+  /** Canonical text of the tree, at its root; ignored in requests. */
   readonly text?: string | undefined;
 }
 
@@ -3071,9 +3145,9 @@ export interface FunctionNodeInput {
   readonly name: string;
   /** Nodes in any order. */
   readonly operands: readonly ExpressionNodeInput[];
-  /** Column whose values are the groups in which the function is taken. */
+  /** Column whose values define the groups in which the function is applied. */
   readonly by?: string | undefined;
-  /** Securities that the function is taken across: those that remain (default), or the whole universe. */
+  /** Securities across which the function is applied: the remaining ones (default), or the whole universe. */
   readonly over?: 'selection' | 'universe' | undefined;
   /** Trailing sessions. */
   readonly window?: number | undefined;
@@ -3083,7 +3157,7 @@ export interface FunctionNodeInput {
   readonly low?: number | undefined;
   /** Upper percentile, a fraction. */
   readonly high?: number | undefined;
-  /** Canonical text of the tree, at its root; ignored where it is sent. */
+  /** Canonical text of the tree, at its root; ignored in requests. */
   readonly text?: string | undefined;
 }
 
@@ -3212,13 +3286,13 @@ export interface GenerateJobStatus {
 }
 
 export interface GenerateSyntheticRequest {
-  /** Default synthetic-{seed}-{n}. */
+  /** Default: synthetic-{seed}-{n}. */
   readonly store_id?: string | undefined;
   /** Display name. */
   readonly name?: string | undefined;
-  /** Same request, same content, on every platform. */
+  /** Seed: equal requests give equal content on every platform. */
   readonly seed?: number | undefined;
-  /** Names alive at the start; later listings come on top. Times the sessions at most MAX_SYNTHETIC_BARS (31500000) of /health.limits. */
+  /** Number of securities at the start; later listings are additional. Multiplied by the sessions at most MAX_SYNTHETIC_BARS (31500000) of /health.limits. */
   readonly assets?: number | undefined;
   /** First session. */
   readonly start?: string | undefined;
@@ -3230,7 +3304,7 @@ export interface GenerateSyntheticRequest {
   readonly currency?: string | undefined;
   /** Sectors the names are spread over. */
   readonly sectors?: number | undefined;
-  /** Expected return of the market a year. */
+  /** Expected annual return of the market. */
   readonly market_return?: number | undefined;
   /** Of the market, a year. */
   readonly market_volatility?: number | undefined;
@@ -3238,7 +3312,7 @@ export interface GenerateSyntheticRequest {
   readonly specific_volatility?: number | undefined;
   /** Paid quarterly. */
   readonly dividend_yield?: number | undefined;
-  /** Per asset. */
+  /** Probability per asset. */
   readonly splits_per_year?: number | undefined;
   /** Per asset. */
   readonly delistings_per_year?: number | undefined;
@@ -3246,7 +3320,7 @@ export interface GenerateSyntheticRequest {
   readonly listings_per_year?: number | undefined;
   /** Fraction of bars removed. */
   readonly missing_rate?: number | undefined;
-  /** Serve the store once it is complete. */
+  /** Activate the store once it is complete. */
   readonly activate?: boolean | undefined;
 }
 
@@ -3317,7 +3391,7 @@ export interface GroupAttributionView {
   readonly findings: readonly Finding[];
 }
 
-/** The weight of each group lies between two bounds. Names without a group form one of their own. */
+/** The weight of each group is between two bounds. Securities without a group form a separate group. */
 export interface GroupBoundsParams {
   /** Reference column that groups the names. */
   readonly field: string;
@@ -3327,15 +3401,15 @@ export interface GroupBoundsParams {
   readonly lower?: number | undefined;
   /** Largest weight of a group. Unit: fraction. */
   readonly upper?: number | undefined;
-  /** Penalty added to the objective per unit of violation; without one the row is hard. */
+  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
+  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface GroupBoundsRow {
   readonly type: 'GroupBounds';
-  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
+  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: GroupBoundsParams | undefined;
@@ -3359,7 +3433,7 @@ export interface GroupCapInput {
   readonly groups?: readonly string[] | null | undefined;
 }
 
-/** The number of names held in each group lies between two bounds. */
+/** The number of securities held in each group is between two bounds. */
 export interface GroupCardinalityParams {
   /** Reference column that groups the names. */
   readonly field: string;
@@ -3369,38 +3443,38 @@ export interface GroupCardinalityParams {
   readonly minimum?: number | undefined;
   /** Most names held in a group. Unit: names. */
   readonly maximum?: number | undefined;
-  /** Penalty added to the objective per unit of violation; without one the row is hard. */
+  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
+  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface GroupCardinalityRow {
   readonly type: 'GroupCardinality';
-  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
+  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: GroupCardinalityParams | undefined;
 }
 
 export interface GroupLadder {
-  /** Weights above this count together; the others are capped at it. */
+  /** Weights above this are added up; the others are capped at it. */
   readonly each_above: number;
-  /** Caps apply where they exceed this together. */
+  /** Caps apply if their total exceeds this. */
   readonly together_above: number;
-  /** Their weight together then. */
+  /** Their total weight in that case. */
   readonly to: number;
 }
 
-/** Keeps at most so many names of each group, the best by a field. */
+/** Keeps a maximum number of securities of each group, the best by a field. */
 export interface GroupLimitParams {
-  /** Column whose values are the groups; names without a value form one group. */
+  /** Column whose values are the groups; securities without a value form one group. */
   readonly field: string;
-  /** Datapoint by which the best of a group are found. */
+  /** Datapoint of the ranking within a group. */
   readonly rank_field?: string | DatapointInput | ExpressionNodeInput | undefined;
   /** Most names of one group. Unit: names. */
   readonly maximum: number;
-  /** What happens to a name whose datapoint is missing; a ranking places an included one last. */
+  /** Treatment of a security whose datapoint is missing; a ranking places an included one last. */
   readonly missing?: 'exclude' | 'include' | undefined;
 }
 
@@ -3410,19 +3484,19 @@ export interface GroupLimitRule {
   readonly type: 'GroupLimit';
   /** Arguments of the class, by name. */
   readonly params?: GroupLimitParams | undefined;
-  /** Parameters that are taken, in order, while the rule keeps too few. */
+  /** Parameters that are tried, in order, while the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
-/** Weights groups first and the names within each group after. */
+/** Weights groups first, then the securities within each group. */
 export interface GroupWeightParams {
-  /** Column whose values are the groups; names without a value form one group. */
+  /** Column whose values are the groups; securities without a value form one group. */
   readonly field: string;
-  /** How the groups are weighted; market_cap counts the free float. */
+  /** Weighting of the groups; market_cap uses the free float. */
   readonly between?: 'equal' | 'market_cap' | 'fixed' | undefined;
-  /** Weight of each group when they are fixed; a group without one is not held. Unit: fraction. */
+  /** Weight of each group if they are fixed; a group without one is not held. Unit: fraction. */
   readonly group_weights?: Readonly<Record<string, number>> | null | undefined;
-  /** How the names of a group are weighted; market_cap counts the free float. */
+  /** Weighting of the securities in a group; market_cap uses the free float. */
   readonly within?: 'equal' | 'market_cap' | undefined;
 }
 
@@ -3430,15 +3504,15 @@ export interface GroupWeightWeighting {
   readonly type: 'GroupWeight';
   /** Arguments of the class, by name. */
   readonly params?: GroupWeightParams | undefined;
-  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
+  /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
-  /** Largest weights of groups. */
+  /** Maximum weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
-  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group. */
   readonly cap_by?: string | undefined;
-  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
+  /** Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights. */
   readonly ladder_caps?: LadderCaps | undefined;
   /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
   readonly phase_in?: PhaseInInput | undefined;
@@ -3448,15 +3522,15 @@ export interface HeaderBlock {
   readonly kind: 'header';
   /** Printed above the block. */
   readonly title: string | null;
-  /** Index (or strategy) whose latest run the block shows when it is rendered. */
+  /** Index (or strategy) whose latest run the block shows at rendering. */
   readonly index_id: string | null;
-  /** Two halves that follow each other stand side by side. */
+  /** Two consecutive half blocks are placed side by side. */
   readonly width: 'full' | 'half';
   /** Printed below the title. */
   readonly subtitle: string | null;
-  /** Whether to print the last date of the run and its terms. */
+  /** True to print the last date of the run and its terms. */
   readonly stamp: boolean;
-  /** Whether it begins a new page; it does not by default. */
+  /** True to begin a new page. Default: false. */
   readonly new_page?: boolean | undefined;
 }
 
@@ -3464,15 +3538,15 @@ export interface HeaderBlockInput {
   readonly kind: 'header';
   /** Printed above the block. */
   readonly title?: string | null | undefined;
-  /** Index (or strategy) whose latest run the block shows when it is rendered. */
+  /** Index (or strategy) whose latest run the block shows at rendering. */
   readonly index_id?: string | null | undefined;
-  /** Two halves that follow each other stand side by side. */
+  /** Two consecutive half blocks are placed side by side. */
   readonly width?: 'full' | 'half' | undefined;
   /** Printed below the title. */
   readonly subtitle?: string | null | undefined;
-  /** Whether to print the last date of the run and its terms. */
+  /** True to print the last date of the run and its terms. */
   readonly stamp?: boolean | undefined;
-  /** Whether it begins a new page; it does not by default. */
+  /** True to begin a new page. Default: false. */
   readonly new_page?: boolean | undefined;
 }
 
@@ -3541,7 +3615,20 @@ export interface HealthCheck {
   readonly message: string | null;
 }
 
-/** Orders securities by a tree of their correlations and splits the weight from the root down, each half against the variance of the other. */
+export interface HeldIndex {
+  /** The index, or the strategy where strategies are runs too. */
+  readonly index_id: string;
+  /** Session since which it is held back. */
+  readonly since: string;
+  /** Step that holds it back. */
+  readonly step: 'refresh' | 'run' | 'publish' | 'export' | 'render';
+  /** Stable code to branch on. */
+  readonly code: string | null;
+  /** Why, in a sentence. */
+  readonly reason: string;
+}
+
+/** Orders securities by a tree of their correlations and splits the weight from the root down, in inverse proportion to the variance of each half. */
 export interface HierarchicalRiskParityWeightParams {
   /** Trailing returns behind the sample covariance. Unit: sessions. */
   readonly window?: number | undefined;
@@ -3549,7 +3636,7 @@ export interface HierarchicalRiskParityWeightParams {
   readonly linkage?: 'single' | 'complete' | 'average' | 'ward' | undefined;
   /** Euclidean distance between columns of correlation distances, as published (columns), or the correlation distance itself. */
   readonly distance?: 'columns' | 'correlation' | undefined;
-  /** Stored risk model whose covariance takes the place of the sample covariance. Default: the sample covariance. */
+  /** Stored risk model whose covariance replaces the sample covariance. Default: the sample covariance. */
   readonly risk_model?: string | null | undefined;
 }
 
@@ -3557,34 +3644,34 @@ export interface HierarchicalRiskParityWeightWeighting {
   readonly type: 'HierarchicalRiskParityWeight';
   /** Arguments of the class, by name. */
   readonly params?: HierarchicalRiskParityWeightParams | undefined;
-  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
+  /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
-  /** Largest weights of groups. */
+  /** Maximum weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
-  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group. */
   readonly cap_by?: string | undefined;
-  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
+  /** Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights. */
   readonly ladder_caps?: LadderCaps | undefined;
   /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
   readonly phase_in?: PhaseInInput | undefined;
 }
 
-/** Annualised arithmetic means over the window of the risk model, shrunk towards their mean over the names. */
+/** Annualised arithmetic means over the window of the risk model, shrunk towards their mean over the securities. */
 export interface HistoricalReturns {
-  /** Weight of the mean over the names; 1 makes all returns alike. Unit: fraction. */
+  /** Weight of the mean over the securities; 1 makes all returns equal. Unit: fraction. */
   readonly shrinkage?: number | undefined;
   readonly type: 'historical';
 }
 
-/** Keeps the names that have bars on enough of the trailing sessions. */
+/** Keeps securities with price bars on a minimum share of the trailing sessions. */
 export interface HistoryFilterParams {
-  /** Trailing sessions that are looked at. Unit: sessions. */
+  /** Number of trailing sessions. Unit: sessions. */
   readonly sessions?: number | undefined;
-  /** Least share of them with a bar. Unit: fraction. */
+  /** Minimum share of them with a price bar. Unit: fraction. */
   readonly coverage?: number | undefined;
-  /** What happens to a name whose datapoint is missing; a ranking places an included one last. */
+  /** Treatment of a security whose datapoint is missing; a ranking places an included one last. */
   readonly missing?: 'exclude' | 'include' | undefined;
 }
 
@@ -3594,7 +3681,7 @@ export interface HistoryFilterRule {
   readonly type: 'HistoryFilter';
   /** Arguments of the class, by name. */
   readonly params?: HistoryFilterParams | undefined;
-  /** Parameters that are taken, in order, while the rule keeps too few. */
+  /** Parameters that are tried, in order, while the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
@@ -3617,19 +3704,19 @@ export interface IdentifierSearch {
 export interface ImportRequest {
   /** Display name. */
   readonly name: string;
-  /** Default: the name in lower case, other characters as dashes. */
+  /** Default: the name in lower case, with other characters replaced by dashes. */
   readonly store_id?: string | undefined;
-  /** Of the content: an Excel workbook, or a zip of CSV files or of workbooks of one sheet each; csv is one CSV file, too. */
+  /** Format of the content: an Excel workbook, or a zip of CSV files or of workbooks with one sheet each; csv may also be one CSV file. */
   readonly format?: 'xlsx' | 'csv.zip' | 'csv' | undefined;
   /** Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends. */
   readonly adjustment?: 'none' | 'splits' | 'total' | undefined;
-  /** Currency of the prices of names that have no CURRENCY of their own; an append keeps that of the store. */
+  /** Currency of the prices of securities without a CURRENCY; an append keeps that of the store. */
   readonly currency?: string | null | undefined;
-  /** How the market is read where it is not written as the template is. */
+  /** Mapping of a market that does not follow the template. */
   readonly mapping?: MappingInput | null | undefined;
-  /** Serve the store at once. */
+  /** Activate the store immediately. */
   readonly activate?: boolean | undefined;
-  /** What to do when the id is taken: append adds to an imported store what it does not hold. */
+  /** Action if the id is already used: append adds new rows to an imported store. */
   readonly on_exists?: 'refuse' | 'replace' | 'append' | undefined;
   /** The file in base64. */
   readonly content?: string | null | undefined;
@@ -3655,7 +3742,7 @@ export interface ImportResult {
 export interface ImportedModelDate {
   /** Day from which the model is in force, ascending. */
   readonly date: string;
-  /** Covariances of the securities; as GET /risk-models/{model_id} answers them. */
+  /** Covariances of the securities, in the form of GET /risk-models/{model_id}. */
   readonly covariance?: {
     /** Securities. */
     readonly index: readonly string[];
@@ -3687,11 +3774,11 @@ export interface ImportedModelDate {
 }
 
 export interface ImportedModelPayload {
-  /** Period of variances and covariances: a year, or a session, which is multiplied by `annualisation`. */
+  /** Period of variances and covariances: year, or session; session values are multiplied by `annualisation`. */
   readonly units: 'annual' | 'daily';
   /** Sessions of a year. Read with daily units. */
   readonly annualisation: number;
-  /** Replaces covariances that are not symmetric by the mean of both, and negative eigenvalues by 0; variances are kept. Both are errors otherwise. */
+  /** Replaces covariances that are not symmetric by the mean of both, and negative eigenvalues by 0; variances are kept. Otherwise both are errors. */
   readonly repair: boolean;
   /** Ascending. */
   readonly dates: readonly {
@@ -3708,7 +3795,7 @@ export interface ImportedModelPayload {
   }[];
 }
 
-/** Keeps only the names of a list. */
+/** Keeps only the securities of a list. */
 export interface IncludeListParams {
   /** Asset identifiers. */
   readonly identifiers: readonly string[];
@@ -3720,7 +3807,7 @@ export interface IncludeListRule {
   readonly type: 'IncludeList';
   /** Arguments of the class, by name. */
   readonly params?: IncludeListParams | undefined;
-  /** Parameters that are taken, in order, while the rule keeps too few. */
+  /** Parameters that are tried, in order, while the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
@@ -3729,8 +3816,8 @@ export interface IndexAction {
   readonly ex_date: string;
   /** Asset identifier. */
   readonly identifier: string;
-  /** Of the store; SILENT_DELISTING where a name left because it had no price for as long as the treatment waits: its value is the last one. */
-  readonly type: 'DIVIDEND' | 'SPECIAL_DIVIDEND' | 'RETURN_OF_CAPITAL' | 'SPLIT' | 'STOCK_DIVIDEND' | 'BONUS_ISSUE' | 'RIGHTS_ISSUE' | 'SPIN_OFF' | 'MERGER' | 'ACQUISITION' | 'DELISTING' | 'TICKER_CHANGE' | 'SILENT_DELISTING';
+  /** Of the store; SILENT_DELISTING where a name left because it had no price for as long as the treatment waits: its value is the last one; SPIN_OFF_EXIT where a security spun off from `related` left at its first close (`spin_offs: "drop_after_first_session"`), with the shares that it was held in. */
+  readonly type: 'DIVIDEND' | 'SPECIAL_DIVIDEND' | 'RETURN_OF_CAPITAL' | 'SPLIT' | 'STOCK_DIVIDEND' | 'BONUS_ISSUE' | 'RIGHTS_ISSUE' | 'SPIN_OFF' | 'MERGER' | 'ACQUISITION' | 'DELISTING' | 'TICKER_CHANGE' | 'SILENT_DELISTING' | 'SPIN_OFF_EXIT';
   /** As in the store: cash per share for dividends and returns of capital; the share-count multiplier for splits, stock dividends and bonus issues; new shares per share held for a rights issue; shares of `related` per share held for a spin-off or merger; the price paid per share for an acquisition or delisting. Null if a security ends and the payment per share is unknown. */
   readonly value: number | null;
   /** Other identifier of a spin-off, merger or ticker change. */
@@ -3765,7 +3852,7 @@ export interface IndexAction {
   readonly divisor_after: number | null;
   /** Of an action after which the security is gone: cash for a share held before, in its currency, with which the others are bought; of a merger into shares and cash the cash. Of a past action as the run applied it. Else null. */
   readonly proceeds: number | null;
-  /** Of one after which the name is another: the shares of that one; of a spin-off those of the name spun off, which weighs nothing before its first close; of a past one as the run took them. Else null. */
+  /** Of one after which the name is another: the shares of that one; of a spin-off those of the name spun off, which weighs nothing before its first close, and nothing after it if it leaves then; of a past one as the run took them. Else null. */
   readonly received: ReceivedShares | null;
 }
 
@@ -3795,17 +3882,17 @@ export interface IndexDocument {
   readonly id: string;
   /** Shown beside the id. */
   readonly name: string;
-  /** Free text. */
+  /** Description, free text. */
   readonly description: string | null;
-  /** Exchange whose sessions are those of the index. */
+  /** Exchange whose sessions the index uses. */
   readonly calendar: string;
   /** First rebalance: the first session on or after it. */
   readonly base_date: string;
   /** Level on the first session. Unit: points. */
   readonly base_value: number;
-  /** Market value on the first session, by which the divisor begins: base market value over base value. Default: the base value, so that the divisor begins at 1. Unit: money. */
+  /** Market value on the first session; the initial divisor is base market value over base value. Default: the base value, so that the initial divisor is 1. Unit: money. */
   readonly base_market_value?: number | undefined;
-  /** ISO 4217 code of the level. An overlay has that into which it converts, else that of the index beneath. */
+  /** ISO 4217 code of the level. An overlay has the currency into which it converts, otherwise that of the underlying index. */
   readonly currency: string;
   /** Where selection begins. */
   readonly universe?: UniverseSpec | undefined;
@@ -3813,19 +3900,19 @@ export interface IndexDocument {
   readonly rebalance: RebalanceSpec;
   /** Reviews in addition to the rebalance, each with its schedule and scope. On one date they run in the order membership, weights, shares. */
   readonly reviews?: readonly ReviewSpec[] | undefined;
-  /** Expressions of datapoints by name: wherever the document names a datapoint, these names are accepted, and come before columns of the store. */
+  /** Expressions of datapoints by name: the document can use these names like datapoints; they take precedence over columns of the store. */
   readonly datapoints?: Readonly<Record<string, string | ExpressionNode>> | undefined;
-  /** Stored plug-ins by name: each name is a datapoint of the document, and what PluginFilter and PluginWeight name. */
+  /** Stored plug-ins by name: each name is a datapoint of the document, and PluginFilter and PluginWeight refer to it. */
   readonly plugins?: Readonly<Record<string, {
-    /** Id of the stored plug-in, which is taken as it is when the index is computed. */
+    /** Id of the stored plug-in, in its state when the index is computed. */
     readonly plugin: string;
-    /** Values of its parameters; those left out have their defaults. */
+    /** Values of its parameters; the others have their defaults. */
     readonly parameters: Readonly<Record<string, number | string | boolean>>;
-    /** The plug-in as it was computed, in the documents of runs; ignored where it is sent. */
+    /** The plug-in as it was computed, in the documents of runs; ignored in requests. */
     readonly code?: {
       /** What it is. */
       readonly kind: 'datapoint' | 'selection' | 'weighting';
-      /** SHA-256 of the plug-in as it is stored. */
+      /** SHA-256 of the stored plug-in. */
       readonly sha256: string;
       /** Inputs, in the order of the program. */
       readonly inputs: readonly {
@@ -3833,30 +3920,30 @@ export interface IndexDocument {
         readonly name: string;
         /** Expression of the values. */
         readonly expression: ExpressionNode;
-        /** Trailing sessions of which each security has a value. */
+        /** Number of trailing sessions, with a value for each security. */
         readonly sessions: number;
       }[];
-      /** Those that are given and the defaults of the others. */
+      /** Parameters, with defaults for those that are not given. */
       readonly parameters: Readonly<Record<string, number | string | boolean>>;
       /** The public document that is followed. */
       readonly source: string;
     } | undefined;
   }>> | undefined;
-  /** Decimals of levels, divisor, index shares and weights, a half away from zero. */
+  /** Decimals of levels, divisor, index shares and weights, halves away from zero. */
   readonly rounding?: RoundingSpec | undefined;
   /** Rules of a rule-driven index; exactly one of pipeline and derivation. */
   readonly pipeline: PipelineSpec | null;
-  /** Changes between reviews; none unless given. */
+  /** Changes between reviews. Default: none. */
   readonly events?: EventsSpec | undefined;
   /** Optimisation behind a derived index; exactly one of pipeline and derivation. */
   readonly derivation: DerivationPayload | null;
   /** Given by an index on another alone. */
   readonly kind?: 'overlay' | undefined;
-  /** Index beneath an overlay; a blend names its own. */
+  /** Underlying index of an overlay; a blend has its own list. */
   readonly source_index_id?: string | undefined;
-  /** What an overlay does with the index beneath it. */
+  /** Type and terms of an overlay on its underlying index. */
   readonly overlay?: OverlaySpec | undefined;
-  /** Changes of the methodology by their dates, the earliest first: history before each stays as it is. */
+  /** Changes of the methodology by date, earliest first: history before each stays unchanged. */
   readonly amendments?: readonly Amendment[] | undefined;
   /** Free labels. */
   readonly tags: readonly string[];
@@ -3868,17 +3955,17 @@ export interface IndexDocumentBody {
   readonly id: string;
   /** Shown beside the id. */
   readonly name: string;
-  /** Free text. */
+  /** Description, free text. */
   readonly description?: string | null | undefined;
-  /** Exchange whose sessions are those of the index. */
+  /** Exchange whose sessions the index uses. */
   readonly calendar: string;
   /** First rebalance: the first session on or after it. */
   readonly base_date: string;
   /** Level on the first session. Unit: points. */
   readonly base_value?: number | undefined;
-  /** Market value on the first session, by which the divisor begins: base market value over base value. Default: the base value, so that the divisor begins at 1. Unit: money. */
+  /** Market value on the first session; the initial divisor is base market value over base value. Default: the base value, so that the initial divisor is 1. Unit: money. */
   readonly base_market_value?: number | undefined;
-  /** ISO 4217 code of the level. An overlay has that into which it converts, else that of the index beneath. */
+  /** ISO 4217 code of the level. An overlay has the currency into which it converts, otherwise that of the underlying index. */
   readonly currency?: string | undefined;
   /** Where selection begins. */
   readonly universe?: UniverseSpecInput | undefined;
@@ -3886,19 +3973,19 @@ export interface IndexDocumentBody {
   readonly rebalance?: RebalanceSpecInput | undefined;
   /** Reviews in addition to the rebalance, each with its schedule and scope. On one date they run in the order membership, weights, shares. */
   readonly reviews?: readonly ReviewSpecInput[] | undefined;
-  /** Expressions of datapoints by name: wherever the document names a datapoint, these names are accepted, and come before columns of the store. */
+  /** Expressions of datapoints by name: the document can use these names like datapoints; they take precedence over columns of the store. */
   readonly datapoints?: Readonly<Record<string, string | ExpressionNodeInput>> | undefined;
-  /** Stored plug-ins by name: each name is a datapoint of the document, and what PluginFilter and PluginWeight name. */
+  /** Stored plug-ins by name: each name is a datapoint of the document, and PluginFilter and PluginWeight refer to it. */
   readonly plugins?: Readonly<Record<string, {
-    /** Id of the stored plug-in, which is taken as it is when the index is computed. */
+    /** Id of the stored plug-in, in its state when the index is computed. */
     readonly plugin: string;
-    /** Values of its parameters; those left out have their defaults. */
+    /** Values of its parameters; the others have their defaults. */
     readonly parameters?: Readonly<Record<string, number | string | boolean>> | undefined;
-    /** The plug-in as it was computed, in the documents of runs; ignored where it is sent. */
+    /** The plug-in as it was computed, in the documents of runs; ignored in requests. */
     readonly code?: {
       /** What it is. */
       readonly kind: 'datapoint' | 'selection' | 'weighting';
-      /** SHA-256 of the plug-in as it is stored. */
+      /** SHA-256 of the stored plug-in. */
       readonly sha256: string;
       /** Inputs, in the order of the program. */
       readonly inputs: readonly {
@@ -3906,30 +3993,30 @@ export interface IndexDocumentBody {
         readonly name: string;
         /** Expression of the values. */
         readonly expression: ExpressionNodeInput;
-        /** Trailing sessions of which each security has a value. */
+        /** Number of trailing sessions, with a value for each security. */
         readonly sessions: number;
       }[];
-      /** Those that are given and the defaults of the others. */
+      /** Parameters, with defaults for those that are not given. */
       readonly parameters: Readonly<Record<string, number | string | boolean>>;
       /** The public document that is followed. */
       readonly source: string;
     } | undefined;
   }>> | undefined;
-  /** Decimals of levels, divisor, index shares and weights, a half away from zero. */
+  /** Decimals of levels, divisor, index shares and weights, halves away from zero. */
   readonly rounding?: RoundingSpec | undefined;
   /** Rules of a rule-driven index; exactly one of pipeline and derivation. */
   readonly pipeline?: PipelineBody | null | undefined;
-  /** Changes between reviews; none unless given. */
+  /** Changes between reviews. Default: none. */
   readonly events?: EventsSpecInput | undefined;
   /** Optimisation behind a derived index; exactly one of pipeline and derivation. */
   readonly derivation?: DerivationPayloadInput | null | undefined;
   /** Given by an index on another alone. */
   readonly kind?: 'overlay' | undefined;
-  /** Index beneath an overlay; a blend names its own. */
+  /** Underlying index of an overlay; a blend has its own list. */
   readonly source_index_id?: string | undefined;
-  /** What an overlay does with the index beneath it. */
+  /** Type and terms of an overlay on its underlying index. */
   readonly overlay?: OverlaySpecInput | undefined;
-  /** Changes of the methodology by their dates, the earliest first: history before each stays as it is. */
+  /** Changes of the methodology by date, earliest first: history before each stays unchanged. */
   readonly amendments?: readonly Amendment[] | undefined;
   /** Free labels. */
   readonly tags?: readonly string[] | undefined;
@@ -3938,7 +4025,7 @@ export interface IndexDocumentBody {
 export interface IndexEvent {
   /** The date. */
   readonly date: string;
-  /** `holiday`: a weekday on which the exchange is closed; `announcement`: the session on which a composition is announced, where that is before it takes effect; `effective`: the date on which a rebalance takes effect, at its close; `expiry`: the third Friday of March, June, September and December, or the session before it: index futures expire */
+  /** `holiday`: a weekday on which the exchange is closed; `announcement`: the session on which a composition is announced, if that is before it takes effect; `effective`: the date on which a rebalance takes effect, at its close; `expiry`: the third Friday of March, June, September and December, or the previous session: expiry of index futures */
   readonly kind: 'holiday' | 'announcement' | 'effective' | 'expiry';
   /** Null for an event of an exchange. */
   readonly index_id: string | null;
@@ -4028,6 +4115,8 @@ export interface IndexExplanation {
   readonly entered: ConstituentChange | null;
   /** How it left last, by as_of; null when it never did. Earlier than `entered` where it came back. */
   readonly left: ConstituentChange | null;
+  /** Changes between reviews, by as_of, by which it entered or left, in their order. */
+  readonly replacements: readonly Replacement[];
   /** What the index waits to trade of it; null for nothing. */
   readonly order: WaitingOrder | null;
   /** Weight held at as_of and its change since; null on the rebalance date. */
@@ -4117,11 +4206,11 @@ export interface InspectResult {
   readonly findings: readonly Finding[];
 }
 
-/** Weights in proportion to the inverse of annualised volatility, of the returns between bars on sessions in a row. */
+/** Weights in proportion to the inverse of annualised volatility, of the returns between price bars on consecutive sessions. */
 export interface InverseVolatilityWeightParams {
   /** Trailing sessions whose returns are behind the volatility. Unit: sessions. */
   readonly window?: number | undefined;
-  /** Returns a name needs to be held. Unit: sessions. */
+  /** Minimum number of returns of a held security. Unit: sessions. */
   readonly minimum_observations?: number | undefined;
 }
 
@@ -4129,15 +4218,15 @@ export interface InverseVolatilityWeightWeighting {
   readonly type: 'InverseVolatilityWeight';
   /** Arguments of the class, by name. */
   readonly params?: InverseVolatilityWeightParams | undefined;
-  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
+  /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
-  /** Largest weights of groups. */
+  /** Maximum weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
-  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group. */
   readonly cap_by?: string | undefined;
-  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
+  /** Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights. */
   readonly ladder_caps?: LadderCaps | undefined;
   /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
   readonly phase_in?: PhaseInInput | undefined;
@@ -4251,6 +4340,31 @@ export interface JobStatus {
   readonly result: unknown;
 }
 
+/** A decision of a person about a day of a schedule. */
+export interface Judgement {
+  /** From 1, without a gap, by schedule. */
+  readonly seq: number;
+  /** Time of the decision, ISO-8601 UTC with offset. */
+  readonly at: string;
+  /** Name of the key; `local` where none is asked for. */
+  readonly author: string;
+  /** Id of the key; null where none is asked for. */
+  readonly key_id: string | null;
+  /** What was decided. */
+  readonly action: 'run' | 'backfill' | 'skip';
+  /** The schedule. */
+  readonly schedule_id: string;
+  /** Session concerned, of a backfill the first. */
+  readonly date: string;
+  /** Why. */
+  readonly reason: string | null;
+}
+
+export interface Judgements {
+  /** Newest first. */
+  readonly judgements: readonly Judgement[];
+}
+
 export interface LadderCaps {
   /** First stage. */
   readonly single?: SingleLadder | undefined;
@@ -4285,31 +4399,31 @@ export interface LevelsView {
   readonly divisor: SeriesPayload;
 }
 
-/** A multiple of the daily return, set anew every session; a negative one is inverse. */
+/** A multiple of the daily return, reset every session; a negative one is inverse. */
 export interface LeverageOverlay {
   readonly type: 'leverage';
   /** Multiple of the daily return; negative is inverse. */
   readonly factor: number;
   /** Series of the store with the rate of borrowed money and of cash, percent a year; null for 0. */
   readonly financing: string | null;
-  /** Over the rate, basis points a year. */
+  /** Spread over the rate, basis points per year. */
   readonly spread_bps: number;
-  /** Cost of changes of exposure at the close, basis points of what is traded; 0 where not given. */
+  /** Cost of changes of exposure at the close, in basis points of the traded amount. Default: 0. */
   readonly cost_bps?: number | undefined;
   /** Days of a year. */
   readonly basis: 360 | 365;
 }
 
-/** A multiple of the daily return, set anew every session; a negative one is inverse. */
+/** A multiple of the daily return, reset every session; a negative one is inverse. */
 export interface LeverageOverlayInput {
   readonly type: 'leverage';
   /** Multiple of the daily return; negative is inverse. */
   readonly factor: number;
   /** Series of the store with the rate of borrowed money and of cash, percent a year; null for 0. */
   readonly financing?: string | null | undefined;
-  /** Over the rate, basis points a year. */
+  /** Spread over the rate, basis points per year. */
   readonly spread_bps?: number | undefined;
-  /** Cost of changes of exposure at the close, basis points of what is traded; 0 where not given. */
+  /** Cost of changes of exposure at the close, in basis points of the traded amount. Default: 0. */
   readonly cost_bps?: number | undefined;
   /** Days of a year. */
   readonly basis?: 360 | 365 | undefined;
@@ -4380,21 +4494,21 @@ export interface Limits {
   readonly MAX_POSITION_ROWS: number;
   /** Sessions of a year by which figures are annualised. */
   readonly PERIODS_PER_YEAR: number;
-  /** The same on calendars that trade every day. */
+  /** Sessions of a year on calendars that trade every day. */
   readonly DAYS_PER_YEAR: number;
-  /** How far a schedule looks ahead of its `asof` date. */
+  /** Days for which a schedule looks ahead of its `asof` date. */
   readonly SCHEDULE_LOOKAHEAD_DAYS: number;
-  /** Default age, in sessions of its own calendar, past which a bar no longer prices a name. */
+  /** Default age, in sessions of its own calendar, after which a price bar is no longer valid. */
   readonly MAX_STALE_SESSIONS: number;
-  /** Returns a name needs to take part in a covariance estimate. */
+  /** Returns that a security needs for a covariance estimate. */
   readonly MIN_NAME_OBSERVATIONS: number;
-  /** Complete rows a covariance estimate needs. */
+  /** Complete rows that a covariance estimate needs. */
   readonly MIN_MODEL_OBSERVATIONS: number;
   /** Scenarios of an objective: twenty years of sessions. */
   readonly MAX_SCENARIOS: number;
   /** Simulated scenarios of an objective or a constraint row. */
   readonly MAX_DRAWN_SCENARIOS: number;
-  /** Names times simulated scenarios of an objective or a constraint row: 400 MB. */
+  /** Securities times simulated scenarios of an objective or a constraint row: 400 MB. */
   readonly MAX_SCENARIO_VALUES: number;
   /** Draws of a resampled frontier: one is as long as a frontier. */
   readonly MAX_FRONTIER_DRAWS: number;
@@ -4402,7 +4516,7 @@ export interface Limits {
   readonly MAX_HIERARCHY_SECURITIES: number;
   /** Trailing returns behind the risk model of a derived index. */
   readonly DERIVED_RISK_SESSIONS: number;
-  /** Plug-ins that one index document names. */
+  /** Plug-ins that one index document uses. */
   readonly MAX_PLUGINS: number;
   /** Characters of the source of a plug-in. */
   readonly MAX_PLUGIN_SOURCE: number;
@@ -4416,73 +4530,73 @@ export interface Limits {
   readonly MAX_BODY_BYTES: number;
   /** Body of `POST /data/import`. */
   readonly MAX_IMPORT_BYTES: number;
-  /** A table that is the body of `POST /data/import`: it lies on disk, and 4 GiB are 100 million rows of market data. */
+  /** A table that is the body of `POST /data/import`: it is stored on disk, and 4 GiB are 100 million rows of market data. */
   readonly MAX_IMPORT_TABLE_BYTES: number;
   /** Assets times sessions of `POST /data/synthetic`: 5000 assets over 25 years. */
   readonly MAX_SYNTHETIC_BARS: number;
-  /** Panels of a content that is copied when it is served: 7000 names x 25 years x 6 columns. */
+  /** Panels of data that is copied when it is activated: 7000 securities x 25 years x 6 columns. */
   readonly MAX_COPIED_CONTENT_BYTES: number;
-  /** Answer of one MCP tool: 25,000 tokens of two bytes, as long numbers and hashes have them. */
+  /** Answer of one MCP tool: 25,000 tokens of two bytes, as in long numbers and hashes. */
   readonly MAX_TOOL_ANSWER_BYTES: number;
-  /** Longest wait of the MCP tool waitForJob: clients give a call up after 60 s. */
+  /** Longest wait of the MCP tool waitForJob: clients abandon a call after 60 s. */
   readonly MAX_TOOL_WAIT_SECONDS: number;
-  /** MCP requests of one key that run at once: as many as streams of events. */
+  /** Concurrent MCP requests of one key: as many as streams of events. */
   readonly MAX_KEY_TOOL_CALLS: number;
   /** A resource of MCP, which is one message; larger answers are read by HTTP. */
   readonly MAX_RESOURCE_BYTES: number;
   /** Nesting of a JSON body. */
   readonly MAX_JSON_DEPTH: number;
-  /** Age of a heartbeat past which a running job is queued again. */
+  /** Age of a heartbeat after which a running job is queued again. */
   readonly HEARTBEAT_TIMEOUT_SECONDS: number;
   /** Wall time of one attempt of a job. */
   readonly MAX_JOB_SECONDS: number;
-  /** Time a cancelled job has to give its worker back. */
+  /** Time for a cancelled job to release its worker. */
   readonly CANCEL_GRACE_SECONDS: number;
   /** Indices of `POST /analytics/backtests`: as many answers as a listing of jobs. */
   readonly MAX_BATCH_IDS: number;
   /** Runs of `GET /analytics/compare`. */
   readonly MAX_COMPARE_IDS: number;
-  /** Starts of one job before it counts as poison. */
+  /** Starts of one job before it is considered poison. */
   readonly MAX_ATTEMPTS: number;
   /** Jobs waiting for a worker. */
   readonly MAX_QUEUED_JOBS: number;
-  /** Jobs of one key that may wait. */
+  /** Waiting jobs of one key. */
   readonly MAX_KEY_QUEUED_JOBS: number;
-  /** Heavy jobs of one key that run at once; half of the workers where that is more. */
+  /** Concurrent heavy jobs of one key; half of the workers if that is more. */
   readonly MAX_KEY_RUNNING_JOBS: number;
-  /** Requests of one key a second, in the long run: a tenth of what one process answers. */
+  /** Requests per second of one key, in the long run: a tenth of the capacity of one process. */
   readonly MAX_KEY_REQUESTS_PER_SECOND: number;
-  /** Requests of one key at once, after it has been silent: ten seconds of them. */
+  /** Burst of requests of one key after a pause: ten seconds of requests. */
   readonly MAX_KEY_REQUEST_BURST: number;
-  /** Ended jobs that are remembered; the oldest make room. What starts in two seconds with room to spare. */
+  /** Ended jobs that are stored; the oldest are removed. A number that loads in less than two seconds at start. */
   readonly MAX_ENDED_JOBS: number;
   /** Jobs of one listing. */
   readonly MAX_LISTED_JOBS: number;
   /** Longest `wait` of a job's status. */
   readonly MAX_WAIT_SECONDS: number;
-  /** Longest stream of the events of all jobs: a client that wants more comes back. */
+  /** Longest stream of the events of all jobs: a client reconnects for more. */
   readonly MAX_STREAM_SECONDS: number;
-  /** Streams of job events that are open at once. */
+  /** Concurrent streams of job events. */
   readonly MAX_EVENT_STREAMS: number;
   /** Documents and versions of one key: a hundred thousand versions of 10 KiB. */
   readonly MAX_KEY_STORED_BYTES: number;
   /** Streams of job events of one key: a browser opens six connections to a service, a desk has some screens. */
   readonly MAX_KEY_EVENT_STREAMS: number;
-  /** Connections of one address, those of `--trusted-proxies` excepted: a quarter of all. */
+  /** Connections of one address, except those of `--trusted-proxies`: a quarter of all. */
   readonly MAX_ADDRESS_CONNECTIONS: number;
-  /** Exports that are read at once: each holds 4 MiB. */
+  /** Concurrent exports: each takes 4 MiB. */
   readonly MAX_OPEN_EXPORTS: number;
   /** Time until a request without an upload is answered or refused: its longest wait, a computation and half a minute. */
   readonly MAX_REQUEST_SECONDS: number;
-  /** Wall time of a computation that is answered at once (previews, what-if). */
+  /** Wall time of an immediate computation (previews, what-if). */
   readonly MAX_QUERY_SECONDS: number;
   /** Wall time of a SQL query. */
   readonly MAX_SQL_SECONDS: number;
-  /** Rows of the result of a SQL query; those beyond are dropped, which is reported. */
+  /** Rows of the result of a SQL query; further rows are dropped, which is reported. */
   readonly MAX_SQL_ROWS: number;
   /** Result of a SQL query: a million rows of thirty numbers. */
   readonly MAX_SQL_BYTES: number;
-  /** Runs whose tables a SQL query reads: what is prepared in half a minute. */
+  /** Runs whose tables a SQL query reads: as many as can be prepared in half a minute. */
   readonly MAX_SQL_RUNS: number;
   /** Tables that SQL queries read, kept on disk for the next query. */
   readonly MAX_SQL_INPUT_BYTES: number;
@@ -4490,11 +4604,11 @@ export interface Limits {
   readonly MAX_SQL_LENGTH: number;
   /** Sessions of a simulated path: ten years. */
   readonly MAX_SIMULATION_SESSIONS: number;
-  /** Paths of a simulation: four numbers of each are kept. */
+  /** Paths of a simulation: four numbers of each are stored. */
   readonly MAX_SIMULATION_PATHS: number;
   /** Variants of a sweep: an hour of two workers at 70 ms each. */
   readonly MAX_SWEEP_VARIANTS: number;
-  /** Variants of a sweep that are listed one by one; more are a grid. */
+  /** Variants of a sweep that are listed individually; more need a grid. */
   readonly MAX_SWEEP_PATCHES: number;
   /** Variants of a sweep times sessions: 3.6 GB of levels on disk until it ends. */
   readonly MAX_SWEEP_LEVELS: number;
@@ -4502,13 +4616,13 @@ export interface Limits {
   readonly MAX_SWEEP_RESULT_ROWS: number;
   /** Rows of a block of a result. */
   readonly MAX_BLOCK_ROWS: number;
-  /** Splits of time that a choice among variants is tested by. */
+  /** Splits of time that test a choice among variants. */
   readonly MAX_SWEEP_SPLITS: number;
-  /** Callbacks of one job: so many clients may ask for the same work. */
+  /** Callbacks of one job, from clients that request the same work. */
   readonly MAX_JOB_CALLBACKS: number;
   /** Messages of callbacks that wait to be delivered: one for each job that may wait. */
   readonly MAX_WAITING_CALLBACKS: number;
-  /** Attempts to deliver one message: five hours of a receiver that does not answer. */
+  /** Attempts to deliver one message: five hours without an answer. */
   readonly MAX_CALLBACK_ATTEMPTS: number;
   /** Time that a receiver has for its answer. */
   readonly MAX_CALLBACK_SECONDS: number;
@@ -4516,13 +4630,13 @@ export interface Limits {
   readonly MAX_EXPRESSION_DEPTH: number;
   /** Nodes of an expression tree. */
   readonly MAX_EXPRESSION_NODES: number;
-  /** Fields and constants of an expression tree: four a node. */
+  /** Fields and constants of an expression tree: four per node. */
   readonly MAX_EXPRESSION_LEAVES: number;
-  /** Characters of an expression as text: sixteen a node. */
+  /** Characters of an expression as text: sixteen per node. */
   readonly MAX_EXPRESSION_LENGTH: number;
-  /** Datapoints that an expression reads, each with its lag and window, through those that it names: four a leaf. */
+  /** Datapoints that an expression reads, each with its lag and window, through its definitions: four per leaf. */
   readonly MAX_EXPRESSION_READS: number;
-  /** Datapoints that a document defines: one a selection rule. */
+  /** Datapoints that a document defines: one per selection rule. */
   readonly MAX_DATAPOINTS: number;
   /** Dates of an imported risk model: fifty years of months. */
   readonly MAX_MODEL_DATES: number;
@@ -4578,39 +4692,39 @@ export interface LimitsView {
   readonly findings: readonly Finding[];
 }
 
-/** A weighted sum of weights lies between two bounds; names without a coefficient count as zero. */
+/** A weighted sum of weights is between two bounds; securities without a coefficient count as zero. */
 export interface LinearConstraintParams {
-  /** Coefficient of each name. */
+  /** Coefficient of each security. */
   readonly coefficients: Readonly<Record<string, number>>;
   /** Smallest sum. */
   readonly lower?: number | null | undefined;
   /** Largest sum. */
   readonly upper?: number | null | undefined;
-  /** Penalty added to the objective per unit of violation; without one the row is hard. */
+  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
+  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface LinearConstraintRow {
   readonly type: 'LinearConstraint';
-  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
+  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: LinearConstraintParams | undefined;
 }
 
-/** Keeps the names whose value traded per day is high enough; constituents may have a lower bound of their own. */
+/** Keeps securities with a minimum daily traded value; constituents may have a separate minimum. */
 export interface LiquidityFilterParams {
-  /** Least value traded per day. Unit: money per day in index currency. */
+  /** Minimum daily traded value. Unit: money per day in index currency. */
   readonly minimum: number;
-  /** Trailing sessions up to the decision date; those without a bar are left out. Unit: sessions. */
+  /** Trailing sessions up to the decision date; those without a price bar are skipped. Unit: sessions. */
   readonly window?: number | undefined;
-  /** What is taken of the daily values. */
+  /** Aggregate of the daily values. */
   readonly statistic?: 'median' | 'mean' | undefined;
-  /** Least value traded per day of a constituent; null for the same as others. Unit: money per day in index currency. */
+  /** Minimum daily traded value of a constituent. Default: same as for others. Unit: money per day in index currency. */
   readonly incumbent_minimum?: number | null | undefined;
-  /** What happens to a name whose datapoint is missing; a ranking places an included one last. */
+  /** Treatment of a security whose datapoint is missing; a ranking places an included one last. */
   readonly missing?: 'exclude' | 'include' | undefined;
 }
 
@@ -4620,29 +4734,29 @@ export interface LiquidityFilterRule {
   readonly type: 'LiquidityFilter';
   /** Arguments of the class, by name. */
   readonly params?: LiquidityFilterParams | undefined;
-  /** Parameters that are taken, in order, while the rule keeps too few. */
+  /** Parameters that are tried, in order, while the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
-/** No trade from the previous solved weights takes more than a share of the median value traded over some days. A name without a known value traded is not traded. */
+/** No trade from the previous solved weights exceeds a share of the median value traded over some days. A security without a known value traded is not traded. */
 export interface LiquidityParams {
   /** Size of the portfolio, in the index currency. Unit: money. */
   readonly notional: number;
-  /** Largest share of the value traded. Unit: fraction. */
+  /** Maximum share of the value traded. Unit: fraction. */
   readonly participation?: number | undefined;
   /** Days a trade may take. Unit: days. */
   readonly days?: number | undefined;
   /** Trailing sessions of the median. Unit: sessions. */
   readonly window?: number | undefined;
-  /** Penalty added to the objective per unit of violation; without one the row is hard. */
+  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
+  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface LiquidityRow {
   readonly type: 'Liquidity';
-  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
+  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: LiquidityParams | undefined;
@@ -4700,53 +4814,62 @@ export interface LoadJobStatus {
   readonly result: DataStore | null;
 }
 
-/** No weight is negative. Present by default; a PositionBounds row with a negative lower bound lifts it for the names it covers. */
+/** No weight is negative. Present by default; a PositionBounds row with a negative lower bound lifts it for the securities in its scope. */
 export interface LongOnlyParams {
-  /** Penalty added to the objective per unit of violation; without one the row is hard. */
+  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
+  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface LongOnlyRow {
   readonly type: 'LongOnly';
-  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
+  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: LongOnlyParams | undefined;
 }
 
-/** How a market is read from tables as they come. Columns that are not mapped are taken by their name. */
+export interface MadeFile {
+  /** Name of the file. */
+  readonly name: string;
+  /** Size in bytes. */
+  readonly bytes: number;
+  /** SHA-256 of its bytes. */
+  readonly sha256: string;
+}
+
+/** Mapping of tables in their original format to a market. Unmapped columns are read by name. */
 export interface Mapping {
-  /** long: a row a name and date. wide: a row a date and a column a name. */
+  /** long: one row per security and date. wide: one row per date and one column per security. */
   readonly layout: 'long' | 'wide';
   /** Rows before the header of each table, empty ones not counted. */
   readonly skip_rows: number;
   /** Encoding of text files without a byte order mark. Null: UTF-8. */
   readonly encoding: 'utf-8' | 'windows-1252' | 'windows-1250' | 'utf-16le' | 'utf-16be' | null;
-  /** Wide: what the numbers are. Null: each column says it too, in two header rows or as ("Close", "AAPL") in Parquet. */
+  /** Wide: field of the numbers. Null: each column also states the field, in two header rows or as ("Close", "AAPL") in Parquet. */
   readonly field: string | null;
-  /** Wide, one table a field: what the numbers of each file, sheet or table are. Others are not read. */
+  /** Wide, one table per field: field of each file, sheet or table. Others are not read. */
   readonly fields: Readonly<Record<string, string>>;
-  /** Column of date, identifier and each datapoint, where it is called otherwise. An empty name is the column without one. */
+  /** Column of the date, the identifier and each datapoint, if it has another name. An empty text refers to the column without a name. */
   readonly columns: Readonly<Record<string, string>>;
-  /** Where the identifier stands: in a column (also null), in the name of the file or sheet (file:, those with another name are not read), or beside a label above the header (heading:Security). */
+  /** Source of the identifier: a column (also null), the name of the file or sheet (file:; others are not read), or a label above the header (heading:Security). */
   readonly identifier_from: string | null;
-  /** How days are written; null is YYYY-MM-DD. Of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is dropped. */
+  /** Date format; null is YYYY-MM-DD. A pattern of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is ignored. */
   readonly date_format: string | null;
-  /** Mark of decimals. With a comma, points, apostrophes and spaces between thousands are passed over. */
+  /** Decimal separator. With a comma, points, apostrophes and spaces between thousands are ignored. */
   readonly decimal: '.' | ',';
-  /** Mark between thousands beside a decimal point: 1,234.5. The mark of decimals itself: that of VOLUME and SHARES_OUTSTANDING alone, as 58,490 beside 14,82. Null: there is none. */
+  /** Thousands separator with a decimal point: 1,234.5. If equal to the decimal separator, it applies only to VOLUME and SHARES_OUTSTANDING, as in 58,490 next to 14,82. Null: none. */
   readonly thousands: ',' | '.' | "'" | ' ' | null;
-  /** A sign of money ($14.82), and K, M, B or T behind a number (59.83M): refused, or read. */
+  /** Currency signs ($14.82), and K, M, B or T after a number (59.83M): refused, or read. */
   readonly units: 'refuse' | 'read';
-  /** A second row of one name and date: refused, accepted where all its values are the same, left out, or taken in place of the first. */
+  /** A second row of one security and date: refused, accepted if all its values are equal, ignored, or used instead of the first. */
   readonly on_duplicate: 'refuse' | 'identical' | 'first' | 'last';
-  /** A price of 0: refused, or no price. */
+  /** A price of 0: refused, or read as no price. */
   readonly zero_prices: 'refuse' | 'missing';
-  /** A negative price: refused, or its amount (CRSP marks the mean of bid and ask so). */
+  /** A negative price: refused, or read as its absolute value (CRSP marks the mean of bid and ask this way). */
   readonly negative_prices: 'refuse' | 'absolute';
-  /** Column of closes adjusted for dividends, and for splits where CLOSE is not: cash dividends, and those splits, are derived from it. It is no datapoint then. */
+  /** Column of closes adjusted for dividends, and for splits if CLOSE is not: cash dividends, and those splits, are derived from it. The column is then not a datapoint. */
   readonly adjusted_close: string | null;
   /** Columns, files and sheets that are not read. */
   readonly ignore: readonly string[];
@@ -4754,35 +4877,35 @@ export interface Mapping {
 
 /** Members of a mapping, and the adjustment, that are said beforehand: they are not asked. */
 export interface MappingAnswers {
-  /** long: a row a name and date. wide: a row a date and a column a name. */
+  /** long: one row per security and date. wide: one row per date and one column per security. */
   readonly layout?: 'long' | 'wide' | undefined;
   /** Rows before the header of each table, empty ones not counted. */
   readonly skip_rows?: number | undefined;
   /** Encoding of text files without a byte order mark. Null: UTF-8. */
   readonly encoding?: 'utf-8' | 'windows-1252' | 'windows-1250' | 'utf-16le' | 'utf-16be' | null | undefined;
-  /** Wide: what the numbers are. Null: each column says it too, in two header rows or as ("Close", "AAPL") in Parquet. */
+  /** Wide: field of the numbers. Null: each column also states the field, in two header rows or as ("Close", "AAPL") in Parquet. */
   readonly field?: string | null | undefined;
-  /** Wide, one table a field: what the numbers of each file, sheet or table are. Others are not read. */
+  /** Wide, one table per field: field of each file, sheet or table. Others are not read. */
   readonly fields?: Readonly<Record<string, string>> | undefined;
-  /** Column of date, identifier and each datapoint, where it is called otherwise. An empty name is the column without one. */
+  /** Column of the date, the identifier and each datapoint, if it has another name. An empty text refers to the column without a name. */
   readonly columns?: Readonly<Record<string, string>> | undefined;
-  /** Where the identifier stands: in a column (also null), in the name of the file or sheet (file:, those with another name are not read), or beside a label above the header (heading:Security). */
+  /** Source of the identifier: a column (also null), the name of the file or sheet (file:; others are not read), or a label above the header (heading:Security). */
   readonly identifier_from?: string | null | undefined;
-  /** How days are written; null is YYYY-MM-DD. Of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is dropped. */
+  /** Date format; null is YYYY-MM-DD. A pattern of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is ignored. */
   readonly date_format?: string | null | undefined;
-  /** Mark of decimals. With a comma, points, apostrophes and spaces between thousands are passed over. */
+  /** Decimal separator. With a comma, points, apostrophes and spaces between thousands are ignored. */
   readonly decimal?: '.' | ',' | undefined;
-  /** Mark between thousands beside a decimal point: 1,234.5. The mark of decimals itself: that of VOLUME and SHARES_OUTSTANDING alone, as 58,490 beside 14,82. Null: there is none. */
+  /** Thousands separator with a decimal point: 1,234.5. If equal to the decimal separator, it applies only to VOLUME and SHARES_OUTSTANDING, as in 58,490 next to 14,82. Null: none. */
   readonly thousands?: ',' | '.' | "'" | ' ' | null | undefined;
-  /** A sign of money ($14.82), and K, M, B or T behind a number (59.83M): refused, or read. */
+  /** Currency signs ($14.82), and K, M, B or T after a number (59.83M): refused, or read. */
   readonly units?: 'refuse' | 'read' | undefined;
-  /** A second row of one name and date: refused, accepted where all its values are the same, left out, or taken in place of the first. */
+  /** A second row of one security and date: refused, accepted if all its values are equal, ignored, or used instead of the first. */
   readonly on_duplicate?: 'refuse' | 'identical' | 'first' | 'last' | undefined;
-  /** A price of 0: refused, or no price. */
+  /** A price of 0: refused, or read as no price. */
   readonly zero_prices?: 'refuse' | 'missing' | undefined;
-  /** A negative price: refused, or its amount (CRSP marks the mean of bid and ask so). */
+  /** A negative price: refused, or read as its absolute value (CRSP marks the mean of bid and ask this way). */
   readonly negative_prices?: 'refuse' | 'absolute' | undefined;
-  /** Column of closes adjusted for dividends, and for splits where CLOSE is not: cash dividends, and those splits, are derived from it. It is no datapoint then. */
+  /** Column of closes adjusted for dividends, and for splits if CLOSE is not: cash dividends, and those splits, are derived from it. The column is then not a datapoint. */
   readonly adjusted_close?: string | null | undefined;
   /** Columns, files and sheets that are not read. */
   readonly ignore?: readonly string[] | undefined;
@@ -4790,73 +4913,73 @@ export interface MappingAnswers {
   readonly adjustment?: 'none' | 'splits' | 'total' | undefined;
 }
 
-/** Members of a mapping that change; the others stay as they are. A member is replaced as a whole. */
+/** Members of a mapping to change; the others stay unchanged. A member is replaced as a whole. */
 export interface MappingChange {
-  /** long: a row a name and date. wide: a row a date and a column a name. */
+  /** long: one row per security and date. wide: one row per date and one column per security. */
   readonly layout?: 'long' | 'wide' | undefined;
   /** Rows before the header of each table, empty ones not counted. */
   readonly skip_rows?: number | undefined;
   /** Encoding of text files without a byte order mark. Null: UTF-8. */
   readonly encoding?: 'utf-8' | 'windows-1252' | 'windows-1250' | 'utf-16le' | 'utf-16be' | null | undefined;
-  /** Wide: what the numbers are. Null: each column says it too, in two header rows or as ("Close", "AAPL") in Parquet. */
+  /** Wide: field of the numbers. Null: each column also states the field, in two header rows or as ("Close", "AAPL") in Parquet. */
   readonly field?: string | null | undefined;
-  /** Wide, one table a field: what the numbers of each file, sheet or table are. Others are not read. */
+  /** Wide, one table per field: field of each file, sheet or table. Others are not read. */
   readonly fields?: Readonly<Record<string, string>> | undefined;
-  /** Column of date, identifier and each datapoint, where it is called otherwise. An empty name is the column without one. */
+  /** Column of the date, the identifier and each datapoint, if it has another name. An empty text refers to the column without a name. */
   readonly columns?: Readonly<Record<string, string>> | undefined;
-  /** Where the identifier stands: in a column (also null), in the name of the file or sheet (file:, those with another name are not read), or beside a label above the header (heading:Security). */
+  /** Source of the identifier: a column (also null), the name of the file or sheet (file:; others are not read), or a label above the header (heading:Security). */
   readonly identifier_from?: string | null | undefined;
-  /** How days are written; null is YYYY-MM-DD. Of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is dropped. */
+  /** Date format; null is YYYY-MM-DD. A pattern of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is ignored. */
   readonly date_format?: string | null | undefined;
-  /** Mark of decimals. With a comma, points, apostrophes and spaces between thousands are passed over. */
+  /** Decimal separator. With a comma, points, apostrophes and spaces between thousands are ignored. */
   readonly decimal?: '.' | ',' | undefined;
-  /** Mark between thousands beside a decimal point: 1,234.5. The mark of decimals itself: that of VOLUME and SHARES_OUTSTANDING alone, as 58,490 beside 14,82. Null: there is none. */
+  /** Thousands separator with a decimal point: 1,234.5. If equal to the decimal separator, it applies only to VOLUME and SHARES_OUTSTANDING, as in 58,490 next to 14,82. Null: none. */
   readonly thousands?: ',' | '.' | "'" | ' ' | null | undefined;
-  /** A sign of money ($14.82), and K, M, B or T behind a number (59.83M): refused, or read. */
+  /** Currency signs ($14.82), and K, M, B or T after a number (59.83M): refused, or read. */
   readonly units?: 'refuse' | 'read' | undefined;
-  /** A second row of one name and date: refused, accepted where all its values are the same, left out, or taken in place of the first. */
+  /** A second row of one security and date: refused, accepted if all its values are equal, ignored, or used instead of the first. */
   readonly on_duplicate?: 'refuse' | 'identical' | 'first' | 'last' | undefined;
-  /** A price of 0: refused, or no price. */
+  /** A price of 0: refused, or read as no price. */
   readonly zero_prices?: 'refuse' | 'missing' | undefined;
-  /** A negative price: refused, or its amount (CRSP marks the mean of bid and ask so). */
+  /** A negative price: refused, or read as its absolute value (CRSP marks the mean of bid and ask this way). */
   readonly negative_prices?: 'refuse' | 'absolute' | undefined;
-  /** Column of closes adjusted for dividends, and for splits where CLOSE is not: cash dividends, and those splits, are derived from it. It is no datapoint then. */
+  /** Column of closes adjusted for dividends, and for splits if CLOSE is not: cash dividends, and those splits, are derived from it. The column is then not a datapoint. */
   readonly adjusted_close?: string | null | undefined;
   /** Columns, files and sheets that are not read. */
   readonly ignore?: readonly string[] | undefined;
 }
 
-/** How a market is read from tables as they come. Columns that are not mapped are taken by their name. */
+/** Mapping of tables in their original format to a market. Unmapped columns are read by name. */
 export interface MappingInput {
-  /** long: a row a name and date. wide: a row a date and a column a name. */
+  /** long: one row per security and date. wide: one row per date and one column per security. */
   readonly layout?: 'long' | 'wide' | undefined;
   /** Rows before the header of each table, empty ones not counted. */
   readonly skip_rows?: number | undefined;
   /** Encoding of text files without a byte order mark. Null: UTF-8. */
   readonly encoding?: 'utf-8' | 'windows-1252' | 'windows-1250' | 'utf-16le' | 'utf-16be' | null | undefined;
-  /** Wide: what the numbers are. Null: each column says it too, in two header rows or as ("Close", "AAPL") in Parquet. */
+  /** Wide: field of the numbers. Null: each column also states the field, in two header rows or as ("Close", "AAPL") in Parquet. */
   readonly field?: string | null | undefined;
-  /** Wide, one table a field: what the numbers of each file, sheet or table are. Others are not read. */
+  /** Wide, one table per field: field of each file, sheet or table. Others are not read. */
   readonly fields?: Readonly<Record<string, string>> | undefined;
-  /** Column of date, identifier and each datapoint, where it is called otherwise. An empty name is the column without one. */
+  /** Column of the date, the identifier and each datapoint, if it has another name. An empty text refers to the column without a name. */
   readonly columns?: Readonly<Record<string, string>> | undefined;
-  /** Where the identifier stands: in a column (also null), in the name of the file or sheet (file:, those with another name are not read), or beside a label above the header (heading:Security). */
+  /** Source of the identifier: a column (also null), the name of the file or sheet (file:; others are not read), or a label above the header (heading:Security). */
   readonly identifier_from?: string | null | undefined;
-  /** How days are written; null is YYYY-MM-DD. Of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is dropped. */
+  /** Date format; null is YYYY-MM-DD. A pattern of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is ignored. */
   readonly date_format?: string | null | undefined;
-  /** Mark of decimals. With a comma, points, apostrophes and spaces between thousands are passed over. */
+  /** Decimal separator. With a comma, points, apostrophes and spaces between thousands are ignored. */
   readonly decimal?: '.' | ',' | undefined;
-  /** Mark between thousands beside a decimal point: 1,234.5. The mark of decimals itself: that of VOLUME and SHARES_OUTSTANDING alone, as 58,490 beside 14,82. Null: there is none. */
+  /** Thousands separator with a decimal point: 1,234.5. If equal to the decimal separator, it applies only to VOLUME and SHARES_OUTSTANDING, as in 58,490 next to 14,82. Null: none. */
   readonly thousands?: ',' | '.' | "'" | ' ' | null | undefined;
-  /** A sign of money ($14.82), and K, M, B or T behind a number (59.83M): refused, or read. */
+  /** Currency signs ($14.82), and K, M, B or T after a number (59.83M): refused, or read. */
   readonly units?: 'refuse' | 'read' | undefined;
-  /** A second row of one name and date: refused, accepted where all its values are the same, left out, or taken in place of the first. */
+  /** A second row of one security and date: refused, accepted if all its values are equal, ignored, or used instead of the first. */
   readonly on_duplicate?: 'refuse' | 'identical' | 'first' | 'last' | undefined;
-  /** A price of 0: refused, or no price. */
+  /** A price of 0: refused, or read as no price. */
   readonly zero_prices?: 'refuse' | 'missing' | undefined;
-  /** A negative price: refused, or its amount (CRSP marks the mean of bid and ask so). */
+  /** A negative price: refused, or read as its absolute value (CRSP marks the mean of bid and ask this way). */
   readonly negative_prices?: 'refuse' | 'absolute' | undefined;
-  /** Column of closes adjusted for dividends, and for splits where CLOSE is not: cash dividends, and those splits, are derived from it. It is no datapoint then. */
+  /** Column of closes adjusted for dividends, and for splits if CLOSE is not: cash dividends, and those splits, are derived from it. The column is then not a datapoint. */
   readonly adjusted_close?: string | null | undefined;
   /** Columns, files and sheets that are not read. */
   readonly ignore?: readonly string[] | undefined;
@@ -4890,17 +5013,17 @@ export interface MappingQuestion {
   })[] | undefined;
 }
 
-/** Keeps the names whose market capitalisation lies between two bounds; constituents may have a lower bound of their own. */
+/** Keeps securities with a market capitalisation between two bounds; constituents may have a separate minimum. */
 export interface MarketCapFilterParams {
-  /** Least market capitalisation; null for none. Unit: money in index currency. */
+  /** Minimum market capitalisation; null for none. Unit: money in index currency. */
   readonly minimum?: number | null | undefined;
-  /** Greatest market capitalisation; null for none. Unit: money in index currency. */
+  /** Maximum market capitalisation; null for none. Unit: money in index currency. */
   readonly maximum?: number | null | undefined;
   /** Count only the shares in free float. */
   readonly free_float?: boolean | undefined;
-  /** Least market capitalisation of a constituent; null for the same as others. Unit: money in index currency. */
+  /** Minimum market capitalisation of a constituent. Default: same as for others. Unit: money in index currency. */
   readonly incumbent_minimum?: number | null | undefined;
-  /** What happens to a name whose datapoint is missing; a ranking places an included one last. */
+  /** Treatment of a security whose datapoint is missing; a ranking places an included one last. */
   readonly missing?: 'exclude' | 'include' | undefined;
 }
 
@@ -4910,7 +5033,7 @@ export interface MarketCapFilterRule {
   readonly type: 'MarketCapFilter';
   /** Arguments of the class, by name. */
   readonly params?: MarketCapFilterParams | undefined;
-  /** Parameters that are taken, in order, while the rule keeps too few. */
+  /** Parameters that are tried, in order, while the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
@@ -4924,43 +5047,43 @@ export interface MarketCapWeightWeighting {
   readonly type: 'MarketCapWeight';
   /** Arguments of the class, by name. */
   readonly params?: MarketCapWeightParams | undefined;
-  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
+  /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
-  /** Largest weights of groups. */
+  /** Maximum weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
-  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group. */
   readonly cap_by?: string | undefined;
-  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
+  /** Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights. */
   readonly ladder_caps?: LadderCaps | undefined;
   /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
   readonly phase_in?: PhaseInInput | undefined;
 }
 
-/** The least variance that the weights would have if every volatility were one: the least weighted average correlation. */
+/** Minimum weighted average correlation: the minimum variance if every volatility were one. */
 export interface MaxDecorrelationObjective {
   readonly type: 'max_decorrelation';
 }
 
-/** The largest diversification ratio: the weighted average of the volatilities over the volatility of the portfolio. */
+/** Maximum diversification ratio: the weighted average of the volatilities over the volatility of the portfolio. */
 export interface MaxDiversificationObjective {
   readonly type: 'max_diversification';
 }
 
-/** The largest expected return within the rows; a TrackingError or Volatility row is what keeps its risk. */
+/** Maximum expected return within the rows; a TrackingError or Volatility row limits its risk. */
 export interface MaxReturnObjective {
   readonly type: 'max_return';
 }
 
-/** The largest expected return above the risk-free rate per unit of volatility; cash earns the rate. */
+/** Maximum expected return above the risk-free rate per unit of volatility; cash earns the rate. */
 export interface MaxSharpeObjective {
-  /** Annual rate that the return is measured above. Unit: fraction a year. */
+  /** Annual rate that is subtracted from the return. Unit: fraction per year. */
   readonly risk_free_rate?: number | undefined;
   readonly type: 'max_sharpe';
 }
 
-/** The largest expected return less half the risk aversion times the variance, less the costs of the trades. */
+/** Maximum expected return minus half the risk aversion times the variance, minus the costs of the trades. */
 export interface MaxUtilityObjective {
   /** Price of a unit of variance, halved. */
   readonly risk_aversion?: number | undefined;
@@ -5013,11 +5136,11 @@ export interface MemberSpec {
   readonly when: readonly Readonly<Record<string, readonly string[]>>[] | null;
 }
 
-/** Keeps the constituents of another index as it was last decided, or all other securities. */
+/** Keeps the constituents of another index as last decided, or all other securities. */
 export interface MembershipFilterParams {
   /** A stored index. */
   readonly index_id: string;
-  /** Turned off, its constituents are excluded. */
+  /** If false, its constituents are excluded. */
   readonly in?: boolean | undefined;
 }
 
@@ -5027,7 +5150,7 @@ export interface MembershipFilterRule {
   readonly type: 'MembershipFilter';
   /** Arguments of the class, by name. */
   readonly params?: MembershipFilterParams | undefined;
-  /** Parameters that are taken, in order, while the rule keeps too few. */
+  /** Parameters that are tried, in order, while the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
@@ -5097,57 +5220,57 @@ export interface MethodologyTemplateSummary {
   readonly index_ids: readonly string[];
 }
 
-/** The least average of the worst drawdowns: the conditional drawdown at risk of historical returns, added up session by session. */
+/** Minimum average of the worst drawdowns: the conditional drawdown at risk of historical returns, summed by session. */
 export interface MinCdarObjective {
-  /** Share of the scenarios that is better than those averaged; 0 averages all of them. Unit: fraction. */
+  /** Share of the scenarios that are better than those averaged; 0 averages all of them. Unit: fraction. */
   readonly confidence?: number | undefined;
-  /** Sessions up to the decision whose returns are the scenarios; by default those of the risk model. Unit: sessions. */
+  /** Number of sessions up to the decision whose returns are the scenarios. Default: that of the risk model. Unit: sessions. */
   readonly scenarios?: number | null | undefined;
   readonly type: 'min_cdar';
 }
 
-/** The least average loss of the worst sessions: the conditional value at risk (expected shortfall) of historical or simulated returns. */
+/** Minimum average loss of the worst sessions: the conditional value at risk (expected shortfall) of historical or simulated returns. */
 export interface MinCvarObjective {
-  /** Share of the scenarios that is better than those averaged; 0 averages all of them. Unit: fraction. */
+  /** Share of the scenarios that are better than those averaged; 0 averages all of them. Unit: fraction. */
   readonly confidence?: number | undefined;
-  /** Sessions up to the decision whose returns are the scenarios; by default those of the risk model. Unit: sessions. */
+  /** Number of sessions up to the decision whose returns are the scenarios. Default: that of the risk model. Unit: sessions. */
   readonly scenarios?: number | null | undefined;
-  /** Returns of the store themselves; blocks of them drawn with replacement; or draws with the covariance of the risk model, normal or Student's. */
+  /** Historical returns; blocks of them drawn with replacement; or draws with the covariance of the risk model, normal or Student's. */
   readonly source?: 'historical' | 'bootstrap' | 'normal' | 'student' | undefined;
-  /** Scenarios drawn; not read of historical ones. */
+  /** Number of scenarios drawn; ignored for historical ones. */
   readonly draws?: number | undefined;
-  /** Consecutive returns of a bootstrap, at most as many as there are. Unit: sessions. */
+  /** Number of consecutive returns in a block of a bootstrap, at most as many as there are. Unit: sessions. */
   readonly block?: number | undefined;
-  /** Of Student's distribution: the fewer, the fatter its tails. */
+  /** Degrees of freedom of Student's distribution: the fewer, the fatter its tails. */
   readonly degrees_of_freedom?: number | undefined;
   /** Equal seeds give equal draws. */
   readonly seed?: number | undefined;
   readonly type: 'min_cvar';
 }
 
-/** The least variance of the active weights, weight less index weight: the weights nearest to the index. */
+/** Minimum variance of the active weights (weight minus index weight): the weights nearest to the index. */
 export interface MinTrackingErrorObjective {
   readonly type: 'min_tracking_error';
 }
 
-/** The least variance of the portfolio itself. */
+/** Minimum variance of the portfolio itself. */
 export interface MinVarianceObjective {
   readonly type: 'min_variance';
 }
 
-/** A name is held with at least a threshold of weight, or not at all. Short positions are not affected. */
+/** A security has at least a threshold weight, or none. Short positions are not affected. */
 export interface MinimumHoldingParams {
-  /** Smallest weight of a held name. Unit: fraction. */
+  /** Minimum weight of a held security. Unit: fraction. */
   readonly threshold: number;
-  /** Penalty added to the objective per unit of violation; without one the row is hard. */
+  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
+  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface MinimumHoldingRow {
   readonly type: 'MinimumHolding';
-  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
+  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: MinimumHoldingParams | undefined;
@@ -5159,9 +5282,9 @@ export interface MinimumVarianceWeightParams {
   readonly window?: number | undefined;
   /** Structure the sample covariance is shrunk towards. */
   readonly target?: 'constant_correlation' | 'scaled_identity' | undefined;
-  /** Weight on the target; without one names / (names + observations). Unit: fraction. */
+  /** Weight on the target. Default: securities / (securities + observations). Unit: fraction. */
   readonly intensity?: number | null | undefined;
-  /** Largest weight inside the minimisation; too low a bound for full investment gives equal weights. Unit: fraction. */
+  /** Maximum weight in the minimisation; a bound that is too low for full investment gives equal weights. Unit: fraction. */
   readonly upper?: number | undefined;
 }
 
@@ -5169,21 +5292,21 @@ export interface MinimumVarianceWeightWeighting {
   readonly type: 'MinimumVarianceWeight';
   /** Arguments of the class, by name. */
   readonly params?: MinimumVarianceWeightParams | undefined;
-  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
+  /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
-  /** Largest weights of groups. */
+  /** Maximum weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
-  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group. */
   readonly cap_by?: string | undefined;
-  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
+  /** Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights. */
   readonly ladder_caps?: LadderCaps | undefined;
   /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
   readonly phase_in?: PhaseInInput | undefined;
 }
 
-/** Keeps the names whose total return over a window, the latest sessions skipped, is high enough; growth over missing bars counts. */
+/** Keeps securities with a minimum total return over a window that skips the latest sessions; growth over missing price bars counts. */
 export interface MomentumFilterParams {
   /** Trailing sessions up to those skipped. Unit: sessions. */
   readonly window?: number | undefined;
@@ -5191,7 +5314,7 @@ export interface MomentumFilterParams {
   readonly skip?: number | undefined;
   /** Least return over the window. Unit: fraction. */
   readonly minimum?: number | undefined;
-  /** What happens to a name whose datapoint is missing; a ranking places an included one last. */
+  /** Treatment of a security whose datapoint is missing; a ranking places an included one last. */
   readonly missing?: 'exclude' | 'include' | undefined;
 }
 
@@ -5201,7 +5324,7 @@ export interface MomentumFilterRule {
   readonly type: 'MomentumFilter';
   /** Arguments of the class, by name. */
   readonly params?: MomentumFilterParams | undefined;
-  /** Parameters that are taken, in order, while the rule keeps too few. */
+  /** Parameters that are tried, in order, while the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
@@ -5249,7 +5372,7 @@ export interface NotNode {
   readonly node: 'not';
   /** What must not be true. */
   readonly operand: ExpressionNode;
-  /** Canonical text of the tree, at its root; ignored where it is sent. */
+  /** Canonical text of the tree, at its root; ignored in requests. */
   readonly text?: string | undefined;
 }
 
@@ -5258,7 +5381,7 @@ export interface NotNodeInput {
   readonly node: 'not';
   /** What must not be true. */
   readonly operand: ExpressionNodeInput;
-  /** Canonical text of the tree, at its root; ignored where it is sent. */
+  /** Canonical text of the tree, at its root; ignored in requests. */
   readonly text?: string | undefined;
 }
 
@@ -5269,7 +5392,7 @@ export type Objective = 'min_tracking_error' | 'min_variance' | 'max_utility' | 
 export interface ObjectiveMeasure {
   /** As in the sentences of a run. */
   readonly name: string;
-  /** What the figure is of `objective_value`. `root`: the root of a variance, a fraction a year; `return`: the value itself, a fraction a year; `loss`: the value itself, a fraction lost; `number`: the value itself, without a unit. */
+  /** What the figure is of `objective_value`. `root`: the root of a variance, a fraction per year; `return`: the value itself, a fraction per year; `loss`: the value itself, a fraction lost; `number`: the value itself, without a unit. */
   readonly form: 'root' | 'return' | 'loss' | 'number';
 }
 
@@ -5303,15 +5426,15 @@ export interface ObjectiveTypes {
   readonly expected_returns: readonly TypeSpec[];
 }
 
-/** Keeps the best share line of each issuer; a name without an issuer is its own. */
+/** Keeps the best share line of each issuer; a security without an issuer counts as its own issuer. */
 export interface OnePerIssuerParams {
   /** Column that names the issuer. */
   readonly issuer_field?: string | undefined;
   /** Column or derived datapoint. */
   readonly field?: string | undefined;
-  /** Trailing sessions up to the decision date; those without a bar are left out. Unit: sessions. */
+  /** Trailing sessions up to the decision date; those without a price bar are skipped. Unit: sessions. */
   readonly window?: number | undefined;
-  /** What happens to a name whose datapoint is missing; a ranking places an included one last. */
+  /** Treatment of a security whose datapoint is missing; a ranking places an included one last. */
   readonly missing?: 'exclude' | 'include' | undefined;
 }
 
@@ -5321,7 +5444,7 @@ export interface OnePerIssuerRule {
   readonly type: 'OnePerIssuer';
   /** Arguments of the class, by name. */
   readonly params?: OnePerIssuerParams | undefined;
-  /** Parameters that are taken, in order, while the rule keeps too few. */
+  /** Parameters that are tried, in order, while the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
@@ -5377,11 +5500,11 @@ export interface OptimisationPreviewRequest {
   readonly uncertainty?: UncertaintyInput | null | undefined;
   /** Costs of trades, linear and of market impact; on a result their sum as a fraction of value. */
   readonly costs?: TradeCostsInput | null | undefined;
-  /** Covariance that objective, rows and results are measured by: a stored model by its id, or an estimator; null takes the default of the estimator. */
+  /** Covariance for objective, rows and results: a stored model by its id, or an estimator. Null: the default of the estimator. */
   readonly risk_model?: string | RiskEstimatorInput | null | undefined;
-  /** Names that may be held: those of the index, by default, or every name of its universe that can be priced; the latter have an index weight of 0. */
+  /** Securities that may be held: those of the index, or every security of its universe with a price; the latter have an index weight of 0. Default: those of the index. */
   readonly candidates?: 'parent' | 'universe' | undefined;
-  /** Rebalance to target: the latest on or before this day; null takes the latest. */
+  /** Rebalance to target: the latest on or before this day; null for the latest. */
   readonly as_of?: string | null | undefined;
   /** First day of the window of the risk model. */
   readonly start?: string | null | undefined;
@@ -5404,11 +5527,11 @@ export interface OptimisationRunRequest {
   readonly uncertainty?: UncertaintyInput | null | undefined;
   /** Costs of trades, linear and of market impact; on a result their sum as a fraction of value. */
   readonly costs?: TradeCostsInput | null | undefined;
-  /** Covariance that objective, rows and results are measured by: a stored model by its id, or an estimator; null takes the default of the estimator. */
+  /** Covariance for objective, rows and results: a stored model by its id, or an estimator. Null: the default of the estimator. */
   readonly risk_model?: string | RiskEstimatorInput | null | undefined;
-  /** Names that may be held: those of the index, by default, or every name of its universe that can be priced; the latter have an index weight of 0. */
+  /** Securities that may be held: those of the index, or every security of its universe with a price; the latter have an index weight of 0. Default: those of the index. */
   readonly candidates?: 'parent' | 'universe' | undefined;
-  /** Rebalance to target: the latest on or before this day; null takes the latest. */
+  /** Rebalance to target: the latest on or before this day; null for the latest. */
   readonly as_of?: string | null | undefined;
   /** First day of the window of the risk model. */
   readonly start?: string | null | undefined;
@@ -5504,9 +5627,9 @@ export interface OptimiseRequest {
   readonly uncertainty?: UncertaintyInput | null | undefined;
   /** Costs of trades, linear and of market impact; on a result their sum as a fraction of value. */
   readonly costs?: TradeCostsInput | null | undefined;
-  /** Covariance that objective, rows and results are measured by: a stored model by its id, or an estimator; null takes the default of the estimator. */
+  /** Covariance for objective, rows and results: a stored model by its id, or an estimator. Null: the default of the estimator. */
   readonly risk_model?: string | RiskEstimatorInput | null | undefined;
-  /** Names that may be held: those of the index, by default, or every name of its universe that can be priced; the latter have an index weight of 0. */
+  /** Securities that may be held: those of the index, or every security of its universe with a price; the latter have an index weight of 0. Default: those of the index. */
   readonly candidates?: 'parent' | 'universe' | undefined;
   /** Rows of the catalogue; none leaves the full-investment default. */
   readonly constraints?: readonly ConstraintRowBody[] | undefined;
@@ -5522,7 +5645,7 @@ export interface OtherAdjustment {
 export interface OverlayPart {
   /** The overlay that it is of, itself or one beneath it. */
   readonly index_id: string;
-  /** Kind of the part: cash (interest earned or given up on cash), costs (costs of changed exposures), currency (the exchange rate on what lies in cash beneath), decrement (the synthetic dividend), fee (the fee), financing (interest paid for borrowed money, or earned on the proceeds of short positions), hedge (gains and losses of currency forwards). */
+  /** Kind of the part: cash (interest earned or given up on cash), costs (costs of changed exposures), currency (the exchange rate on cash of the underlying index), decrement (the synthetic dividend), fee (the fee), financing (interest paid for borrowed money, or earned on the proceeds of short positions), hedge (gains and losses of currency forwards). */
   readonly part: 'cash' | 'costs' | 'currency' | 'decrement' | 'fee' | 'financing' | 'hedge';
   /** Linked contribution to the total return. */
   readonly contribution: number;
@@ -5588,18 +5711,18 @@ export interface OverviewView {
 }
 
 export interface PackAccount {
-  /** One account a name; AUM is that of `aum`. */
+  /** Name, unique among the accounts; AUM is that of `aum`. */
   readonly name: string;
-  /** In the currency of the index. */
+  /** Cash in the currency of the index. */
   readonly cash?: number | undefined;
-  /** Names held, by shares or by value. */
+  /** Holdings, by shares or by value. */
   readonly holdings?: readonly PackHolding[] | undefined;
 }
 
 export interface PackCost {
-  /** Whole spread; half is paid. */
+  /** Whole spread, of which half is paid. */
   readonly spread_bps?: number | undefined;
-  /** Impact of a whole day of volume. */
+  /** Market impact of trading a whole day of volume. */
   readonly impact_bps?: number | undefined;
 }
 
@@ -5608,7 +5731,7 @@ export interface PackHolding {
   readonly identifier: string;
   /** Negative for a short position. */
   readonly shares?: number | null | undefined;
-  /** Instead of shares: at the close of as_of, in the currency of the index. */
+  /** Value instead of shares: at the close of as_of, in the currency of the index. */
   readonly value?: number | null | undefined;
 }
 
@@ -5801,13 +5924,13 @@ export interface Plugin {
   readonly name: string;
   /** Free text. */
   readonly description: string | null;
-  /** The meaning of the values: `datapoint`, numbers; `selection`, 0 or false for a security that is not kept; `weighting`, raw weights. */
+  /** Meaning of the values: `datapoint`, numbers; `selection`, 0 or false to exclude a security; `weighting`, raw weights. */
   readonly kind: 'datapoint' | 'selection' | 'weighting';
   /** Columns that it reads, by name. */
   readonly inputs: Readonly<Record<string, {
-    /** Expression of numbers, as `max(CLOSE, window=252)`. */
+    /** Numeric expression, such as `max(CLOSE, window=252)`. */
     readonly expression: string;
-    /** Trailing sessions up to the decision date, of which the expression gives one value each. */
+    /** Number of trailing sessions up to the decision date, with one value of the expression each. */
     readonly sessions: number;
   }>>;
   /** Its parameters in form order. */
@@ -5838,11 +5961,11 @@ export interface PluginCollection {
   readonly skipped_causes: SkippedCauses;
 }
 
-/** Keeps the names that a plug-in of the document keeps. */
+/** Keeps securities that a plug-in of the document keeps. */
 export interface PluginFilterParams {
   /** Name of the plug-in among the `plugins` of the document. */
   readonly plugin: string;
-  /** What happens to a name whose datapoint is missing; a ranking places an included one last. */
+  /** Treatment of a security whose datapoint is missing; a ranking places an included one last. */
   readonly missing?: 'exclude' | 'include' | undefined;
 }
 
@@ -5852,7 +5975,7 @@ export interface PluginFilterRule {
   readonly type: 'PluginFilter';
   /** Arguments of the class, by name. */
   readonly params?: PluginFilterParams | undefined;
-  /** Parameters that are taken, in order, while the rule keeps too few. */
+  /** Parameters that are tried, in order, while the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
@@ -5861,13 +5984,13 @@ export interface PluginUpsert {
   readonly name: string;
   /** Free text. */
   readonly description?: string | null | undefined;
-  /** The meaning of the values: `datapoint`, numbers; `selection`, 0 or false for a security that is not kept; `weighting`, raw weights. */
+  /** Meaning of the values: `datapoint`, numbers; `selection`, 0 or false to exclude a security; `weighting`, raw weights. */
   readonly kind: 'datapoint' | 'selection' | 'weighting';
   /** Columns that it reads, by the names under which `compute` gets them: Float64Arrays, NaN where a value is missing. Of several sessions, those of a security lie together, the latest last. */
   readonly inputs: Readonly<Record<string, string | {
-    /** Expression of numbers, as `max(CLOSE, window=252)`. */
+    /** Numeric expression, such as `max(CLOSE, window=252)`. */
     readonly expression: string;
-    /** Trailing sessions up to the decision date, of which the expression gives one value each. */
+    /** Number of trailing sessions up to the decision date, with one value of the expression each. */
     readonly sessions?: number | undefined;
   }>>;
   /** Parameters with their defaults, or with bounds and help as well. */
@@ -5895,15 +6018,15 @@ export interface PluginWeightWeighting {
   readonly type: 'PluginWeight';
   /** Arguments of the class, by name. */
   readonly params?: PluginWeightParams | undefined;
-  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
+  /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
-  /** Largest weights of groups. */
+  /** Maximum weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
-  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group. */
   readonly cap_by?: string | undefined;
-  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
+  /** Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights. */
   readonly ladder_caps?: LadderCaps | undefined;
   /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
   readonly phase_in?: PhaseInInput | undefined;
@@ -5932,7 +6055,7 @@ export interface PortfolioBookPayload {
   readonly weights_dates_total: number;
 }
 
-/** Each weight lies between two bounds. A negative lower bound lifts LongOnly for the names it covers. */
+/** Each weight is between two bounds. A negative lower bound lifts LongOnly for the securities in its scope. */
 export interface PositionBoundsParams {
   /** Smallest weight. Unit: fraction. */
   readonly lower?: number | undefined;
@@ -5940,15 +6063,15 @@ export interface PositionBoundsParams {
   readonly upper?: number | undefined;
   /** Names the row covers; without any all of them. */
   readonly identifiers?: readonly string[] | null | undefined;
-  /** Penalty added to the objective per unit of violation; without one the row is hard. */
+  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
+  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface PositionBoundsRow {
   readonly type: 'PositionBounds';
-  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
+  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: PositionBoundsParams | undefined;
@@ -5997,7 +6120,7 @@ export interface PreviewDocumentRequest {
   readonly document: IndexDocumentBody;
   /** Decision date; default the base date of the document, or the first rebalance of a derived one. */
   readonly as_of?: string | null | undefined;
-  /** Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number. */
+  /** Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number. */
   readonly as_known_on?: number | string | undefined;
 }
 
@@ -6023,7 +6146,7 @@ export interface PreviewOverlay {
     readonly before: number | null;
     /** Volatility a year behind the target; null before the first return is known. */
     readonly volatility: number | null;
-    /** target: it is the target; max_change: the target is further away than the largest change; within_tolerance: the target is within the tolerance of the exposure before; no_review: the session is no review */
+    /** target: it is the target; max_change: the target is further away than the largest change; within_tolerance: the target is within the tolerance of the exposure before; no_review: the session is not a review */
     readonly reason: 'target' | 'max_change' | 'within_tolerance' | 'no_review';
   } | undefined;
 }
@@ -6031,7 +6154,7 @@ export interface PreviewOverlay {
 export interface PreviewRequest {
   /** Decision date; default the base date of the index, or the first rebalance of a derived one. */
   readonly as_of?: string | null | undefined;
-  /** Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number. */
+  /** Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number. */
   readonly as_known_on?: number | string | undefined;
   /** Id of a run: its definition is taken, with every document and risk model as the run had them, on the data that is served. Default: the definition as it is stored. */
   readonly run_id?: string | undefined;
@@ -6064,6 +6187,8 @@ export interface PreviewResponse {
   readonly overlay?: PreviewOverlay | undefined;
   /** Of an index that rebalances on breaches: the rule that is watched. */
   readonly limits?: PreviewLimits | undefined;
+  /** Of an index whose constituents change between reviews (`events`): the changes decided on resolved_date. Assets and weights are what the rules decide. */
+  readonly replacements?: readonly Replacement[] | undefined;
   /** Warnings, as of survivors without a weight. */
   readonly findings: readonly Finding[];
 }
@@ -6094,13 +6219,13 @@ export interface PreviewStep {
   readonly rule_type: string | null;
 }
 
-/** Keeps the names whose close lies between two bounds. */
+/** Keeps securities with a close between two bounds. */
 export interface PriceFilterParams {
-  /** Least close; null for none. Unit: money in index currency. */
+  /** Minimum close; null for none. Unit: money in index currency. */
   readonly minimum?: number | null | undefined;
-  /** Greatest close; null for none. Unit: money in index currency. */
+  /** Maximum close; null for none. Unit: money in index currency. */
   readonly maximum?: number | null | undefined;
-  /** What happens to a name whose datapoint is missing; a ranking places an included one last. */
+  /** Treatment of a security whose datapoint is missing; a ranking places an included one last. */
   readonly missing?: 'exclude' | 'include' | undefined;
 }
 
@@ -6110,7 +6235,7 @@ export interface PriceFilterRule {
   readonly type: 'PriceFilter';
   /** Arguments of the class, by name. */
   readonly params?: PriceFilterParams | undefined;
-  /** Parameters that are taken, in order, while the rule keeps too few. */
+  /** Parameters that are tried, in order, while the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
@@ -6127,7 +6252,7 @@ export interface PriceGapPayload {
 export interface PriceWeightParams {
   /** Column of the number of shares of each constituent, such as a par-value or price-adjustment factor. Default: one share each. */
   readonly factor_field?: string | null | undefined;
-  /** A split leaves the number of shares and changes the divisor, or multiplies the shares so that the weight is kept. */
+  /** A split keeps the number of shares and changes the divisor, or multiplies the shares to keep the weight. */
   readonly splits?: 'divisor' | 'keep_weight' | undefined;
 }
 
@@ -6135,15 +6260,15 @@ export interface PriceWeightWeighting {
   readonly type: 'PriceWeight';
   /** Arguments of the class, by name. */
   readonly params?: PriceWeightParams | undefined;
-  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
+  /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
-  /** Largest weights of groups. */
+  /** Maximum weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
-  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group. */
   readonly cap_by?: string | undefined;
-  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
+  /** Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights. */
   readonly ladder_caps?: LadderCaps | undefined;
   /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
   readonly phase_in?: PhaseInInput | undefined;
@@ -6177,9 +6302,9 @@ export interface PublicKey {
   readonly key_id: string;
   /** The 32 bytes of an Ed25519 public key, in base64. */
   readonly public_key: string;
-  /** Time of its making, ISO-8601 UTC with offset. */
+  /** Time of its creation, ISO-8601 UTC with offset. */
   readonly valid_from: string;
-  /** Time from which it signs no more; null of the key in use. */
+  /** Time from which it is no longer used; null for the current key. */
   readonly valid_until: string | null;
 }
 
@@ -6212,11 +6337,11 @@ export interface PublicationEntry {
   readonly seq: number;
   /** The index, or the strategy where strategies are runs too. */
   readonly index_id: string;
-  /** Session whose close it is. */
+  /** Session of the close. */
   readonly date: string;
-  /** A restatement takes the place of earlier entries of its date. */
+  /** A restatement replaces earlier entries of its date. */
   readonly kind: 'close' | 'restatement';
-  /** Price return level; null where prices include dividends. */
+  /** Price return level; null if prices include dividends. */
   readonly price: number | null;
   /** Total return level. */
   readonly total: number | null;
@@ -6228,17 +6353,17 @@ export interface PublicationEntry {
   readonly composition_hash: string;
   /** Content hash of the data of the run. */
   readonly data_hash: string | null;
-  /** Version of the definition; null where not known. */
+  /** Version of the definition; null if unknown. */
   readonly index_version: number | null;
   /** Version of the engine of the run. */
   readonly engine: string | null;
-  /** Why it was restated, or published without bars of names of the index; null of any other close. */
+  /** Reason for a restatement, or for a publication without price bars of some constituents; null for any other close. */
   readonly reason: string | null;
   /** Time of the publication, ISO-8601 UTC with offset. */
   readonly at: string;
-  /** Name of the key; local where none is asked for. */
+  /** Name of the key; local without authentication. */
   readonly author: string;
-  /** Hash of the entry before; 64 zeros in the first. */
+  /** Hash of the previous entry; 64 zeros in the first. */
   readonly previous: string;
   /** SHA-256 of the canonical JSON of the entry without hash and signature. */
   readonly hash: string;
@@ -6255,8 +6380,22 @@ export interface PublishRequest {
   readonly through?: string | undefined;
   /** Whether closes that differ are published again. */
   readonly restate?: boolean | undefined;
-  /** Why, for the log; a restatement needs one. */
+  /** Reason for the log; a restatement requires one. */
   readonly reason?: string | undefined;
+  /** Publish closes for which constituents have no bar; their entries record it. */
+  readonly allow_partial?: boolean | undefined;
+}
+
+/** Publishes the closes of every index through the session, parents first. A close is published once, however often the step is performed. */
+export interface PublishStep {
+  readonly type: 'publish';
+  /** Publish closes for which constituents have no bar; their entries record it. */
+  readonly allow_partial: boolean;
+}
+
+/** Publishes the closes of every index through the session, parents first. A close is published once, however often the step is performed. */
+export interface PublishStepInput {
+  readonly type: 'publish';
   /** Publish closes for which constituents have no bar; their entries record it. */
   readonly allow_partial?: boolean | undefined;
 }
@@ -6266,7 +6405,7 @@ export interface PublishedLog {
   readonly entries: readonly PublicationEntry[];
 }
 
-/** The return of the index in its own currency, paid in another: no exchange rate counts. */
+/** The return of the index in its own currency, paid in another, without exchange rates. */
 export interface QuantoOverlay {
   readonly type: 'quanto';
   /** Currency in which the return is paid: that of the overlay. */
@@ -6279,11 +6418,11 @@ export interface QuotaParams {
   readonly field: string;
   /** Number of securities by group. Unit: securities. */
   readonly quotas: Readonly<Record<string, number>>;
-  /** Datapoint by which the best of a group are found. */
+  /** Datapoint of the ranking within a group. */
   readonly rank_field?: string | DatapointInput | ExpressionNodeInput | undefined;
   /** Smallest values first. */
   readonly ascending?: boolean | undefined;
-  /** What happens to a name whose datapoint is missing; a ranking places an included one last. */
+  /** Treatment of a security whose datapoint is missing; a ranking places an included one last. */
   readonly missing?: 'exclude' | 'include' | undefined;
 }
 
@@ -6293,11 +6432,11 @@ export interface QuotaRule {
   readonly type: 'Quota';
   /** Arguments of the class, by name. */
   readonly params?: QuotaParams | undefined;
-  /** Parameters that are taken, in order, while the rule keeps too few. */
+  /** Parameters that are tried, in order, while the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
-/** Keeps the names whose datapoint lies between two bounds. */
+/** Keeps securities with a datapoint between two bounds. */
 export interface RangeFilterParams {
   /** Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform. */
   readonly field: string | DatapointInput | ExpressionNodeInput;
@@ -6305,9 +6444,9 @@ export interface RangeFilterParams {
   readonly minimum?: number | null | undefined;
   /** Upper bound; null for none. */
   readonly maximum?: number | null | undefined;
-  /** Whether a value equal to a bound passes. */
+  /** True if a value equal to a bound passes. */
   readonly inclusive?: boolean | undefined;
-  /** What happens to a name whose datapoint is missing; a ranking places an included one last. */
+  /** Treatment of a security whose datapoint is missing; a ranking places an included one last. */
   readonly missing?: 'exclude' | 'include' | undefined;
 }
 
@@ -6317,7 +6456,7 @@ export interface RangeFilterRule {
   readonly type: 'RangeFilter';
   /** Arguments of the class, by name. */
   readonly params?: RangeFilterParams | undefined;
-  /** Parameters that are taken, in order, while the rule keeps too few. */
+  /** Parameters that are tried, in order, while the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
@@ -6335,15 +6474,15 @@ export interface RankWeightWeighting {
   readonly type: 'RankWeight';
   /** Arguments of the class, by name. */
   readonly params?: RankWeightParams | undefined;
-  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
+  /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
-  /** Largest weights of groups. */
+  /** Maximum weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
-  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group. */
   readonly cap_by?: string | undefined;
-  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
+  /** Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights. */
   readonly ladder_caps?: LadderCaps | undefined;
   /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
   readonly phase_in?: PhaseInInput | undefined;
@@ -6376,12 +6515,14 @@ export interface RebalancePack {
   readonly requested_as_of: string | null;
   /** Session whose close prices the orders: the latest with data up to the date asked for; a finding reports any other session. */
   readonly as_of: string;
-  /** Effective date of the rebalance on or after it; null where the calendar has none. */
+  /** Effective date of the rebalance or change of constituents on or after it; null where the calendar has none. */
   readonly effective: string | null;
   /** Session on which the weights were decided. */
   readonly decision: string;
-  /** Weights announced for `effective`; before the announcement what the rules decide on as_of; of a derived index those of its latest solve. */
+  /** Weights announced for `effective`; before the announcement what the rules decide on as_of, or the latest solution of a derived index. */
   readonly basis: 'announced' | 'indicative' | 'in_force';
+  /** Changes of constituents outside the decision of a review that the orders carry out: of a change between reviews, or for securities that left while the review was pending. */
+  readonly replacements: readonly Replacement[];
   /** The accounts in the order of the request, that of `aum` last. */
   readonly accounts: readonly PackedAccount[];
   /** Days that the orders take, over the names traded. */
@@ -6407,17 +6548,17 @@ export interface RebalancePack {
 }
 
 export interface RebalancePackRequest {
-  /** Session whose close prices the orders; default the latest date of the store. */
+  /** Session whose close prices the orders. Default: the latest date of the data. */
   readonly as_of?: string | null | undefined;
   /** Accounts to be brought to the index. */
   readonly accounts?: readonly PackAccount[] | undefined;
-  /** A further account of so much cash, AUM: what a purchase of the whole index takes. */
+  /** Adds the account AUM with this amount of cash, for a purchase of the whole index. */
   readonly aum?: number | null | undefined;
-  /** Shares that what is held of a name afterwards is a multiple of; 1 unless given. */
+  /** Lot size in shares, by identifier: resulting holdings are multiples of it. Default: 1. */
   readonly lot_sizes?: Readonly<Record<string, number>> | undefined;
-  /** Share of the daily volume that is traded. */
+  /** Maximum share of the daily volume that is traded. */
   readonly participation?: number | undefined;
-  /** Sessions with a bar in the mean volume. */
+  /** Number of sessions with a price bar in the mean volume. */
   readonly adv_sessions?: number | undefined;
   /** What trades cost. */
   readonly cost?: PackCost | undefined;
@@ -6507,29 +6648,29 @@ export interface RebalanceSnapshot {
 }
 
 export interface RebalanceSpec {
-  /** How often the index is rebalanced. */
+  /** Frequency of rebalances. */
   readonly frequency: 'none' | 'daily' | 'weekly' | 'monthly' | 'quarterly' | 'semi_annual' | 'annual' | 'custom';
   /** Day inside each period. */
   readonly anchor: 'first_session' | 'last_session' | 'third_friday' | 'nth_weekday' | 'day_of_month';
-  /** 1 to 12; those that go with the frequency unless given. */
+  /** 1 to 12. Default: those of the frequency. */
   readonly months: readonly number[] | null;
   /** 0 Monday to 4 Friday. */
   readonly weekday: number | null;
-  /** Of the month, from 1; 5 is the last. */
+  /** Number of the weekday in the month, from 1; 5 is the last. */
   readonly nth: number | null;
-  /** Clipped to its end. */
+  /** Clipped to the end of the month. */
   readonly day: number | null;
-  /** The session after or before it; `unadjusted` keeps the day and prices from the session before. */
+  /** Next or previous session; `unadjusted` keeps the day and uses prices of the previous session. */
   readonly roll: 'following' | 'preceding' | 'unadjusted';
   /** From the decision to the effective date. Unit: sessions. */
   readonly effective_lag: number;
   /** Target weights become index shares at the closes of the pricing date and drift until the effective date (shares), or hold exactly at the effective close (weights). */
   readonly weights_as: 'shares' | 'weights';
-  /** Selection and weighting read data up to this date. Default: as many sessions before the effective date as the notice. */
+  /** Selection and weighting read data up to this date. Default: the notice in sessions before the effective date. */
   readonly reference?: DateRule | undefined;
   /** On or after the reference date and before the effective date. Default: the reference date. */
   readonly announcement?: DateRule | undefined;
-  /** Closes of this date turn target weights into index shares. Default: the reference date. */
+  /** Closes of this date convert target weights into index shares. Default: the reference date. */
   readonly pricing_date?: DateRule | undefined;
   /** Spreads the rebalance over several closes from the effective date on. Default: one close. */
   readonly phase?: PhaseSpec | undefined;
@@ -6538,29 +6679,29 @@ export interface RebalanceSpec {
 }
 
 export interface RebalanceSpecInput {
-  /** How often the index is rebalanced. */
+  /** Frequency of rebalances. */
   readonly frequency?: 'none' | 'daily' | 'weekly' | 'monthly' | 'quarterly' | 'semi_annual' | 'annual' | 'custom' | undefined;
   /** Day inside each period. */
   readonly anchor?: 'first_session' | 'last_session' | 'third_friday' | 'nth_weekday' | 'day_of_month' | undefined;
-  /** 1 to 12; those that go with the frequency unless given. */
+  /** 1 to 12. Default: those of the frequency. */
   readonly months?: readonly number[] | null | undefined;
   /** 0 Monday to 4 Friday. */
   readonly weekday?: number | null | undefined;
-  /** Of the month, from 1; 5 is the last. */
+  /** Number of the weekday in the month, from 1; 5 is the last. */
   readonly nth?: number | null | undefined;
-  /** Clipped to its end. */
+  /** Clipped to the end of the month. */
   readonly day?: number | null | undefined;
-  /** The session after or before it; `unadjusted` keeps the day and prices from the session before. */
+  /** Next or previous session; `unadjusted` keeps the day and uses prices of the previous session. */
   readonly roll?: 'following' | 'preceding' | 'unadjusted' | undefined;
   /** From the decision to the effective date. Unit: sessions. */
   readonly effective_lag?: number | undefined;
   /** Target weights become index shares at the closes of the pricing date and drift until the effective date (shares), or hold exactly at the effective close (weights). */
   readonly weights_as?: 'shares' | 'weights' | undefined;
-  /** Selection and weighting read data up to this date. Default: as many sessions before the effective date as the notice. */
+  /** Selection and weighting read data up to this date. Default: the notice in sessions before the effective date. */
   readonly reference?: DateRule | undefined;
   /** On or after the reference date and before the effective date. Default: the reference date. */
   readonly announcement?: DateRule | undefined;
-  /** Closes of this date turn target weights into index shares. Default: the reference date. */
+  /** Closes of this date convert target weights into index shares. Default: the reference date. */
   readonly pricing_date?: DateRule | undefined;
   /** Spreads the rebalance over several closes from the effective date on. Default: one close. */
   readonly phase?: PhaseSpec | undefined;
@@ -6887,6 +7028,20 @@ export interface RefreshResult {
   readonly findings: readonly Finding[];
 }
 
+/** Refreshes the served store from its source. The day waits until the store has prices of the session. */
+export interface RefreshStep {
+  readonly type: 'refresh';
+  /** Finding codes that reject the whole refresh. */
+  readonly fail_on: readonly ('REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'NO_DATA_IN_RANGE' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'NO_EFFECT' | 'DEFAULT_TAKEN' | 'WEIGHTS_NOT_ONE' | 'RETURNS_DIFFER' | 'CURRENCIES_DIFFER' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'BAD_EXPRESSION' | 'BAD_QUERY' | 'UNKNOWN_FUNCTION' | 'UNIT_MISMATCH' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'LIMIT_NOT_KEPT' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'NO_RATE' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'CALLBACK_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PLUGIN_NOT_FOUND' | 'PLUGIN_FAULT' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'ACTION_CONFLICT' | 'ACTION_DATES' | 'ACTION_SIZE' | 'UNKNOWN_CURRENCY' | 'STALE_TAIL' | 'PARTIAL_DATE' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'FX_CROSSED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'SPLIT_RESTATED' | 'LATE_BARS' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'WINDOW_CUT' | 'STALE_FILL' | 'NOT_ANNOUNCED' | 'TOO_FEW_NAMES' | 'JOINT_ESTIMATE' | 'FRONTIER_SCOPE' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES')[];
+}
+
+/** Refreshes the served store from its source. The day waits until the store has prices of the session. */
+export interface RefreshStepInput {
+  readonly type: 'refresh';
+  /** Finding codes that reject the whole refresh. */
+  readonly fail_on?: readonly ('REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'NO_DATA_IN_RANGE' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'NO_EFFECT' | 'DEFAULT_TAKEN' | 'WEIGHTS_NOT_ONE' | 'RETURNS_DIFFER' | 'CURRENCIES_DIFFER' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'BAD_EXPRESSION' | 'BAD_QUERY' | 'UNKNOWN_FUNCTION' | 'UNIT_MISMATCH' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'LIMIT_NOT_KEPT' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'NO_RATE' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'CALLBACK_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PLUGIN_NOT_FOUND' | 'PLUGIN_FAULT' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'ACTION_CONFLICT' | 'ACTION_DATES' | 'ACTION_SIZE' | 'UNKNOWN_CURRENCY' | 'STALE_TAIL' | 'PARTIAL_DATE' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'FX_CROSSED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'SPLIT_RESTATED' | 'LATE_BARS' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'WINDOW_CUT' | 'STALE_FILL' | 'NOT_ANNOUNCED' | 'TOO_FEW_NAMES' | 'JOINT_ESTIMATE' | 'FRONTIER_SCOPE' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES')[] | undefined;
+}
+
 export interface RelativeMetricsPayload {
   /** The benchmark as it was named. */
   readonly reference: BenchmarkRef;
@@ -6914,7 +7069,7 @@ export interface RelativeMetricsPayload {
   readonly return_variant: 'price' | 'total' | 'net' | 'raw';
 }
 
-/** Each weight lies between two multiples of its index weight. */
+/** Each weight is between two multiples of its index weight. */
 export interface RelativePositionBoundsParams {
   /** Smallest multiple of the index weight. Unit: multiple. */
   readonly lower?: number | undefined;
@@ -6922,25 +7077,25 @@ export interface RelativePositionBoundsParams {
   readonly upper: number;
   /** Names the row covers; without any all of them. */
   readonly identifiers?: readonly string[] | null | undefined;
-  /** Penalty added to the objective per unit of violation; without one the row is hard. */
+  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
+  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface RelativePositionBoundsRow {
   readonly type: 'RelativePositionBounds';
-  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
+  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: RelativePositionBoundsParams | undefined;
 }
 
-/** A constraint row with the limits it takes where no weights keep all rows. */
+/** Constraint row with the limits to try if the problem is infeasible. */
 export interface RelaxEntry {
   /** Id of the constraint row that is relaxed. */
   readonly row: string;
-  /** Limits that the row takes one after the other: a number replaces its main limit, an object the parameters it names. */
+  /** Limits to try for the row, in order: a number replaces its main limit, an object the parameters that it contains. */
   readonly steps: readonly (number | Readonly<Record<string, unknown>>)[];
 }
 
@@ -7023,6 +7178,28 @@ export interface RenderResult {
   readonly pages: number;
 }
 
+/** Renders a report of each index as PDF and keeps it with the day for delivery. */
+export interface RenderStep {
+  readonly type: 'render';
+  /** A stored template, or a built-in such as FACTSHEET-A4. */
+  readonly template_id: string;
+  /** Indices of the plan that have the report. Default: all. */
+  readonly indices: readonly string[] | null;
+  /** Pattern of the file name. */
+  readonly name: string;
+}
+
+/** Renders a report of each index as PDF and keeps it with the day for delivery. */
+export interface RenderStepInput {
+  readonly type: 'render';
+  /** A stored template, or a built-in such as FACTSHEET-A4. */
+  readonly template_id: string;
+  /** Indices of the plan that have the report. Default: all. */
+  readonly indices?: readonly string[] | null | undefined;
+  /** Pattern of the file name. */
+  readonly name?: string | undefined;
+}
+
 export interface RepairRequest {
   /** Ids of the data warnings whose repairs are applied. */
   readonly doubts: readonly string[];
@@ -7032,6 +7209,25 @@ export interface RepairRequest {
   readonly name?: string | undefined;
   /** Serve the new store at once. */
   readonly activate?: boolean | undefined;
+}
+
+export interface Replacement {
+  /** Effective date: it takes effect at the close. */
+  readonly date: string;
+  /** `next_ranked`: the best-ranked security that the last review left out, for a constituent that left; `reserve`: the first security of `events.reserve` with a price, for a constituent that left; `fast_exit`: `events.fast_exit` removed a constituent that was ranked too low; `fast_entry`: `events.fast_entry` added a new security that was ranked high enough. */
+  readonly rule: 'next_ranked' | 'reserve' | 'fast_exit' | 'fast_entry';
+  /** Security that entered. */
+  readonly entered: string;
+  /** Constituent that it replaced. */
+  readonly left: string;
+  /** Session whose data decided it. */
+  readonly decision_date: string;
+  /** Session whose data ranked the security: of `next_ranked` the reference date of the review that left it out. Null for a reserve list. */
+  readonly ranked_on: string | null;
+  /** Rank of the security that entered: of `next_ranked` among those that the review left out, of `reserve` its place in the list, else by the datapoint of the rule. */
+  readonly rank: number;
+  /** Rank of the constituent by the same datapoint; null if it left by an event, as a merger, or has no value. */
+  readonly left_rank: number | null;
 }
 
 export interface ReplayJobStatus {
@@ -7099,10 +7295,10 @@ export interface ReplayView {
   readonly run_at: string | null;
 }
 
-/** `bar_chart`: Bars of a run with their values, or values given by the template. `chart`: Lines of a run over time. Levels share one panel; the others have panels of their own below it. `header`: The head of a report: a large title (the name of the bound index where none is given), a subtitle, and of the run the last date, currency, return, price basis, transaction cost and state. `stat_grid`: Figures of a run in a grid, or values given by the template. `table`: A table of a run, or one given by the template. `text`: Paragraphs, parted by empty lines. `**bold**`, lists of lines that begin with `- ` or `* `, and numbered ones with `1. `. */
+/** `bar_chart`: Bars of a run with their values, or values given by the template. `chart`: Lines of a run over time. Levels share one panel; the others have separate panels below it. `header`: The head of a report: a large title (default: the name of the bound index), a subtitle, and of the run the last date, currency, return, price basis, transaction cost and state. `stat_grid`: Figures of a run in a grid, or values given by the template. `table`: Table of a run, or one given by the template. `text`: Paragraphs, separated by empty lines. `**bold**`, lists of lines that begin with `- ` or `* `, and numbered ones with `1. `. */
 export type ReportBlock = BarChartBlock | ChartBlock | HeaderBlock | StatGridBlock | TableBlock | TextBlock;
 
-/** `bar_chart`: Bars of a run with their values, or values given by the template. `chart`: Lines of a run over time. Levels share one panel; the others have panels of their own below it. `header`: The head of a report: a large title (the name of the bound index where none is given), a subtitle, and of the run the last date, currency, return, price basis, transaction cost and state. `stat_grid`: Figures of a run in a grid, or values given by the template. `table`: A table of a run, or one given by the template. `text`: Paragraphs, parted by empty lines. `**bold**`, lists of lines that begin with `- ` or `* `, and numbered ones with `1. `. */
+/** `bar_chart`: Bars of a run with their values, or values given by the template. `chart`: Lines of a run over time. Levels share one panel; the others have separate panels below it. `header`: The head of a report: a large title (default: the name of the bound index), a subtitle, and of the run the last date, currency, return, price basis, transaction cost and state. `stat_grid`: Figures of a run in a grid, or values given by the template. `table`: Table of a run, or one given by the template. `text`: Paragraphs, separated by empty lines. `**bold**`, lists of lines that begin with `- ` or `* `, and numbered ones with `1. `. */
 export type ReportBlockInput = BarChartBlockInput | ChartBlockInput | HeaderBlockInput | StatGridBlockInput | TableBlockInput | TextBlockInput;
 
 export interface ReportPage {
@@ -7137,9 +7333,9 @@ export interface ReportTemplateCollection {
 export interface ReportTemplateDocument {
   /** Used in the URL. */
   readonly template_id: string;
-  /** Title of what is rendered. */
+  /** Title of the rendered report. */
   readonly name: string;
-  /** Drawn top to bottom. A template without blocks can be stored but not rendered. */
+  /** Blocks, drawn top to bottom. A template without blocks can be stored but not rendered. */
   readonly blocks: readonly ReportBlock[];
   /** Size, orientation and margin of the pages. */
   readonly page: ReportPage;
@@ -7148,9 +7344,9 @@ export interface ReportTemplateDocument {
 export interface ReportTemplateDocumentInput {
   /** Used in the URL. */
   readonly template_id: string;
-  /** Title of what is rendered. */
+  /** Title of the rendered report. */
   readonly name: string;
-  /** Drawn top to bottom. A template without blocks can be stored but not rendered. */
+  /** Blocks, drawn top to bottom. A template without blocks can be stored but not rendered. */
   readonly blocks?: readonly ReportBlockInput[] | undefined;
   /** Size, orientation and margin of the pages. */
   readonly page?: ReportPageInput | undefined;
@@ -7174,13 +7370,13 @@ export interface ResampledFrontier {
   }[];
 }
 
-/** A frontier averaged over draws from the estimated moments, beside the one of the estimates themselves. */
+/** A frontier averaged over draws from the estimated moments, in addition to that of the estimates themselves. */
 export interface Resampling {
-  /** Histories drawn. */
+  /** Number of histories drawn. */
   readonly draws?: number | undefined;
   /** Equal seeds give equal draws, on any number of workers. */
   readonly seed?: number | undefined;
-  /** Returns of each history; null draws as many as the window has. */
+  /** Number of returns in each history. Null: as many as the window has. */
   readonly sessions?: number | null | undefined;
 }
 
@@ -7201,30 +7397,30 @@ export interface ReturnStatistics {
   readonly worst_return: number;
 }
 
-/** Expected returns that are reckoned with beside the stated ones. */
+/** Uncertainty set around the stated expected returns. */
 export interface ReturnsUncertainty {
-  /** Errors of the names together within an ellipsoid, correlated as the returns are; the same of independent errors; or each name by itself within an interval. */
+  /** Joint errors of the securities within an ellipsoid, correlated like the returns; the same with independent errors; or an interval for each security. */
   readonly set: 'ellipsoid' | 'diagonal' | 'box';
-  /** Size of the set, in standard errors of expected returns: of any portfolio, or for a box of each name. */
+  /** Size of the set, in standard errors of expected returns: of any portfolio, or, for a box, of each security. */
   readonly radius: number;
-  /** Returns that an expected return is as certain as the mean of: a standard error is the volatility times the root of the sessions of a year (252 or 365) over them. Null takes those of the window. */
+  /** Number of returns whose mean is as certain as an expected return: a standard error is the volatility times the root of the sessions of a year (252 or 365) over this number. Null: the number in the window. */
   readonly sessions: number | null;
 }
 
-/** Expected returns that are reckoned with beside the stated ones. */
+/** Uncertainty set around the stated expected returns. */
 export interface ReturnsUncertaintyInput {
-  /** Errors of the names together within an ellipsoid, correlated as the returns are; the same of independent errors; or each name by itself within an interval. */
+  /** Joint errors of the securities within an ellipsoid, correlated like the returns; the same with independent errors; or an interval for each security. */
   readonly set?: 'ellipsoid' | 'diagonal' | 'box' | undefined;
-  /** Size of the set, in standard errors of expected returns: of any portfolio, or for a box of each name. */
+  /** Size of the set, in standard errors of expected returns: of any portfolio, or, for a box, of each security. */
   readonly radius: number;
-  /** Returns that an expected return is as certain as the mean of: a standard error is the volatility times the root of the sessions of a year (252 or 365) over them. Null takes those of the window. */
+  /** Number of returns whose mean is as certain as an expected return: a standard error is the volatility times the root of the sessions of a year (252 or 365) over this number. Null: the number in the window. */
   readonly sessions?: number | null | undefined;
 }
 
 export interface ReviewSpec {
   /** Snapshots name it; `rebalance` is the one of the document itself. */
   readonly id: string;
-  /** As `rebalance` of the document. */
+  /** Schedule, in the form of `rebalance` of the document. */
   readonly schedule: RebalanceSpec;
   /** Select and weight again (membership), weight the current constituents again (weights), or update share counts and float only (shares). */
   readonly scope: 'membership' | 'weights' | 'shares';
@@ -7237,7 +7433,7 @@ export interface ReviewSpec {
 export interface ReviewSpecInput {
   /** Snapshots name it; `rebalance` is the one of the document itself. */
   readonly id: string;
-  /** As `rebalance` of the document. */
+  /** Schedule, in the form of `rebalance` of the document. */
   readonly schedule?: RebalanceSpecInput | undefined;
   /** Select and weight again (membership), weight the current constituents again (weights), or update share counts and float only (shares). */
   readonly scope: 'membership' | 'weights' | 'shares';
@@ -7247,30 +7443,30 @@ export interface ReviewSpecInput {
   readonly weighting?: WeightingSpecInput | undefined;
 }
 
-/** As much of the index as has a target volatility, the rest in cash. */
+/** Exposure to the index with a target volatility, the rest in cash. */
 export interface RiskControlOverlay {
   readonly type: 'risk_control';
-  /** Volatility a year, as a fraction. */
+  /** Annual volatility, as a fraction. */
   readonly target: number;
-  /** Half-lives of the weights of squared returns, sessions; the largest volatility counts. */
+  /** Half-lives of the weights of squared returns, sessions; the largest volatility is used. */
   readonly half_lives: readonly number[] | null;
-  /** Sessions of the mean of squared returns, instead of half-lives. */
+  /** Number of sessions of the mean of squared returns, instead of half-lives. */
   readonly sessions: number | null;
-  /** Most of it in the index. */
+  /** Maximum fraction in the index. */
   readonly max_leverage: number;
-  /** Sessions from the last return used to the exposure. */
+  /** Number of sessions from the last return used to the exposure. */
   readonly lag: number;
-  /** Distance of the target exposure from the exposure beyond which the exposure changes: 0.05 is 5 percentage points; 0 where not given. */
+  /** Distance of the target exposure from the current exposure beyond which the exposure changes: 0.05 is 5 percentage points. Default: 0. */
   readonly tolerance?: number | undefined;
-  /** Largest change of the exposure at one review: 0.1 is 10 percentage points; unlimited where not given. */
+  /** Maximum change of the exposure at one review: 0.1 is 10 percentage points. Default: unlimited. */
   readonly max_change?: number | undefined;
-  /** When the exposure may change: after every close, or after the last one of a month; daily where not given. */
+  /** Dates on which the exposure may change: after every close, or after the last one of a month. Default: daily. */
   readonly review?: 'daily' | 'monthly' | undefined;
   /** Series of the store with the rate that cash earns, percent a year; null if cash earns nothing. */
   readonly cash: string | null;
-  /** Over the rate, for what is borrowed at an exposure above 1; 0 where not given. */
+  /** Spread over the rate, for borrowing at an exposure above 1. Default: 0. */
   readonly spread_bps?: number | undefined;
-  /** Cost of changes of exposure at the close, basis points of what is traded; 0 where not given. */
+  /** Cost of changes of exposure at the close, in basis points of the traded amount. Default: 0. */
   readonly cost_bps?: number | undefined;
   /** Days of a year. */
   readonly basis: 360 | 365;
@@ -7278,30 +7474,30 @@ export interface RiskControlOverlay {
   readonly annualisation?: number | undefined;
 }
 
-/** As much of the index as has a target volatility, the rest in cash. */
+/** Exposure to the index with a target volatility, the rest in cash. */
 export interface RiskControlOverlayInput {
   readonly type: 'risk_control';
-  /** Volatility a year, as a fraction. */
+  /** Annual volatility, as a fraction. */
   readonly target: number;
-  /** Half-lives of the weights of squared returns, sessions; the largest volatility counts. */
+  /** Half-lives of the weights of squared returns, sessions; the largest volatility is used. */
   readonly half_lives?: readonly number[] | null | undefined;
-  /** Sessions of the mean of squared returns, instead of half-lives. */
+  /** Number of sessions of the mean of squared returns, instead of half-lives. */
   readonly sessions?: number | null | undefined;
-  /** Most of it in the index. */
+  /** Maximum fraction in the index. */
   readonly max_leverage?: number | undefined;
-  /** Sessions from the last return used to the exposure. */
+  /** Number of sessions from the last return used to the exposure. */
   readonly lag?: number | undefined;
-  /** Distance of the target exposure from the exposure beyond which the exposure changes: 0.05 is 5 percentage points; 0 where not given. */
+  /** Distance of the target exposure from the current exposure beyond which the exposure changes: 0.05 is 5 percentage points. Default: 0. */
   readonly tolerance?: number | undefined;
-  /** Largest change of the exposure at one review: 0.1 is 10 percentage points; unlimited where not given. */
+  /** Maximum change of the exposure at one review: 0.1 is 10 percentage points. Default: unlimited. */
   readonly max_change?: number | undefined;
-  /** When the exposure may change: after every close, or after the last one of a month; daily where not given. */
+  /** Dates on which the exposure may change: after every close, or after the last one of a month. Default: daily. */
   readonly review?: 'daily' | 'monthly' | undefined;
   /** Series of the store with the rate that cash earns, percent a year; null if cash earns nothing. */
   readonly cash?: string | null | undefined;
-  /** Over the rate, for what is borrowed at an exposure above 1; 0 where not given. */
+  /** Spread over the rate, for borrowing at an exposure above 1. Default: 0. */
   readonly spread_bps?: number | undefined;
-  /** Cost of changes of exposure at the close, basis points of what is traded; 0 where not given. */
+  /** Cost of changes of exposure at the close, in basis points of the traded amount. Default: 0. */
   readonly cost_bps?: number | undefined;
   /** Days of a year. */
   readonly basis?: 360 | 365 | undefined;
@@ -7361,11 +7557,11 @@ export interface RiskDecomposition {
 export interface RiskDiagnosticsPayload {
   /** Number of names. */
   readonly assets: number;
-  /** Sessions used after dropping incomplete ones; of a model by identifiers, days of the store. 0 of an imported model. */
+  /** Sessions used after dropping incomplete ones; for a model by identifiers, days of the data. 0 for an imported model. */
   readonly observations: number;
-  /** Mean off-diagonal correlation of the served matrix; 0 of one name, which has none. */
+  /** Mean off-diagonal correlation of the served matrix; 0 for a single security. */
   readonly average_correlation: number;
-  /** Largest over smallest eigenvalue. 1e300 stands for a singular matrix, whose smallest is at most 1e-15 times names times the largest: it has no inverse to working precision. */
+  /** Largest over smallest eigenvalue. 1e300 for a singular matrix, whose smallest eigenvalue is at most 1e-15 times the number of securities times the largest: it has no inverse to working precision. */
   readonly condition_number: number;
   /** Weight on the target; 0 is the sample covariance, null without a target. */
   readonly intensity: number | null;
@@ -7379,51 +7575,51 @@ export interface RiskDiagnosticsPayload {
   readonly target: 'constant_correlation' | 'scaled_identity' | null;
 }
 
-/** Settings of a risk model, as an estimate request has them. */
+/** Settings of a risk model, as in an estimate request. */
 export interface RiskEstimator {
   /** shrinkage: a sample covariance shrunk towards a target. nonlinear: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf. gerber: joint moves beyond a threshold. denoised: eigenvalues below the Marchenko-Pastur edge replaced by their mean. newey_west: weighted by half_life, with autocovariances. statistical: principal components as factors. industries: market and SECTOR as factors. styles: these and size, value, momentum, volatility, liquidity, quality and dividend. */
   readonly estimator: 'shrinkage' | 'nonlinear' | 'gerber' | 'denoised' | 'newey_west' | 'statistical' | 'industries' | 'styles';
-  /** Principal components; 10 unless given. Read by statistical. */
+  /** Number of principal components. Default: 10. Read by statistical. */
   readonly factors?: number | undefined;
-  /** Samples drawn to adjust eigenvalues for their bias, as USE4 does: of the factor covariance by industries and styles, of the covariance by newey_west. Not adjusted unless given; 200 are enough. Read by newey_west, industries and styles. */
+  /** Number of samples drawn to adjust eigenvalues for their bias, as in USE4: of the factor covariance by industries and styles, of the covariance by newey_west. 200 are sufficient. Default: no adjustment. Read by newey_west, industries and styles. */
   readonly eigenvalue_simulations?: number | undefined;
   /** Size of a joint move in standard deviations; 0.5 unless given. Read by gerber. */
   readonly threshold: number;
-  /** Autocovariances that count; 5 unless given. Read by newey_west. */
+  /** Number of autocovariances. Default: 5. Read by newey_west. */
   readonly lags: number;
-  /** What the sample covariance is shrunk towards. Read by shrinkage. */
+  /** Target of the shrinkage. Read by shrinkage. */
   readonly target: 'constant_correlation' | 'scaled_identity';
-  /** Weight on the target; 0 gives the sample covariance, null lets intensity_method decide. Read by shrinkage. */
+  /** Weight on the target; 0 gives the sample covariance, null to use intensity_method. Read by shrinkage. */
   readonly intensity: number | null;
-  /** shape: names / (names + observations). ledoit_wolf: the analytic intensity of the data. Ignored when intensity is given. Read by shrinkage. */
+  /** shape: securities / (securities + observations). ledoit_wolf: the analytic intensity of the data. Ignored if intensity is given. Read by shrinkage. */
   readonly intensity_method: 'shape' | 'ledoit_wolf';
-  /** Sessions after which the weight of an observation halves; equal weights by default. */
+  /** Sessions after which the weight of an observation halves. Default: equal weights. */
   readonly half_life: number | null;
-  /** Returns up to the decision; in a derived index 504 by default, in a run all of its window. */
+  /** Number of returns up to the decision. Default: 504 in a derived index, the whole window in a run. */
   readonly sessions: number | null;
 }
 
-/** Settings of a risk model, as an estimate request has them. */
+/** Settings of a risk model, as in an estimate request. */
 export interface RiskEstimatorInput {
   /** shrinkage: a sample covariance shrunk towards a target. nonlinear: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf. gerber: joint moves beyond a threshold. denoised: eigenvalues below the Marchenko-Pastur edge replaced by their mean. newey_west: weighted by half_life, with autocovariances. statistical: principal components as factors. industries: market and SECTOR as factors. styles: these and size, value, momentum, volatility, liquidity, quality and dividend. */
   readonly estimator?: 'shrinkage' | 'nonlinear' | 'gerber' | 'denoised' | 'newey_west' | 'statistical' | 'industries' | 'styles' | undefined;
-  /** Principal components; 10 unless given. Read by statistical. */
+  /** Number of principal components. Default: 10. Read by statistical. */
   readonly factors?: number | undefined;
-  /** Samples drawn to adjust eigenvalues for their bias, as USE4 does: of the factor covariance by industries and styles, of the covariance by newey_west. Not adjusted unless given; 200 are enough. Read by newey_west, industries and styles. */
+  /** Number of samples drawn to adjust eigenvalues for their bias, as in USE4: of the factor covariance by industries and styles, of the covariance by newey_west. 200 are sufficient. Default: no adjustment. Read by newey_west, industries and styles. */
   readonly eigenvalue_simulations?: number | undefined;
   /** Size of a joint move in standard deviations; 0.5 unless given. Read by gerber. */
   readonly threshold?: number | undefined;
-  /** Autocovariances that count; 5 unless given. Read by newey_west. */
+  /** Number of autocovariances. Default: 5. Read by newey_west. */
   readonly lags?: number | undefined;
-  /** What the sample covariance is shrunk towards. Read by shrinkage. */
+  /** Target of the shrinkage. Read by shrinkage. */
   readonly target?: 'constant_correlation' | 'scaled_identity' | undefined;
-  /** Weight on the target; 0 gives the sample covariance, null lets intensity_method decide. Read by shrinkage. */
+  /** Weight on the target; 0 gives the sample covariance, null to use intensity_method. Read by shrinkage. */
   readonly intensity?: number | null | undefined;
-  /** shape: names / (names + observations). ledoit_wolf: the analytic intensity of the data. Ignored when intensity is given. Read by shrinkage. */
+  /** shape: securities / (securities + observations). ledoit_wolf: the analytic intensity of the data. Ignored if intensity is given. Read by shrinkage. */
   readonly intensity_method?: 'shape' | 'ledoit_wolf' | undefined;
-  /** Sessions after which the weight of an observation halves; equal weights by default. */
+  /** Sessions after which the weight of an observation halves. Default: equal weights. */
   readonly half_life?: number | null | undefined;
-  /** Returns up to the decision; in a derived index 504 by default, in a run all of its window. */
+  /** Number of returns up to the decision. Default: 504 in a derived index, the whole window in a run. */
   readonly sessions?: number | null | undefined;
 }
 
@@ -7437,24 +7633,24 @@ export interface RiskModelCollection {
 }
 
 export interface RiskModelImport {
-  /** Period of variances and covariances: a year, or a session, which is multiplied by `annualisation`. */
+  /** Period of variances and covariances: year, or session; session values are multiplied by `annualisation`. */
   readonly units: 'annual' | 'daily';
   /** Sessions of a year. Read with daily units. */
   readonly annualisation: number;
-  /** Replaces covariances that are not symmetric by the mean of both, and negative eigenvalues by 0; variances are kept. Both are errors otherwise. */
+  /** Replaces covariances that are not symmetric by the mean of both, and negative eigenvalues by 0; variances are kept. Otherwise both are errors. */
   readonly repair: boolean;
-  /** One model a date, ascending: all covariances, or all factor models of the same factors. */
+  /** One model per date, ascending: all covariances, or all factor models of the same factors. */
   readonly models: readonly ImportedModelDate[];
 }
 
 export interface RiskModelImportInput {
-  /** Period of variances and covariances: a year, or a session, which is multiplied by `annualisation`. */
+  /** Period of variances and covariances: year, or session; session values are multiplied by `annualisation`. */
   readonly units: 'annual' | 'daily';
   /** Sessions of a year. Read with daily units. */
   readonly annualisation?: number | undefined;
-  /** Replaces covariances that are not symmetric by the mean of both, and negative eigenvalues by 0; variances are kept. Both are errors otherwise. */
+  /** Replaces covariances that are not symmetric by the mean of both, and negative eigenvalues by 0; variances are kept. Otherwise both are errors. */
   readonly repair?: boolean | undefined;
-  /** One model a date, ascending: all covariances, or all factor models of the same factors. */
+  /** One model per date, ascending: all covariances, or all factor models of the same factors. */
   readonly models: readonly ImportedModelDate[];
 }
 
@@ -7512,37 +7708,37 @@ export interface RiskModelJobStatus {
 }
 
 export interface RiskModelRequest {
-  /** Names to estimate over, duplicates counting once; empty uses the index named by index_id. Sessions are then the days of the store on which one of them has a price, whatever its exchange, not those of a calendar. */
+  /** Securities of the estimate; duplicates count once. Empty: those of index_id. Sessions are the days of the data on which any of them has a price, on any exchange, not those of a calendar. */
   readonly identifiers?: readonly string[] | undefined;
-  /** Take the names that this index's latest run held last; sessions are those of the calendar of the index. */
+  /** Use the last holdings in the latest run of this index; sessions are those of the calendar of the index. */
   readonly index_id?: string | null | undefined;
-  /** First day of the window; the whole stored history by default. */
+  /** First day of the window. Default: the whole stored history. */
   readonly start?: string | null | undefined;
   /** Last day of the window. */
   readonly end?: string | null | undefined;
-  /** Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number. */
+  /** Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number. */
   readonly as_known_on?: number | string | undefined;
   /** shrinkage: a sample covariance shrunk towards a target. nonlinear: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf. gerber: joint moves beyond a threshold. denoised: eigenvalues below the Marchenko-Pastur edge replaced by their mean. newey_west: weighted by half_life, with autocovariances. statistical: principal components as factors. industries: market and SECTOR as factors. styles: these and size, value, momentum, volatility, liquidity, quality and dividend. */
   readonly estimator?: 'shrinkage' | 'nonlinear' | 'gerber' | 'denoised' | 'newey_west' | 'statistical' | 'industries' | 'styles' | undefined;
-  /** Principal components; 10 unless given. Read by statistical. */
+  /** Number of principal components. Default: 10. Read by statistical. */
   readonly factors?: number | undefined;
-  /** Samples drawn to adjust eigenvalues for their bias, as USE4 does: of the factor covariance by industries and styles, of the covariance by newey_west. Not adjusted unless given; 200 are enough. Read by newey_west, industries and styles. */
+  /** Number of samples drawn to adjust eigenvalues for their bias, as in USE4: of the factor covariance by industries and styles, of the covariance by newey_west. 200 are sufficient. Default: no adjustment. Read by newey_west, industries and styles. */
   readonly eigenvalue_simulations?: number | undefined;
   /** Size of a joint move in standard deviations; 0.5 unless given. Read by gerber. */
   readonly threshold?: number | undefined;
-  /** Autocovariances that count; 5 unless given. Read by newey_west. */
+  /** Number of autocovariances. Default: 5. Read by newey_west. */
   readonly lags?: number | undefined;
-  /** Weight on the target; 0 gives the sample covariance, null lets intensity_method decide. Read by shrinkage. */
+  /** Weight on the target; 0 gives the sample covariance, null to use intensity_method. Read by shrinkage. */
   readonly intensity?: number | null | undefined;
-  /** What the sample covariance is shrunk towards. Read by shrinkage. */
+  /** Target of the shrinkage. Read by shrinkage. */
   readonly target?: 'constant_correlation' | 'scaled_identity' | undefined;
   /** Clip negative eigenvalues if the result is not positive semi-definite; the diagonal is kept. */
   readonly repair?: boolean | undefined;
-  /** shape: names / (names + observations). ledoit_wolf: the analytic intensity of the data. Ignored when intensity is given. Read by shrinkage. */
+  /** shape: securities / (securities + observations). ledoit_wolf: the analytic intensity of the data. Ignored if intensity is given. Read by shrinkage. */
   readonly intensity_method?: 'shape' | 'ledoit_wolf' | undefined;
-  /** Sessions after which the weight of an observation halves; equal weights by default. Read by shrinkage, newey_west, industries and styles. */
+  /** Sessions after which the weight of an observation halves. Default: equal weights. Read by shrinkage, newey_west, industries and styles. */
   readonly half_life?: number | null | undefined;
-  /** Whether dividends count. */
+  /** Total returns include dividends; price returns do not. */
   readonly returns?: 'total' | 'price' | undefined;
 }
 
@@ -7598,11 +7794,11 @@ export interface RiskModelView {
   readonly precision: 'float64' | 'float32';
 }
 
-/** Shares of the variance equal to the budgets: the largest ratio of the geometric mean of the weights, by budget, to the volatility. */
+/** Risk contributions equal to the budgets: the maximum ratio of the geometric mean of the weights, by budget, to the volatility. */
 export interface RiskParityObjective {
-  /** Share of the variance by identifier or by group, in all 1; without any every name has the same. A group shares its budget equally among the members that are not named. */
+  /** Share of the variance by identifier or by group, with sum 1. Default: equal shares. A group divides its budget equally among the members without their own budget. */
   readonly budgets?: Readonly<Record<string, number>> | null | undefined;
-  /** Reference column whose groups the budgets name. */
+  /** Reference column whose groups have budgets. */
   readonly budget_field?: string | undefined;
   readonly type: 'risk_parity';
 }
@@ -7663,21 +7859,21 @@ export interface RiskValidationJobStatus {
 }
 
 export interface RiskValidationRequest {
-  /** First day a forecast is made on; by default the first with a whole window behind it. */
+  /** First day of a forecast. Default: the first with a whole window before it. */
   readonly start?: string | null | undefined;
-  /** Last day of an outcome. */
+  /** Last outcome date. */
   readonly end?: string | null | undefined;
-  /** Returns behind each forecast, up to its day. */
+  /** Number of returns in each forecast, up to its day. */
   readonly sessions?: number | undefined;
-  /** Sessions of an outcome, and from one forecast to the next: outcomes do not overlap. */
+  /** Number of sessions of an outcome, and from one forecast to the next: outcomes do not overlap. */
   readonly horizon?: number | undefined;
-  /** Index whose held weights are a portfolio, as its latest run held them on each day; by default that of the estimate, if any. */
+  /** Index whose weights on each day of its latest run are a portfolio. Default: that of the estimate, if any. */
   readonly index_id?: string | null | undefined;
-  /** Random portfolios of at most 20 names each, and as many of them less the equally weighted one. */
+  /** Number of random portfolios of at most 20 securities each, and of the same relative to the equally weighted one. */
   readonly random?: number | undefined;
-  /** Eigenvectors of each covariance as portfolios, evenly from the largest eigenvalue on. */
+  /** Number of eigenvectors of each covariance as portfolios, evenly from the largest eigenvalue on. */
   readonly eigenportfolios?: number | undefined;
-  /** Of the random portfolios. */
+  /** Seed of the random portfolios. */
   readonly seed?: number | undefined;
 }
 
@@ -7688,28 +7884,28 @@ export interface RiskValidationView {
   readonly settings: {
     /** shrinkage: a sample covariance shrunk towards a target. nonlinear: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf. gerber: joint moves beyond a threshold. denoised: eigenvalues below the Marchenko-Pastur edge replaced by their mean. newey_west: weighted by half_life, with autocovariances. statistical: principal components as factors. industries: market and SECTOR as factors. styles: these and size, value, momentum, volatility, liquidity, quality and dividend. */
     readonly estimator: 'shrinkage' | 'nonlinear' | 'gerber' | 'denoised' | 'newey_west' | 'statistical' | 'industries' | 'styles';
-    /** Principal components; 10 unless given. Read by statistical. */
+    /** Number of principal components. Default: 10. Read by statistical. */
     readonly factors?: number | undefined;
-    /** Samples drawn to adjust eigenvalues for their bias, as USE4 does: of the factor covariance by industries and styles, of the covariance by newey_west. Not adjusted unless given; 200 are enough. Read by newey_west, industries and styles. */
+    /** Number of samples drawn to adjust eigenvalues for their bias, as in USE4: of the factor covariance by industries and styles, of the covariance by newey_west. 200 are sufficient. Default: no adjustment. Read by newey_west, industries and styles. */
     readonly eigenvalue_simulations?: number | undefined;
     /** Size of a joint move in standard deviations; 0.5 unless given. Read by gerber. */
     readonly threshold: number;
-    /** Autocovariances that count; 5 unless given. Read by newey_west. */
+    /** Number of autocovariances. Default: 5. Read by newey_west. */
     readonly lags: number;
-    /** What the sample covariance is shrunk towards. Read by shrinkage. */
+    /** Target of the shrinkage. Read by shrinkage. */
     readonly target: 'constant_correlation' | 'scaled_identity';
-    /** Weight on the target; 0 gives the sample covariance, null lets intensity_method decide. Read by shrinkage. */
+    /** Weight on the target; 0 gives the sample covariance, null to use intensity_method. Read by shrinkage. */
     readonly intensity: number | null;
-    /** shape: names / (names + observations). ledoit_wolf: the analytic intensity of the data. Ignored when intensity is given. Read by shrinkage. */
+    /** shape: securities / (securities + observations). ledoit_wolf: the analytic intensity of the data. Ignored if intensity is given. Read by shrinkage. */
     readonly intensity_method: 'shape' | 'ledoit_wolf';
-    /** Sessions after which the weight of an observation halves; equal weights by default. Read by shrinkage, newey_west, industries and styles. */
+    /** Sessions after which the weight of an observation halves. Default: equal weights. Read by shrinkage, newey_west, industries and styles. */
     readonly half_life: number | null;
   };
   /** Returns behind each forecast. */
   readonly sessions: number;
   /** Sessions of an outcome. */
   readonly horizon: number;
-  /** Index whose held weights are a portfolio. */
+  /** Index whose weights are tested as a portfolio. */
   readonly index_id: string | null;
   /** Day of the first forecast. */
   readonly start: string;
@@ -7772,20 +7968,20 @@ export interface RollingRiskView {
 }
 
 export interface RoundingSpec {
-  /** Of published, exported and printed levels. They are computed in full. Unit: decimals. */
+  /** Decimals of published, exported and printed levels. They are computed in full precision. Unit: decimals. */
   readonly level?: number | undefined;
-  /** Of the divisor, in the calculation: whenever it changes. Unit: decimals. */
+  /** Decimals of the divisor in the calculation, whenever it changes. Unit: decimals. */
   readonly divisor?: number | undefined;
-  /** Of index shares, in the calculation: whenever they change. It needs base_market_value. Unit: decimals. */
+  /** Decimals of index shares in the calculation, whenever they change. Requires base_market_value. Unit: decimals. */
   readonly shares?: number | undefined;
-  /** Of published, exported and printed weights. They are computed in full. Unit: decimals. */
+  /** Decimals of published, exported and printed weights. They are computed in full precision. Unit: decimals. */
   readonly weights?: number | undefined;
 }
 
 export interface RuleFallback {
-  /** Taken where fewer securities than this are kept by the parameters before. */
+  /** Used if the previous parameters keep fewer securities than this. */
   readonly when_fewer_than: number;
-  /** Parameters that take the place of those of the rule; the others stay. */
+  /** Parameters that replace those of the rule; the others stay. */
   readonly params: Readonly<Record<string, unknown>>;
 }
 
@@ -7796,7 +7992,7 @@ export interface RuleSpec {
   readonly type: string;
   /** Arguments of the class, by name. */
   readonly params: Readonly<Record<string, unknown>>;
-  /** Parameters that are taken, in order, while the rule keeps too few. */
+  /** Parameters that are tried, in order, while the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
@@ -7807,7 +8003,7 @@ export interface RuleSpecInput {
   readonly type: string;
   /** Arguments of the class, by name. */
   readonly params?: Readonly<Record<string, unknown>> | undefined;
-  /** Parameters that are taken, in order, while the rule keeps too few. */
+  /** Parameters that are tried, in order, while the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
@@ -7837,6 +8033,11 @@ export interface RunDifference {
 
 /** An index or strategy, whose newest run is meant, or one run of it by ID@RUN. */
 export type RunOf = string;
+
+/** Runs every index of the plan whose stored run is stale or ends before the session, on the terms of that run: parents first, then derived indices, overlays and blends. */
+export interface RunStep {
+  readonly type: 'run';
+}
 
 export interface RunSummaryCollection {
   /** A row a run, by id. */
@@ -8022,9 +8223,9 @@ export interface SavedIndex {
 export interface SavedReportTemplate {
   /** Used in the URL. */
   readonly template_id: string;
-  /** Title of what is rendered. */
+  /** Title of the rendered report. */
   readonly name: string;
-  /** Drawn top to bottom. A template without blocks can be stored but not rendered. */
+  /** Blocks, drawn top to bottom. A template without blocks can be stored but not rendered. */
   readonly blocks: readonly ReportBlock[];
   /** Size, orientation and margin of the pages. */
   readonly page: ReportPage;
@@ -8062,7 +8263,7 @@ export interface ScenarioName {
 }
 
 export interface ScenarioRequest {
-  /** Date whose composition is taken; default the last of the run. */
+  /** Date of the composition. Default: the last of the run. */
   readonly as_of?: string | null | undefined;
   /** Reference column of groups and proxies. */
   readonly by?: string | undefined;
@@ -8134,6 +8335,160 @@ export interface ScenariosView {
   readonly findings: readonly Finding[];
 }
 
+export interface Schedule {
+  /** Display name. */
+  readonly name: string;
+  /** Free text. */
+  readonly description: string | null;
+  /** Whether days begin of themselves. */
+  readonly enabled: boolean;
+  /** Indices of the family, in any order: parents are computed first. */
+  readonly indices: readonly string[];
+  /** Exchange whose sessions have a day. */
+  readonly calendar: string;
+  /** Local time at which the day of a session begins. */
+  readonly at: string;
+  /** Days after the session: 1 begins on the morning after. */
+  readonly day_offset: number;
+  /** Time zone of the IANA database. Default: that of the calendar. */
+  readonly time_zone: string | null;
+  /** Minutes after the beginning by which the day is to be done; one that is not is late. */
+  readonly deadline_minutes: number | null;
+  /** Minutes until a day that waits or is blocked is looked at again. */
+  readonly retry_minutes: number;
+  /** Sessions that are caught up after an outage; earlier ones are recorded as missed. */
+  readonly catch_up: number;
+  /** What a failed or blocked index holds back: itself and the indices made from it (continue), or the whole family (stop). */
+  readonly on_failure: 'continue' | 'stop';
+  /** Steps of a day, in their order. */
+  readonly steps: readonly (RefreshStep | RunStep | PublishStep | ExportStep | RenderStep)[];
+  /** First session. */
+  readonly starts_on: string;
+  /** The schedule. */
+  readonly schedule_id: string;
+  /** Time of its last change, ISO-8601 UTC with offset. */
+  readonly updated_at: string;
+}
+
+export interface ScheduleBody {
+  /** Display name. */
+  readonly name: string;
+  /** Free text. */
+  readonly description?: string | null | undefined;
+  /** Whether days begin of themselves. */
+  readonly enabled?: boolean | undefined;
+  /** Indices of the family, in any order: parents are computed first. */
+  readonly indices: readonly string[];
+  /** Exchange whose sessions have a day. */
+  readonly calendar: string;
+  /** Local time at which the day of a session begins. */
+  readonly at: string;
+  /** Days after the session: 1 begins on the morning after. */
+  readonly day_offset?: number | undefined;
+  /** Time zone of the IANA database. Default: that of the calendar. */
+  readonly time_zone?: string | null | undefined;
+  /** Minutes after the beginning by which the day is to be done; one that is not is late. */
+  readonly deadline_minutes?: number | null | undefined;
+  /** Minutes until a day that waits or is blocked is looked at again. */
+  readonly retry_minutes?: number | undefined;
+  /** First session. Default: the session of the day on which the schedule is stored, or the next one. */
+  readonly starts_on?: string | undefined;
+  /** Sessions that are caught up after an outage; earlier ones are recorded as missed. */
+  readonly catch_up?: number | undefined;
+  /** What a failed or blocked index holds back: itself and the indices made from it (continue), or the whole family (stop). */
+  readonly on_failure?: 'continue' | 'stop' | undefined;
+  /** Steps of a day, in their order. */
+  readonly steps: readonly (RefreshStepInput | RunStep | PublishStepInput | ExportStepInput | RenderStepInput)[];
+}
+
+export interface ScheduleCollection {
+  /** Schedules by id. */
+  readonly schedules: readonly Schedule[];
+  /** Stored documents left out because they cannot be read. */
+  readonly skipped: number;
+  /** The same documents by cause. */
+  readonly skipped_causes: SkippedCauses;
+}
+
+/** The day of a session: what was planned, and what came of it. */
+export interface ScheduleDay {
+  /** The schedule. */
+  readonly schedule_id: string;
+  /** Session. */
+  readonly date: string;
+  /** State of the day. */
+  readonly state: 'waiting' | 'running' | 'blocked' | 'done' | 'skipped' | 'missed';
+  /** Why the day waits, is blocked, was skipped or missed. */
+  readonly reason: string | null;
+  /** When it was to begin. */
+  readonly due_at: string;
+  /** When it is to be done. */
+  readonly deadline_at: string | null;
+  /** Whether it was not done by then. */
+  readonly is_late: boolean;
+  /** Begin of the first attempt. */
+  readonly started_at: string | null;
+  /** When it was done, skipped or missed. */
+  readonly finished_at: string | null;
+  /** When it resumes; null once it has ended. */
+  readonly next_attempt_at: string | null;
+  /** Times that its steps were performed. */
+  readonly rounds: number;
+  /** Version of the schedule that it follows. */
+  readonly version: number | null;
+  /** Author of that version, in whose name closes are published. */
+  readonly author: string;
+  /** Indices that are held back. */
+  readonly held: readonly HeldIndex[];
+  /** Steps, in their order. */
+  readonly steps: readonly StepRecord[];
+}
+
+export interface ScheduleDaySummary {
+  /** The schedule. */
+  readonly schedule_id: string;
+  /** Session. */
+  readonly date: string;
+  /** State of the day. */
+  readonly state: 'waiting' | 'running' | 'blocked' | 'done' | 'skipped' | 'missed';
+  /** Why the day waits, is blocked, was skipped or missed. */
+  readonly reason: string | null;
+  /** When it was to begin. */
+  readonly due_at: string;
+  /** When it is to be done. */
+  readonly deadline_at: string | null;
+  /** Whether it was not done by then. */
+  readonly is_late: boolean;
+  /** Begin of the first attempt. */
+  readonly started_at: string | null;
+  /** When it was done, skipped or missed. */
+  readonly finished_at: string | null;
+  /** When it resumes; null once it has ended. */
+  readonly next_attempt_at: string | null;
+  /** Times that its steps were performed. */
+  readonly rounds: number;
+  /** Version of the schedule that it follows. */
+  readonly version: number | null;
+  /** Author of that version, in whose name closes are published. */
+  readonly author: string;
+  /** Indices that are held back. */
+  readonly held: readonly HeldIndex[];
+  /** First step that is not done; null if all are. */
+  readonly step: 'refresh' | 'run' | 'publish' | 'export' | 'render' | null;
+}
+
+export interface ScheduleDays {
+  /** Newest first. */
+  readonly days: readonly ScheduleDaySummary[];
+  /** Next day; null for a schedule that is not enabled and at the end of the calendar. */
+  readonly next: {
+    /** Session. */
+    readonly date: string;
+    /** When its day begins. */
+    readonly due_at: string;
+  } | null;
+}
+
 /** The rebalances of an index around a date; derived, not stored. Dates are YYYY-MM-DD. */
 export interface ScheduleView {
   /** The index, or the strategy where strategies are runs too. */
@@ -8161,15 +8516,15 @@ export interface ScoreTerm {
   readonly weight?: number | undefined;
   /** Which end of the datapoint is good. */
   readonly direction?: 'high' | 'low' | undefined;
-  /** Largest z-score counted, either way. */
+  /** Limit on the absolute z-score. */
   readonly winsorise?: number | undefined;
 }
 
-/** Keeps the names that have been trading for long enough. */
+/** Keeps securities that have been trading for a minimum time. */
 export interface SeasoningFilterParams {
-  /** Least sessions since the first bar. Unit: sessions. */
+  /** Minimum number of sessions since the first price bar. Unit: sessions. */
   readonly sessions?: number | undefined;
-  /** What happens to a name whose datapoint is missing; a ranking places an included one last. */
+  /** Treatment of a security whose datapoint is missing; a ranking places an included one last. */
   readonly missing?: 'exclude' | 'include' | undefined;
 }
 
@@ -8179,7 +8534,7 @@ export interface SeasoningFilterRule {
   readonly type: 'SeasoningFilter';
   /** Arguments of the class, by name. */
   readonly params?: SeasoningFilterParams | undefined;
-  /** Parameters that are taken, in order, while the rule keeps too few. */
+  /** Parameters that are tried, in order, while the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
@@ -8244,7 +8599,7 @@ export interface SharingRequest {
 export interface ShockScenario {
   /** Display name. */
   readonly name: string;
-  /** Returns by a held identifier or `SECTOR:Energy`, which apply as they are; by a series or another identifier of the store, to which the rest responds by regression. */
+  /** Returns by a held identifier or `SECTOR:Energy`, which apply directly; or by a series or another identifier of the data, to which the rest responds by regression. */
   readonly shocks: Readonly<Record<string, number>>;
   /** Sessions up to as_of whose returns the responses are estimated from. */
   readonly regression_sessions: number;
@@ -8253,7 +8608,7 @@ export interface ShockScenario {
 export interface ShockScenarioInput {
   /** Display name. */
   readonly name: string;
-  /** Returns by a held identifier or `SECTOR:Energy`, which apply as they are; by a series or another identifier of the store, to which the rest responds by regression. */
+  /** Returns by a held identifier or `SECTOR:Energy`, which apply directly; or by a series or another identifier of the data, to which the rest responds by regression. */
   readonly shocks: Readonly<Record<string, number>>;
   /** Sessions up to as_of whose returns the responses are estimated from. */
   readonly regression_sessions?: number | undefined;
@@ -8298,21 +8653,21 @@ export interface SimulationJobStatus {
 }
 
 export interface SimulationRequest {
-  /** block_bootstrap: blocks of consecutive returns of the run. gaussian_factor: independent normal returns with the mean of the run and the variance that a statistical factor model gives the weights held last. */
+  /** block_bootstrap: blocks of consecutive returns of the run. gaussian_factor: independent normal returns with the mean of the run and the variance of the last weights in a statistical factor model. */
   readonly method?: 'block_bootstrap' | 'gaussian_factor' | undefined;
-  /** Sessions ahead. */
+  /** Number of future sessions. */
   readonly horizon?: number | undefined;
-  /** Paths drawn; their number changes the time, and the memory by 28 bytes each. */
+  /** Number of paths; it determines the time, and the memory with 28 bytes each. */
   readonly paths?: number | undefined;
-  /** Sessions of a block, at most the returns of the run; not read by gaussian_factor. */
+  /** Number of sessions in a block, at most the number of returns of the run; ignored by gaussian_factor. */
   readonly block?: number | undefined;
   /** Equal seeds give equal paths, on any machine and any number of workers. */
   readonly seed?: number | undefined;
-  /** Shares of the paths that end below, each counted once. */
+  /** Percentiles as shares of the paths that end below; duplicates count once. */
   readonly percentiles?: readonly number[] | undefined;
-  /** Level to fall short of, as a multiple of the last one. */
+  /** Level threshold, as a multiple of the last level. */
   readonly level?: number | undefined;
-  /** Principal components of the factor model; not read by block_bootstrap. */
+  /** Number of principal components of the factor model; ignored by block_bootstrap. */
   readonly factors?: number | undefined;
 }
 
@@ -8361,9 +8716,9 @@ export interface SimulationView {
 }
 
 export interface SingleLadder {
-  /** Caps apply where any weight is above this. */
+  /** Caps apply if any weight is above this. */
   readonly above: number;
-  /** Largest weight then. */
+  /** Maximum weight in that case. */
   readonly to: number;
 }
 
@@ -8379,7 +8734,7 @@ export interface SkippedCauses {
 export interface SmallGroup {
   /** Index weight below which a group is small. Unit: fraction. */
   readonly below: number;
-  /** Largest weight of a small group, as a multiple of its index weight. */
+  /** Maximum weight of a small group, as a multiple of its index weight. */
   readonly multiple: number;
 }
 
@@ -8467,13 +8822,13 @@ export interface StatGridBlock {
   readonly kind: 'stat_grid';
   /** Printed above the block. */
   readonly title: string | null;
-  /** Index (or strategy) whose latest run the block shows when it is rendered. */
+  /** Index (or strategy) whose latest run the block shows at rendering. */
   readonly index_id: string | null;
-  /** Two halves that follow each other stand side by side. */
+  /** Two consecutive half blocks are placed side by side. */
   readonly width: 'full' | 'half';
-  /** Figures in the order printed. Default: those of every run, tracking of the index unless it is an overlay, tracking error to the parent for a derived index, exposures for a run with short positions; none where values are given. */
+  /** Figures in the order printed. Default: those of every run, tracking of the index unless it is an overlay, tracking error to the parent for a derived index, exposures for a run with short positions; none if values are given. */
   readonly stats: readonly ('total_return' | 'annualised_return' | 'volatility' | 'sharpe_ratio' | 'max_drawdown' | 'tracking_error' | 'tracking_difference' | 'parent_tracking_error' | 'forecast_tracking_error' | 'constituents' | 'effective_assets' | 'largest' | 'long_exposure' | 'short_exposure' | 'gross_exposure' | 'net_exposure' | 'transaction_cost')[] | null;
-  /** Figures in a row. */
+  /** Number of figures per row. */
   readonly columns: number;
   /** Label to text, printed as given after the figures. */
   readonly values: Readonly<Record<string, string>> | null;
@@ -8483,16 +8838,67 @@ export interface StatGridBlockInput {
   readonly kind: 'stat_grid';
   /** Printed above the block. */
   readonly title?: string | null | undefined;
-  /** Index (or strategy) whose latest run the block shows when it is rendered. */
+  /** Index (or strategy) whose latest run the block shows at rendering. */
   readonly index_id?: string | null | undefined;
-  /** Two halves that follow each other stand side by side. */
+  /** Two consecutive half blocks are placed side by side. */
   readonly width?: 'full' | 'half' | undefined;
-  /** Figures in the order printed. Default: those of every run, tracking of the index unless it is an overlay, tracking error to the parent for a derived index, exposures for a run with short positions; none where values are given. */
+  /** Figures in the order printed. Default: those of every run, tracking of the index unless it is an overlay, tracking error to the parent for a derived index, exposures for a run with short positions; none if values are given. */
   readonly stats?: readonly ('total_return' | 'annualised_return' | 'volatility' | 'sharpe_ratio' | 'max_drawdown' | 'tracking_error' | 'tracking_difference' | 'parent_tracking_error' | 'forecast_tracking_error' | 'constituents' | 'effective_assets' | 'largest' | 'long_exposure' | 'short_exposure' | 'gross_exposure' | 'net_exposure' | 'transaction_cost')[] | null | undefined;
-  /** Figures in a row. */
+  /** Number of figures per row. */
   readonly columns?: number | undefined;
   /** Label to text, printed as given after the figures. */
   readonly values?: Readonly<Record<string, string>> | null | undefined;
+}
+
+export interface StepItem {
+  /** An index, a file, or a file and its recipient. */
+  readonly key: string;
+  /** Index concerned; null for the whole family. */
+  readonly index_id: string | null;
+  /** Result so far. */
+  readonly state: 'waiting' | 'blocked' | 'failed' | 'done';
+  /** Error code of a failed or blocked one. */
+  readonly code: string | null;
+  /** What was done, or why it was not. */
+  readonly message: string;
+  /** Time of the result. */
+  readonly at: string;
+  /** Job that does it. */
+  readonly job_id: string | null;
+  /** File that was made. */
+  readonly file: MadeFile | null;
+  /** More about the result. */
+  readonly detail: Readonly<Record<string, unknown>> | null;
+}
+
+export interface StepLogLine {
+  /** Time of the line. */
+  readonly at: string;
+  /** A sentence for people. */
+  readonly message: string;
+}
+
+export interface StepRecord {
+  /** Kind of the step. */
+  readonly type: 'refresh' | 'run' | 'publish' | 'export' | 'render';
+  /** State of the step. */
+  readonly state: 'pending' | 'running' | 'waiting' | 'failed' | 'done';
+  /** Times that it was begun. */
+  readonly attempts: number;
+  /** Begin of the first attempt. */
+  readonly started_at: string | null;
+  /** End of the last attempt. */
+  readonly finished_at: string | null;
+  /** Time of all attempts, in ms. */
+  readonly duration_ms: number;
+  /** Result in a sentence. */
+  readonly message: string;
+  /** Error code of a failed step. */
+  readonly code: string | null;
+  /** What was done, the last 100 lines. */
+  readonly log: readonly StepLogLine[];
+  /** Results by index or file. */
+  readonly items: readonly StepItem[];
 }
 
 export interface StoredRun {
@@ -8565,7 +8971,7 @@ export interface StrategyDeletion {
 }
 
 export interface StrategyDocument {
-  /** Not the id of an index: runs and views of both share their paths. */
+  /** Must differ from all index ids, because runs and views of both share their paths. */
   readonly id: string;
   /** Display name. */
   readonly name: string;
@@ -8573,28 +8979,28 @@ export interface StrategyDocument {
   readonly description: string | null;
   /** Index it follows. */
   readonly index_id: string;
-  /** External benchmark: a second comparison beside the tracked index. */
+  /** External benchmark: a second comparison in addition to the tracked index. */
   readonly benchmark: BenchmarkRef | null;
-  /** First day; the base date of the index by default, and never before it. */
+  /** First day. Default: the base date of the index; earlier days are not possible. */
   readonly start: string | null;
-  /** Last day; the last of the served store by default. */
+  /** Last day. Default: the last day of the data. */
   readonly end: string | null;
-  /** Money the portfolio starts with, in the index currency. */
+  /** Initial value of the portfolio, in the index currency. */
   readonly initial_capital: number;
   /** Cost of a trade in basis points of its notional. */
   readonly transaction_cost_bps: number;
   /** Constraint set applied to the targets at each rebalance. */
   readonly constraint_set_id: string | null;
-  /** Own cadence on the calendar of the index; null follows the rebalances of the index. Targets are the weights the index holds at the close of the date itself, so effective_lag moves nothing. */
+  /** Own cadence on the calendar of the index; null follows the rebalances of the index. Targets are the weights of the index at the close of the date itself, so effective_lag has no effect. */
   readonly rebalance: RebalanceSpec | null;
-  /** A fraction: after the first purchase a name is traded only when its weight is further than this from its target; null always trades. */
+  /** A fraction: after the first purchase a security is traded only if its weight differs from its target by more than this. Null: always traded. */
   readonly drift_tolerance: number | null;
-  /** Fraction invested at each rebalance; the rest is cash at zero interest. */
+  /** Fraction invested at each rebalance; the rest is cash without interest. */
   readonly exposure: number;
 }
 
 export interface StrategyDocumentInput {
-  /** Not the id of an index: runs and views of both share their paths. */
+  /** Must differ from all index ids, because runs and views of both share their paths. */
   readonly id: string;
   /** Display name. */
   readonly name: string;
@@ -8602,23 +9008,23 @@ export interface StrategyDocumentInput {
   readonly description?: string | null | undefined;
   /** Index it follows. */
   readonly index_id: string;
-  /** External benchmark: a second comparison beside the tracked index. */
+  /** External benchmark: a second comparison in addition to the tracked index. */
   readonly benchmark?: BenchmarkRefInput | null | undefined;
-  /** First day; the base date of the index by default, and never before it. */
+  /** First day. Default: the base date of the index; earlier days are not possible. */
   readonly start?: string | null | undefined;
-  /** Last day; the last of the served store by default. */
+  /** Last day. Default: the last day of the data. */
   readonly end?: string | null | undefined;
-  /** Money the portfolio starts with, in the index currency. */
+  /** Initial value of the portfolio, in the index currency. */
   readonly initial_capital?: number | undefined;
   /** Cost of a trade in basis points of its notional. */
   readonly transaction_cost_bps?: number | undefined;
   /** Constraint set applied to the targets at each rebalance. */
   readonly constraint_set_id?: string | null | undefined;
-  /** Own cadence on the calendar of the index; null follows the rebalances of the index. Targets are the weights the index holds at the close of the date itself, so effective_lag moves nothing. */
+  /** Own cadence on the calendar of the index; null follows the rebalances of the index. Targets are the weights of the index at the close of the date itself, so effective_lag has no effect. */
   readonly rebalance?: RebalanceSpecInput | null | undefined;
-  /** A fraction: after the first purchase a name is traded only when its weight is further than this from its target; null always trades. */
+  /** A fraction: after the first purchase a security is traded only if its weight differs from its target by more than this. Null: always traded. */
   readonly drift_tolerance?: number | null | undefined;
-  /** Fraction invested at each rebalance; the rest is cash at zero interest. */
+  /** Fraction invested at each rebalance; the rest is cash without interest. */
   readonly exposure?: number | undefined;
 }
 
@@ -8771,9 +9177,9 @@ export interface SweepOverfitting {
 
 /** Exactly one of index_id and document, and exactly one of grid and patches. */
 export interface SweepRequest {
-  /** Second half of the id of the job; made up by default. */
+  /** Second half of the id of the job. Default: generated. */
   readonly sweep_id?: string | null | undefined;
-  /** Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number. */
+  /** Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number. */
   readonly as_known_on?: number | string | undefined;
   /** A stored index as the base. */
   readonly index_id?: string | null | undefined;
@@ -8781,17 +9187,17 @@ export interface SweepRequest {
   readonly document?: Readonly<Record<string, unknown>> | null | undefined;
   /** Terms of the backtests. */
   readonly request?: SweepTerms | undefined;
-  /** Terms of a strategy that follows the index; by default the index is simply held. */
+  /** Terms of a strategy that follows the index. Default: the index is held. */
   readonly strategy?: SweepStrategy | null | undefined;
   /** Values by JSON pointer: every combination is a variant, the last pointer varying fastest. Pointers begin with /document, /request or /strategy. */
   readonly grid?: Readonly<Record<string, readonly unknown[]>> | null | undefined;
-  /** Or the variants one by one, each as values by JSON pointer. */
+  /** Or a list of variants, each as values by JSON pointer. */
   readonly patches?: readonly Readonly<Record<string, unknown>>[] | null | undefined;
   /** Metric of the ranking; ties keep the order of the variants. */
   readonly rank_by?: 'sharpe_ratio' | 'total_return' | 'annualised_return' | 'max_drawdown' | 'volatility' | 'tracking_error' | 'tracking_difference' | undefined;
-  /** Blocks of time that the estimate of overfitting divides the returns into; every half of them selects once. */
+  /** Number of time blocks into which the estimate of overfitting divides the returns; every half of them selects once. */
   readonly partitions?: number | undefined;
-  /** How time is cut to test the choice among the variants on data it has not seen; null tests nothing. */
+  /** Splits of time to test the choice among the variants out of sample; null for no test. */
   readonly folds?: SweepFolds | null | undefined;
 }
 
@@ -8851,24 +9257,24 @@ export interface SweepSelection {
 }
 
 export interface SweepStrategy {
-  /** Own cadence on the calendar of the index; null follows the rebalances of the index. Targets are the weights the index holds at the close of the date itself, so effective_lag moves nothing. */
+  /** Own cadence on the calendar of the index; null follows the rebalances of the index. Targets are the weights of the index at the close of the date itself, so effective_lag has no effect. */
   readonly rebalance?: RebalanceSpecInput | null | undefined;
-  /** A fraction: after the first purchase a name is traded only when its weight is further than this from its target; null always trades. */
+  /** A fraction: after the first purchase a security is traded only if its weight differs from its target by more than this. Null: always traded. */
   readonly drift_tolerance?: number | null | undefined;
-  /** Fraction invested at each rebalance; the rest is cash at zero interest. */
+  /** Fraction invested at each rebalance; the rest is cash without interest. */
   readonly exposure?: number | undefined;
 }
 
 export interface SweepTerms {
-  /** First day; the base date of the index by default, and never before it. */
+  /** First day. Default: the base date of the index; earlier days are not possible. */
   readonly start?: string | null | undefined;
-  /** Last day; the last of the served store by default. */
+  /** Last day. Default: the last day of the data. */
   readonly end?: string | null | undefined;
-  /** Money the portfolio starts with, in the index currency. */
+  /** Initial value of the portfolio, in the index currency. */
   readonly initial_capital?: number | undefined;
   /** Cost of a trade in basis points of its notional. */
   readonly transaction_cost_bps?: number | undefined;
-  /** Decide each rebalance on the newest version of the data that was known at the end of its decision date; levels are computed from the content of the run. */
+  /** Decide each rebalance on the newest version of the data that was known at the end of its decision date; levels are computed from the data of the run. */
   readonly as_known?: 'decision' | undefined;
 }
 
@@ -8945,17 +9351,17 @@ export interface TableBlock {
   readonly kind: 'table';
   /** Printed above the block. */
   readonly title: string | null;
-  /** Index (or strategy) whose latest run the block shows when it is rendered. */
+  /** Index (or strategy) whose latest run the block shows at rendering. */
   readonly index_id: string | null;
-  /** Two halves that follow each other stand side by side. */
+  /** Two consecutive half blocks are placed side by side. */
   readonly width: 'full' | 'half';
-  /** What the rows are. `constituents`: names held on the last date, the largest first; `rebalances`: the latest rebalances, with names added and removed, turnover, cap and what it moved; `annual_returns`: return of each calendar year; `monthly_returns`: return of each month, a year a row; `attribution`: contribution of each name to the return of the portfolio, the largest first; `risk`: contribution of each name held to the volatility, the largest first; `exposures`: weight of each sector at the end of each year, the largest first; `limits`: the published rules of concentration: headroom, sessions in breach and breaches; `breaches`: breaches of the rule that calls for rebalances, the latest first; nothing of an index without one; `overlay_parts`: contribution of the names beneath an overlay and of its own parts; nothing of another index; `dividend_points`: ordinary dividends in index points, the latest years first; nothing where none are paid; `pack`: orders of the latest rebalance of a portfolio of `aum` that held the index, the largest first; nothing of an overlay; `scenarios`: what is held on the last date in past windows and under shocks, those of `scenarios`; `literal`: the rows of `frame`. */
+  /** Source of the rows. `constituents`: holdings on the last date, the largest first; `rebalances`: the latest rebalances, with securities added and removed, turnover, cap and the weight it moved; `annual_returns`: return of each calendar year; `monthly_returns`: return of each month, one row per year; `attribution`: contribution of each security to the return of the portfolio, the largest first; `risk`: contribution of each holding to the volatility, the largest first; `exposures`: weight of each sector at the end of each year, the largest first; `limits`: the published concentration rules: headroom, sessions in breach and breaches; `breaches`: breaches of the rule that triggers rebalances, the latest first; empty for an index without one; `overlay_parts`: contribution of the underlying securities and the separate parts of an overlay; empty for another index; `dividend_points`: ordinary dividends in index points, the latest years first; empty if none are paid; `pack`: orders of the latest rebalance of a portfolio of `aum` that held the index, the largest first; empty for an overlay; `scenarios`: the holdings of the last date in past windows and under shocks, from `scenarios`; `literal`: the rows of `frame`. */
   readonly source: 'constituents' | 'rebalances' | 'annual_returns' | 'monthly_returns' | 'attribution' | 'risk' | 'exposures' | 'limits' | 'breaches' | 'overlay_parts' | 'dividend_points' | 'pack' | 'scenarios' | 'literal';
-  /** At most so many rows: the largest names, the latest rebalances, years of returns. A single name beyond them is shown, several are summed up. */
+  /** Maximum number of rows: the largest holdings, the latest rebalances, years of returns. A single further security is shown, several are summed. */
   readonly limit: number;
-  /** Value of the portfolio that a pack is for, in the currency of the index. */
+  /** Value of the portfolio of a pack, in the currency of the index. */
   readonly aum: number;
-  /** Past windows and shocks of a table of scenarios, as a request for them has them. */
+  /** Past windows and shocks of a table of scenarios, as in a request for scenarios. */
   readonly scenarios: readonly (WindowScenario | ShockScenario)[] | null;
   /** The rows of a literal table. */
   readonly frame: LiteralTable | null;
@@ -8965,17 +9371,17 @@ export interface TableBlockInput {
   readonly kind: 'table';
   /** Printed above the block. */
   readonly title?: string | null | undefined;
-  /** Index (or strategy) whose latest run the block shows when it is rendered. */
+  /** Index (or strategy) whose latest run the block shows at rendering. */
   readonly index_id?: string | null | undefined;
-  /** Two halves that follow each other stand side by side. */
+  /** Two consecutive half blocks are placed side by side. */
   readonly width?: 'full' | 'half' | undefined;
-  /** What the rows are. `constituents`: names held on the last date, the largest first; `rebalances`: the latest rebalances, with names added and removed, turnover, cap and what it moved; `annual_returns`: return of each calendar year; `monthly_returns`: return of each month, a year a row; `attribution`: contribution of each name to the return of the portfolio, the largest first; `risk`: contribution of each name held to the volatility, the largest first; `exposures`: weight of each sector at the end of each year, the largest first; `limits`: the published rules of concentration: headroom, sessions in breach and breaches; `breaches`: breaches of the rule that calls for rebalances, the latest first; nothing of an index without one; `overlay_parts`: contribution of the names beneath an overlay and of its own parts; nothing of another index; `dividend_points`: ordinary dividends in index points, the latest years first; nothing where none are paid; `pack`: orders of the latest rebalance of a portfolio of `aum` that held the index, the largest first; nothing of an overlay; `scenarios`: what is held on the last date in past windows and under shocks, those of `scenarios`; `literal`: the rows of `frame`. */
+  /** Source of the rows. `constituents`: holdings on the last date, the largest first; `rebalances`: the latest rebalances, with securities added and removed, turnover, cap and the weight it moved; `annual_returns`: return of each calendar year; `monthly_returns`: return of each month, one row per year; `attribution`: contribution of each security to the return of the portfolio, the largest first; `risk`: contribution of each holding to the volatility, the largest first; `exposures`: weight of each sector at the end of each year, the largest first; `limits`: the published concentration rules: headroom, sessions in breach and breaches; `breaches`: breaches of the rule that triggers rebalances, the latest first; empty for an index without one; `overlay_parts`: contribution of the underlying securities and the separate parts of an overlay; empty for another index; `dividend_points`: ordinary dividends in index points, the latest years first; empty if none are paid; `pack`: orders of the latest rebalance of a portfolio of `aum` that held the index, the largest first; empty for an overlay; `scenarios`: the holdings of the last date in past windows and under shocks, from `scenarios`; `literal`: the rows of `frame`. */
   readonly source?: 'constituents' | 'rebalances' | 'annual_returns' | 'monthly_returns' | 'attribution' | 'risk' | 'exposures' | 'limits' | 'breaches' | 'overlay_parts' | 'dividend_points' | 'pack' | 'scenarios' | 'literal' | undefined;
-  /** At most so many rows: the largest names, the latest rebalances, years of returns. A single name beyond them is shown, several are summed up. */
+  /** Maximum number of rows: the largest holdings, the latest rebalances, years of returns. A single further security is shown, several are summed. */
   readonly limit?: number | undefined;
-  /** Value of the portfolio that a pack is for, in the currency of the index. */
+  /** Value of the portfolio of a pack, in the currency of the index. */
   readonly aum?: number | undefined;
-  /** Past windows and shocks of a table of scenarios, as a request for them has them. */
+  /** Past windows and shocks of a table of scenarios, as in a request for scenarios. */
   readonly scenarios?: readonly (WindowScenario | ShockScenarioInput)[] | null | undefined;
   /** The rows of a literal table. */
   readonly frame?: LiteralTable | null | undefined;
@@ -9019,7 +9425,7 @@ export interface TemplateSource {
   readonly title: string;
   /** Its publisher. */
   readonly publisher: string;
-  /** Year, month or day of the edition that was followed. */
+  /** Year, month or day of the edition. */
   readonly date: string;
 }
 
@@ -9069,9 +9475,9 @@ export interface TextBlock {
   readonly kind: 'text';
   /** Printed above the block. */
   readonly title: string | null;
-  /** Index (or strategy) whose latest run the block shows when it is rendered. */
+  /** Index (or strategy) whose latest run the block shows at rendering. */
   readonly index_id: string | null;
-  /** Two halves that follow each other stand side by side. */
+  /** Two consecutive half blocks are placed side by side. */
   readonly width: 'full' | 'half';
   /** The paragraphs. */
   readonly text: string;
@@ -9081,9 +9487,9 @@ export interface TextBlockInput {
   readonly kind: 'text';
   /** Printed above the block. */
   readonly title?: string | null | undefined;
-  /** Index (or strategy) whose latest run the block shows when it is rendered. */
+  /** Index (or strategy) whose latest run the block shows at rendering. */
   readonly index_id?: string | null | undefined;
-  /** Two halves that follow each other stand side by side. */
+  /** Two consecutive half blocks are placed side by side. */
   readonly width?: 'full' | 'half' | undefined;
   /** The paragraphs. */
   readonly text: string;
@@ -9092,9 +9498,9 @@ export interface TextBlockInput {
 export interface Tilt {
   /** Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform. */
   readonly field: string | DatapointInput | ExpressionNodeInput;
-  /** Exponent of the tilt; 0 leaves the base weights. */
+  /** Exponent of the tilt; 0 keeps the base weights. */
   readonly strength?: number | undefined;
-  /** End of the datapoint that gains. */
+  /** End of the datapoint that gains weight. */
   readonly direction?: 'high' | 'low' | undefined;
 }
 
@@ -9104,9 +9510,9 @@ export interface TiltWeightParams {
   readonly base?: 'MarketCapWeight' | 'EqualWeight' | undefined;
   /** Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform. */
   readonly field: string | DatapointInput | ExpressionNodeInput;
-  /** Exponent of the tilt; 0 leaves the base weights. */
+  /** Exponent of the tilt; 0 keeps the base weights. */
   readonly strength?: number | undefined;
-  /** End of the datapoint that gains. */
+  /** End of the datapoint that gains weight. */
   readonly direction?: 'high' | 'low' | undefined;
   /** Further tilts, each with field, strength and direction. */
   readonly tilts?: readonly Tilt[] | undefined;
@@ -9116,31 +9522,31 @@ export interface TiltWeightWeighting {
   readonly type: 'TiltWeight';
   /** Arguments of the class, by name. */
   readonly params?: TiltWeightParams | undefined;
-  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
+  /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
-  /** Largest weights of groups. */
+  /** Maximum weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
-  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group. */
   readonly cap_by?: string | undefined;
-  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
+  /** Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights. */
   readonly ladder_caps?: LadderCaps | undefined;
   /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
   readonly phase_in?: PhaseInInput | undefined;
 }
 
-/** Keeps the best fraction of the names by a field, rounded up, overall or in each group. */
+/** Keeps the best fraction of the securities by a field, rounded up, overall or in each group. */
 export interface TopFractionParams {
   /** Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform. */
   readonly field: string | DatapointInput | ExpressionNodeInput;
-  /** Share of the ranked names that is kept. Unit: fraction. */
+  /** Share of the ranked securities to keep. Unit: fraction. */
   readonly fraction: number;
   /** Smallest values first. */
   readonly ascending?: boolean | undefined;
-  /** Column whose values split the names into groups decided one by one; names without a value form one group. */
+  /** Column whose values define groups that are decided separately; securities without a value form one group. */
   readonly group_by?: string | null | undefined;
-  /** What happens to a name whose datapoint is missing; a ranking places an included one last. */
+  /** Treatment of a security whose datapoint is missing; a ranking places an included one last. */
   readonly missing?: 'exclude' | 'include' | undefined;
 }
 
@@ -9150,11 +9556,11 @@ export interface TopFractionRule {
   readonly type: 'TopFraction';
   /** Arguments of the class, by name. */
   readonly params?: TopFractionParams | undefined;
-  /** Parameters that are taken, in order, while the rule keeps too few. */
+  /** Parameters that are tried, in order, while the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
-/** Keeps the count best names by a field, overall or in each group. */
+/** Keeps the `count` best securities by a field, overall or in each group. */
 export interface TopNParams {
   /** Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform. */
   readonly field?: string | DatapointInput | ExpressionNodeInput | undefined;
@@ -9162,9 +9568,9 @@ export interface TopNParams {
   readonly count: number;
   /** Smallest values first. */
   readonly ascending?: boolean | undefined;
-  /** Column whose values split the names into groups decided one by one; names without a value form one group. */
+  /** Column whose values define groups that are decided separately; securities without a value form one group. */
   readonly group_by?: string | null | undefined;
-  /** What happens to a name whose datapoint is missing; a ranking places an included one last. */
+  /** Treatment of a security whose datapoint is missing; a ranking places an included one last. */
   readonly missing?: 'exclude' | 'include' | undefined;
 }
 
@@ -9174,7 +9580,7 @@ export interface TopNRule {
   readonly type: 'TopN';
   /** Arguments of the class, by name. */
   readonly params?: TopNParams | undefined;
-  /** Parameters that are taken, in order, while the rule keeps too few. */
+  /** Parameters that are tried, in order, while the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
@@ -9182,15 +9588,15 @@ export interface TopNRule {
 export interface TrackingErrorParams {
   /** Largest annualised tracking error. Unit: fraction a year. */
   readonly limit: number;
-  /** Penalty added to the objective per unit of violation; without one the row is hard. */
+  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
+  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface TrackingErrorRow {
   readonly type: 'TrackingError';
-  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
+  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: TrackingErrorParams | undefined;
@@ -9222,19 +9628,19 @@ export interface TrackingForecastPayload {
   })[];
 }
 
-/** Costs of the trades from the weights held just before, as a fraction of value; from the index weights where nothing is held. */
+/** Costs of the trades from the weights held just before, as a fraction of value; from the index weights if there are no holdings. */
 export interface TradeCosts {
-  /** Cost of a traded weight, in basis points of it. */
+  /** Cost of a trade, in basis points of the traded weight. */
   readonly linear_bps: number;
-  /** Market impact: this times the traded weight of a name to the power of 3/2. */
+  /** Market impact: this times the traded weight of a security to the power of 3/2. */
   readonly impact_coefficient: number;
 }
 
-/** Costs of the trades from the weights held just before, as a fraction of value; from the index weights where nothing is held. */
+/** Costs of the trades from the weights held just before, as a fraction of value; from the index weights if there are no holdings. */
 export interface TradeCostsInput {
-  /** Cost of a traded weight, in basis points of it. */
+  /** Cost of a trade, in basis points of the traded weight. */
   readonly linear_bps?: number | undefined;
-  /** Market impact: this times the traded weight of a name to the power of 3/2. */
+  /** Market impact: this times the traded weight of a security to the power of 3/2. */
   readonly impact_coefficient?: number | undefined;
 }
 
@@ -9242,85 +9648,85 @@ export interface TradeCostsInput {
 export interface TradeSizeParams {
   /** Largest change of one weight. Unit: fraction. */
   readonly upper: number;
-  /** Portfolio that trades are measured from: the index, the previous solved weights, or the weights held just before the rebalance, after drift. */
+  /** Portfolio from which trades are measured: the index, the previous solved weights, or the weights held just before the rebalance, after drift. */
   readonly reference?: 'index' | 'previous' | 'held' | undefined;
-  /** Penalty added to the objective per unit of violation; without one the row is hard. */
+  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
+  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface TradeSizeRow {
   readonly type: 'TradeSize';
-  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
+  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: TradeSizeParams | undefined;
 }
 
 export interface TreatmentSpec {
-  /** Return variant: left out, reinvested, or reinvested after withholding tax. */
+  /** Return variant: dividends excluded, reinvested, or reinvested after withholding tax. */
   readonly dividends: 'price' | 'total' | 'net';
   /** Fraction of ordinary dividends that is withheld in the net variant: a number, or rates by the value of a field: { "field": "COUNTRY", "rates": { "US": 0.3 }, "default": 0.15 }. Unit: fraction. */
   readonly withholding_tax: number | WithholdingRates;
-  /** Ordinary dividends buy the whole index, or more of the security that paid them. */
+  /** Ordinary dividends buy the whole index, or more of the paying security. */
   readonly reinvestment: 'index' | 'constituent';
-  /** Returns of capital, too: they reduce the previous close and change the divisor (adjust), buy more of the security that paid them (constituent, also written reinvest), or are ignored. */
+  /** Special dividends and returns of capital reduce the previous close and change the divisor (adjust), buy more of the paying security (constituent, also written reinvest), or are ignored. */
   readonly special_dividends: 'adjust' | 'constituent' | 'reinvest' | 'ignore';
-  /** The previous close becomes the price ex rights; index shares grow by the new shares (subscribe), stay (price_only), or keep the value of the holding (constituent). Default: subscribe where weights are market values, else price_only. */
+  /** The previous close becomes the ex-rights price; index shares grow by the new shares (subscribe), stay (price_only), or keep the value of the holding (constituent). Default: subscribe if weights are market values, otherwise price_only. */
   readonly rights?: 'subscribe' | 'price_only' | 'constituent' | undefined;
   /** Applied; left out only where prices are adjusted already. */
   readonly splits: 'apply' | 'ignore';
-  /** What a name that leaves is worth. */
+  /** Value of a security that leaves. */
   readonly delisting: 'last_price' | 'zero' | 'action_value';
   /** A spun-off security enters at zero on its ex-date and stays until the next rebalance, or leaves at its first close; or it is ignored. */
   readonly spin_offs: 'zero_price' | 'drop_after_first_session' | 'ignore';
-  /** Carry the last price, leave the name out until the next rebalance, or fail. */
+  /** Carry the last price, exclude the security until the next rebalance, or fail. */
   readonly missing_prices: 'carry' | 'exclude' | 'fail';
-  /** A constituent without a price for as many sessions of its own calendar leaves; null carries its last price until a review or an action removes it. Default: 5, or null where the store has a delisting, an acquisition or a merger. Unit: sessions. */
+  /** A constituent without a price for this number of sessions of its own calendar leaves; null carries its last price until a review or an action removes it. Default: 5, or null if the store has a delisting, an acquisition or a merger. Unit: sessions. */
   readonly max_stale_sessions?: number | null | undefined;
-  /** A security without a price for as many sessions, or for max_stale_sessions where that is less, is not newly selected. Unit: sessions. */
+  /** A security without a price for this number of sessions, or for max_stale_sessions if that is less, is not newly selected. Unit: sessions. */
   readonly entry_stale_sessions: number;
   /** A constituent without a price that is removed without an action leaves at its last price, or is written off (zero). Default: last_price. */
   readonly suspension?: 'last_price' | 'zero' | undefined;
-  /** At the carried price, or at the next bar. */
+  /** At the carried price, or at the next price bar. */
   readonly stale_targets: 'carry' | 'defer';
-  /** Rebalance when a limit is passed between reviews, or do nothing (none). */
+  /** Rebalance if a limit is exceeded between reviews, or do nothing (none). */
   readonly on_breach?: 'none' | 'rebalance' | undefined;
-  /** Published rule whose breach calls for a rebalance; UCITS_5_10_40 unless given. */
+  /** Published rule whose breach triggers a rebalance. Default: UCITS_5_10_40. */
   readonly breach_rule?: 'UCITS_5_10_40' | 'UCITS_20_35' | 'RIC_25_5_50' | 'SEC_75_5_10' | undefined;
 }
 
 export interface TreatmentSpecInput {
-  /** Return variant: left out, reinvested, or reinvested after withholding tax. */
+  /** Return variant: dividends excluded, reinvested, or reinvested after withholding tax. */
   readonly dividends?: 'price' | 'total' | 'net' | undefined;
   /** Fraction of ordinary dividends that is withheld in the net variant: a number, or rates by the value of a field: { "field": "COUNTRY", "rates": { "US": 0.3 }, "default": 0.15 }. Unit: fraction. */
   readonly withholding_tax?: number | WithholdingRates | undefined;
-  /** Ordinary dividends buy the whole index, or more of the security that paid them. */
+  /** Ordinary dividends buy the whole index, or more of the paying security. */
   readonly reinvestment?: 'index' | 'constituent' | undefined;
-  /** Returns of capital, too: they reduce the previous close and change the divisor (adjust), buy more of the security that paid them (constituent, also written reinvest), or are ignored. */
+  /** Special dividends and returns of capital reduce the previous close and change the divisor (adjust), buy more of the paying security (constituent, also written reinvest), or are ignored. */
   readonly special_dividends?: 'adjust' | 'constituent' | 'reinvest' | 'ignore' | undefined;
-  /** The previous close becomes the price ex rights; index shares grow by the new shares (subscribe), stay (price_only), or keep the value of the holding (constituent). Default: subscribe where weights are market values, else price_only. */
+  /** The previous close becomes the ex-rights price; index shares grow by the new shares (subscribe), stay (price_only), or keep the value of the holding (constituent). Default: subscribe if weights are market values, otherwise price_only. */
   readonly rights?: 'subscribe' | 'price_only' | 'constituent' | undefined;
   /** Applied; left out only where prices are adjusted already. */
   readonly splits?: 'apply' | 'ignore' | undefined;
-  /** What a name that leaves is worth. */
+  /** Value of a security that leaves. */
   readonly delisting?: 'last_price' | 'zero' | 'action_value' | undefined;
   /** A spun-off security enters at zero on its ex-date and stays until the next rebalance, or leaves at its first close; or it is ignored. */
   readonly spin_offs?: 'zero_price' | 'drop_after_first_session' | 'ignore' | undefined;
-  /** Carry the last price, leave the name out until the next rebalance, or fail. */
+  /** Carry the last price, exclude the security until the next rebalance, or fail. */
   readonly missing_prices?: 'carry' | 'exclude' | 'fail' | undefined;
-  /** A constituent without a price for as many sessions of its own calendar leaves; null carries its last price until a review or an action removes it. Default: 5, or null where the store has a delisting, an acquisition or a merger. Unit: sessions. */
+  /** A constituent without a price for this number of sessions of its own calendar leaves; null carries its last price until a review or an action removes it. Default: 5, or null if the store has a delisting, an acquisition or a merger. Unit: sessions. */
   readonly max_stale_sessions?: number | null | undefined;
-  /** A security without a price for as many sessions, or for max_stale_sessions where that is less, is not newly selected. Unit: sessions. */
+  /** A security without a price for this number of sessions, or for max_stale_sessions if that is less, is not newly selected. Unit: sessions. */
   readonly entry_stale_sessions?: number | undefined;
   /** A constituent without a price that is removed without an action leaves at its last price, or is written off (zero). Default: last_price. */
   readonly suspension?: 'last_price' | 'zero' | undefined;
-  /** At the carried price, or at the next bar. */
+  /** At the carried price, or at the next price bar. */
   readonly stale_targets?: 'carry' | 'defer' | undefined;
-  /** Rebalance when a limit is passed between reviews, or do nothing (none). */
+  /** Rebalance if a limit is exceeded between reviews, or do nothing (none). */
   readonly on_breach?: 'none' | 'rebalance' | undefined;
-  /** Published rule whose breach calls for a rebalance; UCITS_5_10_40 unless given. */
+  /** Published rule whose breach triggers a rebalance. Default: UCITS_5_10_40. */
   readonly breach_rule?: 'UCITS_5_10_40' | 'UCITS_20_35' | 'RIC_25_5_50' | 'SEC_75_5_10' | undefined;
 }
 
@@ -9409,21 +9815,21 @@ export interface TrsPriceResponse {
   }[];
 }
 
-/** One-way turnover, half the sum of absolute changes of weight, against the reference portfolio. Securities of the reference that left the index count as sold. Default of a derived index: the weights held just before the rebalance, which leave its first portfolio unrestricted. */
+/** One-way turnover, half the sum of absolute changes of weight, against the reference portfolio. Securities of the reference that left the index count as sold. Default of a derived index: the weights held just before the rebalance, so that its first portfolio is unrestricted. */
 export interface TurnoverParams {
   /** Largest one-way turnover. Unit: fraction. */
   readonly limit: number;
-  /** Portfolio that trades are measured from: the index, the previous solved weights, or the weights held just before the rebalance, after drift. */
+  /** Portfolio from which trades are measured: the index, the previous solved weights, or the weights held just before the rebalance, after drift. */
   readonly reference?: 'index' | 'previous' | 'held' | undefined;
-  /** Penalty added to the objective per unit of violation; without one the row is hard. */
+  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
+  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface TurnoverRow {
   readonly type: 'Turnover';
-  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
+  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: TurnoverParams | undefined;
@@ -9450,7 +9856,7 @@ export interface TypeSpec {
   readonly example: Readonly<Record<string, unknown>> | null;
 }
 
-/** Estimates that may be wrong: the objective is made best for the worst expected returns and covariances of these sets. Rows are measured by the estimates themselves. */
+/** Uncertain estimates: the objective is optimised for the worst expected returns and covariances in these sets. Rows use the estimates themselves. */
 export interface Uncertainty {
   /** Returns of the level, from the second date on. */
   readonly returns: ReturnsUncertainty | null;
@@ -9458,7 +9864,7 @@ export interface Uncertainty {
   readonly covariance: CovarianceUncertainty | null;
 }
 
-/** Estimates that may be wrong: the objective is made best for the worst expected returns and covariances of these sets. Rows are measured by the estimates themselves. */
+/** Uncertain estimates: the objective is optimised for the worst expected returns and covariances in these sets. Rows use the estimates themselves. */
 export interface UncertaintyInput {
   /** Returns of the level, from the second date on. */
   readonly returns?: ReturnsUncertaintyInput | null | undefined;
@@ -9501,26 +9907,26 @@ export interface UniverseMembership {
 export interface UniverseSpec {
   /** Every name of the market, or fewer; or a set of other universes. */
   readonly kind: 'all' | 'named' | 'list' | 'index' | 'watchlist' | 'union' | 'difference' | 'intersection';
-  /** Of the kind `named` a universe of the market, of `index` an index: its constituents at each decision. */
+  /** For the kind `named` a universe of the market; for `index` an index, with its constituents at each decision. */
   readonly id?: string | null | undefined;
-  /** Stored watchlist of the kind `watchlist`, as it is when used. */
+  /** Stored watchlist for the kind `watchlist`, in its state at the time of use. */
   readonly watchlist_id?: string | undefined;
   /** Asset identifiers of the kind `list`. */
   readonly identifiers?: readonly string[] | undefined;
-  /** Universes of a set: the members of any of them (union), of all (intersection), or of the first and no other (difference). An index among them is as it was last decided. */
+  /** Universes of a set: the members of any of them (union), of all (intersection), or of only the first (difference). An index among them has its last decided constituents. */
   readonly of?: readonly UniverseSpec[] | undefined;
 }
 
 export interface UniverseSpecInput {
   /** Every name of the market, or fewer; or a set of other universes. */
   readonly kind?: 'all' | 'named' | 'list' | 'index' | 'watchlist' | 'union' | 'difference' | 'intersection' | undefined;
-  /** Of the kind `named` a universe of the market, of `index` an index: its constituents at each decision. */
+  /** For the kind `named` a universe of the market; for `index` an index, with its constituents at each decision. */
   readonly id?: string | null | undefined;
-  /** Stored watchlist of the kind `watchlist`, as it is when used. */
+  /** Stored watchlist for the kind `watchlist`, in its state at the time of use. */
   readonly watchlist_id?: string | undefined;
   /** Asset identifiers of the kind `list`. */
   readonly identifiers?: readonly string[] | undefined;
-  /** Universes of a set: the members of any of them (union), of all (intersection), or of the first and no other (difference). An index among them is as it was last decided. */
+  /** Universes of a set: the members of any of them (union), of all (intersection), or of only the first (difference). An index among them has its last decided constituents. */
   readonly of?: readonly UniverseSpecInput[] | undefined;
 }
 
@@ -9581,7 +9987,7 @@ export interface ValueNode {
   readonly node: 'value';
   /** A constant, or a list of constants as the edges of ladder. */
   readonly value: number | string | boolean | readonly (number | string | boolean)[];
-  /** Canonical text of the tree, at its root; ignored where it is sent. */
+  /** Canonical text of the tree, at its root; ignored in requests. */
   readonly text?: string | undefined;
 }
 
@@ -9616,23 +10022,23 @@ export interface VersionList {
 export type VersionedDocument = Readonly<Record<string, never>>;
 
 export interface View {
-  /** The portfolio that the view is of: one name for an absolute view, weights of sum 0 for a relative one. */
+  /** Portfolio of the view: one security for an absolute view, weights that sum to 0 for a relative one. */
   readonly weights: Readonly<Record<string, number>>;
-  /** Expected return of that portfolio, as a fraction a year. */
+  /** Expected return of that portfolio, as a fraction per year. */
   readonly value: number;
-  /** From 0, which changes nothing, to 1, which is certainty. */
+  /** 0 for no effect up to 1 for certainty. */
   readonly confidence?: number | undefined;
 }
 
-/** Keeps the names whose annualised volatility, of the returns between bars on sessions in a row, lies between two bounds. */
+/** Keeps securities with an annualised volatility, of the returns between price bars on consecutive sessions, between two bounds. */
 export interface VolatilityFilterParams {
-  /** Trailing sessions up to the decision date; those without a bar are left out. Unit: sessions. */
+  /** Trailing sessions up to the decision date; those without a price bar are skipped. Unit: sessions. */
   readonly window?: number | undefined;
-  /** Greatest volatility; null for none. Unit: fraction per year. */
+  /** Maximum volatility; null for none. Unit: fraction per year. */
   readonly maximum?: number | null | undefined;
-  /** Least volatility; null for none. Unit: fraction per year. */
+  /** Minimum volatility; null for none. Unit: fraction per year. */
   readonly minimum?: number | null | undefined;
-  /** What happens to a name whose datapoint is missing; a ranking places an included one last. */
+  /** Treatment of a security whose datapoint is missing; a ranking places an included one last. */
   readonly missing?: 'exclude' | 'include' | undefined;
 }
 
@@ -9642,7 +10048,7 @@ export interface VolatilityFilterRule {
   readonly type: 'VolatilityFilter';
   /** Arguments of the class, by name. */
   readonly params?: VolatilityFilterParams | undefined;
-  /** Parameters that are taken, in order, while the rule keeps too few. */
+  /** Parameters that are tried, in order, while the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
@@ -9650,15 +10056,15 @@ export interface VolatilityFilterRule {
 export interface VolatilityParams {
   /** Largest annualised volatility. Unit: fraction a year. */
   readonly limit: number;
-  /** Penalty added to the objective per unit of violation; without one the row is hard. */
+  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
+  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface VolatilityRow {
   readonly type: 'Volatility';
-  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
+  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: VolatilityParams | undefined;
@@ -9676,18 +10082,18 @@ export interface WaitingOrder {
   readonly reason: 'no_price' | 'stale_price' | 'delisted';
 }
 
-/** Every group after the first sample is tested by what came before. */
+/** Every group after the first sample is tested with the earlier groups as sample. */
 export interface WalkForwardFolds {
   readonly method: 'walk_forward';
-  /** Groups of equal length that time is cut into. */
+  /** Number of groups of equal length into which time is cut. */
   readonly groups?: number | undefined;
-  /** Metric that chooses a variant in sample; of several best the first is chosen. */
+  /** Metric that chooses a variant in sample; the first of equal ones is chosen. */
   readonly select_by?: 'sharpe_ratio' | 'annualised_return' | 'max_drawdown' | 'volatility' | undefined;
-  /** Sessions of the sample left out beside every test: closes of one day are not of one moment. */
+  /** Number of sample sessions excluded next to every test, because closes of one day occur at different times. */
   readonly purge?: number | undefined;
-  /** Groups of the sample before the first test. */
+  /** Number of groups in the sample before the first test. */
   readonly train_groups?: number | undefined;
-  /** `expanding`: the sample is all before the test; `rolling`: the last `train_groups` of it. */
+  /** `expanding`: the sample is everything before the test; `rolling`: the last `train_groups` before it. */
   readonly window?: 'expanding' | 'rolling' | undefined;
 }
 
@@ -9752,27 +10158,27 @@ export interface WeightRow {
   readonly at_bound: 'lower' | 'upper' | null;
 }
 
-/** The weights sum to a value between two bounds; the rest is cash. Replaces FullInvestment. A row that is watched takes sums from -10 to 10, as overlays have them. */
+/** The weights sum to a value between two bounds; the rest is cash. Replaces FullInvestment. A watched row accepts sums from -10 to 10, which overlays can have. */
 export interface WeightSumParams {
   /** Smallest sum. Unit: fraction. */
   readonly lower?: number | undefined;
   /** Largest sum. Unit: fraction. */
   readonly upper?: number | undefined;
-  /** Penalty added to the objective per unit of violation; without one the row is hard. */
+  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
+  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface WeightSumRow {
   readonly type: 'WeightSum';
-  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
+  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: WeightSumParams | undefined;
 }
 
-/** The weighted average of a datapoint over the invested weight lies between two bounds, or between two multiples of the average of the index. */
+/** The weighted average of a datapoint over the invested weight is between two bounds, or between two multiples of the average of the index. */
 export interface WeightedAverageParams {
   /** Datapoint by its name, or an expression of datapoints as text or as nodes, as of the rebalance date. */
   readonly field: string | ExpressionNodeInput;
@@ -9782,17 +10188,17 @@ export interface WeightedAverageParams {
   readonly upper?: number | BoundPath | null | undefined;
   /** Bounds are multiples of the average of the index. */
   readonly relative?: boolean | undefined;
-  /** A security without a value is left out of the average (renormalise), or counts as zero. */
+  /** A security without a value is excluded from the average (renormalise), or counts as zero (zero). */
   readonly missing?: 'zero' | 'renormalise' | undefined;
-  /** Penalty added to the objective per unit of violation; without one the row is hard. */
+  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
+  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface WeightedAverageRow {
   readonly type: 'WeightedAverage';
-  /** What answers call the row: up to 64 characters, once among the rows; its position where it is empty. */
+  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: WeightedAverageParams | undefined;
@@ -9817,15 +10223,15 @@ export interface WeightingSpec {
   readonly type: string;
   /** Arguments of the class, by name. */
   readonly params: Readonly<Record<string, unknown>>;
-  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
+  /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction. */
   readonly cap: number | string | Datapoint | ExpressionNode | null;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor: number | null;
-  /** Largest weights of groups. */
+  /** Maximum weights of groups. */
   readonly group_caps: readonly GroupCap[];
-  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group. */
   readonly cap_by?: string | undefined;
-  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
+  /** Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights. */
   readonly ladder_caps?: LadderCaps | undefined;
   /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
   readonly phase_in?: PhaseIn | undefined;
@@ -9836,15 +10242,15 @@ export interface WeightingSpecInput {
   readonly type: string;
   /** Arguments of the class, by name. */
   readonly params?: Readonly<Record<string, unknown>> | undefined;
-  /** Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction. */
+  /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
-  /** Largest weights of groups. */
+  /** Maximum weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
-  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own. */
+  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group. */
   readonly cap_by?: string | undefined;
-  /** Caps that apply where a limit is exceeded: first to single weights, then to the large weights together. */
+  /** Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights. */
   readonly ladder_caps?: LadderCaps | undefined;
   /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
   readonly phase_in?: PhaseInInput | undefined;
@@ -9891,7 +10297,7 @@ export interface WhatIfRequest {
   readonly changed?: IndexDocumentBody | null | undefined;
   /** Decision date of both; default the latest date of the store. */
   readonly as_of?: string | null | undefined;
-  /** Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number. */
+  /** Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number. */
   readonly as_known_on?: number | string | undefined;
 }
 
@@ -9940,7 +10346,7 @@ export interface WhatIfSide {
 export interface WindowScenario {
   /** Display name. */
   readonly name: string;
-  /** Earned from the close before `start` to that of `end`, bought and held. */
+  /** Buy-and-hold return from the close before `start` to the close of `end`. */
   readonly window: {
     /** First date. */
     readonly start: string;
@@ -9954,7 +10360,7 @@ export interface WithholdingRates {
   readonly field: string;
   /** Fractions that are withheld, by value of the field. */
   readonly rates: Readonly<Record<string, number>>;
-  /** Fraction of values without a rate of their own. Default: such a value is an error (NO_RATE). */
+  /** Fraction for values without a separate rate. Default: such a value is an error (NO_RATE). */
   readonly default?: number | undefined;
 }
 
@@ -10027,7 +10433,7 @@ export interface Operations {
   };
   /** Model Context Protocol for agents: one JSON-RPC message. */
   callMcp: {
-    request: { readonly query?: { readonly tools?: readonly ('jobs' | 'indices' | 'analytics' | 'optimise' | 'risk-models' | 'reports' | 'data' | 'documentation' | 'strategies' | 'derivatives' | 'stores' | 'watchlists' | 'publication' | 'versions' | 'service' | 'all')[] | undefined } | undefined; readonly body: McpMessage };
+    request: { readonly query?: { readonly tools?: readonly ('jobs' | 'indices' | 'analytics' | 'optimise' | 'risk-models' | 'reports' | 'data' | 'documentation' | 'strategies' | 'derivatives' | 'stores' | 'watchlists' | 'schedules' | 'publication' | 'versions' | 'service' | 'all')[] | undefined } | undefined; readonly body: McpMessage };
     answer: unknown;
   };
   /** Jobs, newest first. */
@@ -10596,7 +11002,7 @@ export interface Operations {
     request: { readonly params: { readonly store_id: string }; readonly query?: { readonly limit?: number | undefined; readonly before?: number | undefined } | undefined };
     answer: DataVersions;
   };
-  /** Values that two contents of the served store have otherwise. */
+  /** Values that differ between two versions of the data. */
   diffDataVersions: {
     request: { readonly params: { readonly store_id: string }; readonly query: { readonly from: number; readonly to: number; readonly limit?: number | undefined; readonly appended?: boolean | undefined } };
     answer: DataDifference;
@@ -10690,6 +11096,56 @@ export interface Operations {
   deletePlugin: {
     request: { readonly params: { readonly plugin_id: string }; readonly query?: { readonly purge?: boolean | undefined } | undefined };
     answer: null;
+  };
+  /** Every schedule. */
+  listSchedules: {
+    request: { readonly query?: { readonly limit?: number | undefined; readonly after?: string | undefined } | undefined };
+    answer: ScheduleCollection;
+  };
+  /** One schedule. */
+  getSchedulePlan: {
+    request: { readonly params: { readonly schedule_id: string } };
+    answer: Schedule;
+  };
+  /** Creates or replaces the daily plan of an index family. */
+  putSchedule: {
+    request: { readonly params: { readonly schedule_id: string }; readonly body: ScheduleBody };
+    answer: Schedule;
+  };
+  /** Deletes a schedule; its days and decisions stay. */
+  deleteSchedule: {
+    request: { readonly params: { readonly schedule_id: string }; readonly query?: { readonly purge?: boolean | undefined } | undefined };
+    answer: null;
+  };
+  /** Days of a schedule, and when the next one begins. */
+  listScheduleDays: {
+    request: { readonly params: { readonly schedule_id: string }; readonly query?: { readonly limit?: number | undefined; readonly before?: string | undefined } | undefined };
+    answer: ScheduleDays;
+  };
+  /** A day of a schedule: each step with its results, log and duration. */
+  getScheduleDay: {
+    request: { readonly params: { readonly schedule_id: string; readonly date: string }; readonly query?: { readonly wait?: number | undefined } | undefined };
+    answer: ScheduleDay;
+  };
+  /** Performs a day at once, under the schedule as it is now. */
+  runScheduleDay: {
+    request: { readonly params: { readonly schedule_id: string; readonly date: string }; readonly body?: DayRun | null | undefined };
+    answer: ScheduleDay;
+  };
+  /** Ends a day that is not done, with a reason. */
+  skipScheduleDay: {
+    request: { readonly params: { readonly schedule_id: string; readonly date: string }; readonly body: DaySkip };
+    answer: ScheduleDay;
+  };
+  /** Performs the days of a range of sessions, oldest first. */
+  backfillSchedule: {
+    request: { readonly params: { readonly schedule_id: string }; readonly body: DayBackfill };
+    answer: BackfilledDays;
+  };
+  /** Register of what people decided about the days of a schedule, with their reasons. */
+  listJudgements: {
+    request: { readonly params: { readonly schedule_id: string }; readonly query?: { readonly limit?: number | undefined } | undefined };
+    answer: Judgements;
   };
   /** Who wrote the index, when and why. */
   listIndexVersions: {
@@ -10811,6 +11267,26 @@ export interface Operations {
     request: { readonly params: { readonly plugin_id: string; readonly version: string } };
     answer: Plugin;
   };
+  /** Who wrote the schedule, when and why. */
+  listScheduleVersions: {
+    request: { readonly params: { readonly schedule_id: string }; readonly query?: { readonly limit?: number | undefined; readonly before?: number | undefined } | undefined };
+    answer: VersionList;
+  };
+  /** What changed of the schedule between two versions. */
+  diffScheduleVersions: {
+    request: { readonly params: { readonly schedule_id: string }; readonly query: { readonly from: number; readonly to: number } };
+    answer: VersionDifference;
+  };
+  /** The schedule as one version has it. */
+  getScheduleVersion: {
+    request: { readonly params: { readonly schedule_id: string; readonly version: string } };
+    answer: VersionedDocument;
+  };
+  /** Writes the schedule again as one version has it. */
+  restoreScheduleVersion: {
+    request: { readonly params: { readonly schedule_id: string; readonly version: string } };
+    answer: Schedule;
+  };
   /** Who wrote the declaration of a data store, when and why. */
   listStoreVersions: {
     request: { readonly params: { readonly store_id: string }; readonly query?: { readonly limit?: number | undefined; readonly before?: number | undefined } | undefined };
@@ -10858,17 +11334,17 @@ export interface Operations {
   };
   /** Whose a document is, and who else may read it. */
   getAccess: {
-    request: { readonly params: { readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store'; readonly document_id: string } };
+    request: { readonly params: { readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'schedule'; readonly document_id: string } };
     answer: DocumentAccess;
   };
   /** Lets others read a document. */
   putAccess: {
-    request: { readonly params: { readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store'; readonly document_id: string }; readonly body: SharingRequest };
+    request: { readonly params: { readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'schedule'; readonly document_id: string }; readonly body: SharingRequest };
     answer: DocumentAccess;
   };
   /** Every write of a document and every publication: by whom, when, in which request, which version. */
   getAudit: {
-    request: { readonly query?: { readonly start?: string | undefined; readonly end?: string | undefined; readonly kind?: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'run' | 'optimisation-run' | 'risk-model' | 'render' | 'publication' | 'data-version' | 'signing-key' | 'key' | 'job' | 'authentication' | 'read' | undefined; readonly id?: string | undefined; readonly author?: string | undefined; readonly after?: number | undefined; readonly limit?: number | undefined; readonly format?: 'json' | 'ndjson' | undefined } | undefined };
+    request: { readonly query?: { readonly start?: string | undefined; readonly end?: string | undefined; readonly kind?: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'schedule' | 'judgement' | 'run' | 'optimisation-run' | 'risk-model' | 'render' | 'publication' | 'data-version' | 'signing-key' | 'key' | 'job' | 'authentication' | 'read' | undefined; readonly id?: string | undefined; readonly author?: string | undefined; readonly after?: number | undefined; readonly limit?: number | undefined; readonly format?: 'json' | 'ndjson' | undefined } | undefined };
     answer: AuditLog;
   };
 }
@@ -11021,6 +11497,16 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   getPlugin: 'GET /plugins/{plugin_id}',
   putPlugin: 'PUT /plugins/{plugin_id}',
   deletePlugin: 'DELETE /plugins/{plugin_id}',
+  listSchedules: 'GET /schedules',
+  getSchedulePlan: 'GET /schedules/{schedule_id}',
+  putSchedule: 'PUT /schedules/{schedule_id}',
+  deleteSchedule: 'DELETE /schedules/{schedule_id}',
+  listScheduleDays: 'GET /schedules/{schedule_id}/days',
+  getScheduleDay: 'GET /schedules/{schedule_id}/days/{date}',
+  runScheduleDay: 'POST /schedules/{schedule_id}/days/{date}/run',
+  skipScheduleDay: 'POST /schedules/{schedule_id}/days/{date}/skip',
+  backfillSchedule: 'POST /schedules/{schedule_id}/backfill',
+  listJudgements: 'GET /schedules/{schedule_id}/judgements',
   listIndexVersions: 'GET /indices/{index_id}/versions',
   diffIndexVersions: 'GET /indices/{index_id}/versions/diff',
   getIndexVersion: 'GET /indices/{index_id}/versions/{version}',
@@ -11045,6 +11531,10 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   diffPluginVersions: 'GET /plugins/{plugin_id}/versions/diff',
   getPluginVersion: 'GET /plugins/{plugin_id}/versions/{version}',
   restorePluginVersion: 'POST /plugins/{plugin_id}/versions/{version}/restore',
+  listScheduleVersions: 'GET /schedules/{schedule_id}/versions',
+  diffScheduleVersions: 'GET /schedules/{schedule_id}/versions/diff',
+  getScheduleVersion: 'GET /schedules/{schedule_id}/versions/{version}',
+  restoreScheduleVersion: 'POST /schedules/{schedule_id}/versions/{version}/restore',
   listStoreVersions: 'GET /data/stores/{store_id}/document/versions',
   diffStoreVersions: 'GET /data/stores/{store_id}/document/versions/diff',
   getStoreVersion: 'GET /data/stores/{store_id}/document/versions/{version}',

@@ -30,9 +30,9 @@ export const ActionsView = z
           .strictObject({
             ex_date: z.string(),
             identifier: z.string(),
-            type: z.enum([...ACTION_TYPES, 'SILENT_DELISTING']).meta({
+            type: z.enum([...ACTION_TYPES, 'SILENT_DELISTING', 'SPIN_OFF_EXIT']).meta({
               description:
-                'Of the store; SILENT_DELISTING where a name left because it had no price for as long as the treatment waits: its value is the last one.',
+                'Of the store; SILENT_DELISTING where a name left because it had no price for as long as the treatment waits: its value is the last one; SPIN_OFF_EXIT where a security spun off from `related` left at its first close (`spin_offs: "drop_after_first_session"`), with the shares that it was held in.',
             }),
             value: z
               .number()
@@ -95,7 +95,7 @@ export const ActionsView = z
             ),
             received: ReceivedShares.nullable().meta({
               description:
-                'Of one after which the name is another: the shares of that one; of a spin-off those of the name spun off, which weighs nothing before its first close; of a past one as the run took them. Else null.',
+                'Of one after which the name is another: the shares of that one; of a spin-off those of the name spun off, which weighs nothing before its first close, and nothing after it if it leaves then; of a past one as the run took them. Else null.',
             }),
           })
           .meta({ id: 'IndexAction' }),

@@ -130,7 +130,7 @@ export const runViewRoutes = routes({
           'For CSV only: the actions (the default), or the whole index after each coming action, once for every choice that the action offers, with weight and shares of each security before and after. Refused with JSON.',
       }),
     }),
-    view: { name: 'actions', needs: ['window', 'market'] },
+    view: { name: 'actions', needs: ['window', 'market', 'outside-mergers'] },
     success: { status: 200, description: 'The actions.', schema: ActionsView, media: ['text/csv'] },
     errors: [...errors, 'VALIDATION_FAILED', 'STORE_MISMATCH', 'NO_DATA_SOURCE', 'INVALID_RANGE'],
   },

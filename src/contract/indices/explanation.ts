@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { Scalar, ExplainedDatapoint, ExplainedRule } from './explained-rule.js';
 import { ConstituentChange, WaitingOrder, NameSolve } from './explained-weight.js';
 import { Finding } from '../common.js';
+import { Replacement } from './replacement.js';
 
 const DerivedSource = z
   .strictObject({
@@ -84,6 +85,9 @@ export const IndexExplanation = z
     }),
     left: ConstituentChange.nullable().meta({
       description: 'How it left last, by as_of; null when it never did. Earlier than `entered` where it came back.',
+    }),
+    replacements: z.array(Replacement).meta({
+      description: 'Changes between reviews, by as_of, by which it entered or left, in their order.',
     }),
     order: WaitingOrder.nullable().meta({ description: 'What the index waits to trade of it; null for nothing.' }),
     drift: z

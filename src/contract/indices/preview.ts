@@ -6,6 +6,7 @@ import { IsoDate } from '#domain/schema/shape.js';
 import { Finding } from '../common.js';
 import { definitionRun } from '../run-state.js';
 import { IndexDocumentBody } from './definition.js';
+import { Replacement } from './replacement.js';
 
 export const PreviewRequest = z
   .strictObject({
@@ -142,6 +143,10 @@ export const PreviewResponse = z
     }),
     limits: PreviewLimits.optional().meta({
       description: 'Of an index that rebalances on breaches: the rule that is watched.',
+    }),
+    replacements: z.array(Replacement).optional().meta({
+      description:
+        'Of an index whose constituents change between reviews (`events`): the changes decided on resolved_date. Assets and weights are what the rules decide.',
     }),
     findings: z.array(Finding).meta({ description: 'Warnings, as of survivors without a weight.' }),
   })

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { Finding } from '../common.js';
+import { Replacement } from './replacement.js';
 
 const number = (description: string) => z.number().meta({ description });
 
@@ -46,14 +47,18 @@ export const RebalancePack = z
       description:
         'Session whose close prices the orders: the latest with data up to the date asked for; a finding reports any other session.',
     }),
-    effective: z
-      .string()
-      .nullable()
-      .meta({ description: 'Effective date of the rebalance on or after it; null where the calendar has none.' }),
+    effective: z.string().nullable().meta({
+      description:
+        'Effective date of the rebalance or change of constituents on or after it; null where the calendar has none.',
+    }),
     decision: z.string().meta({ description: 'Session on which the weights were decided.' }),
     basis: z.enum(['announced', 'indicative', 'in_force']).meta({
       description:
-        'Weights announced for `effective`; before the announcement what the rules decide on as_of; of a derived index those of its latest solve.',
+        'Weights announced for `effective`; before the announcement what the rules decide on as_of, or the latest solution of a derived index.',
+    }),
+    replacements: z.array(Replacement).meta({
+      description:
+        'Changes of constituents outside the decision of a review that the orders carry out: of a change between reviews, or for securities that left while the review was pending.',
     }),
     accounts: z.array(
       z

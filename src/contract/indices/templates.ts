@@ -61,7 +61,7 @@ export const templatePath = z.strictObject({ methodology_id: TemplateId.meta({ e
 
 export const templateQuery = z.strictObject({
   index_id: Id.optional().meta({
-    description: 'Id of the index; those of further documents begin with it. Default: the ids of the template.',
+    description: 'Id of the index, and prefix of the ids of its further documents. Default: the ids of the template.',
   }),
   base_date: IsoDate.optional().meta({
     description: 'Base date of every document. Default: a year into the served store, or that of the template.',

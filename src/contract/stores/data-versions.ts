@@ -109,7 +109,7 @@ export const dataVersionRoutes = routes({
     path: '/data/stores/{store_id}/versions/diff',
     scope: 'read',
     tag: 'stores',
-    summary: 'Values that two contents of the served store have otherwise.',
+    summary: 'Values that differ between two versions of the data.',
     params,
     query: z.strictObject({
       from: z.int().min(1).meta({ description: 'A version.', example: 1 }),

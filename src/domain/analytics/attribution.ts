@@ -1,18 +1,18 @@
 import type { Day } from '../time/days.js';
 import { compoundReturn, linkingCoefficient, reconciles } from './linking.js';
 
-/** The periods of a window, n of them, over H names. */
+/** Periods of a window, n of them, over H securities. */
 export interface AttributionInput {
   readonly names: number;
   /** Portfolio returns of the periods, costs included, [n]. */
   readonly returns: Float64Array;
   /** Days on which the periods end, [n]. */
   readonly days: ArrayLike<Day>;
-  /** Weights held at the beginning of a period, [H]. Read before the next period. */
+  /** Weights at the start of a period, [H]. Valid until the next period is read. */
   weightsBefore(period: number): Float64Array;
-  /** Contributions of a period before linking, adding up to its return, [H]. Read before the next period. */
+  /** Contributions of a period before linking, which sum to its return, [H]. Valid until the next period is read. */
   contributionsOf(period: number): Float64Array;
-  /** Costs of a period as a fraction of the value at its beginning. */
+  /** Costs of a period as a fraction of the value at its start. */
   costOf(period: number): number;
   readonly hasCosts: boolean;
 }
@@ -20,7 +20,7 @@ export interface AttributionInput {
 export interface Attribution {
   /** Linked contributions, [H]. */
   readonly contributions: Float64Array;
-  /** Mean weight at the beginning of the periods, [H]. */
+  /** Mean weight at the start of the periods, [H]. */
   readonly averageWeights: Float64Array;
   readonly totalReturn: number;
   readonly residual: number;
@@ -29,22 +29,22 @@ export interface Attribution {
   readonly costDrag: number | null;
 }
 
-/** Contributions of periods on their way to be linked. */
+/** Contributions of periods that are being linked. */
 export interface ContributionLink {
   readonly totalReturn: number;
   /** Linked contributions of the periods added so far, [H]. */
   readonly contributions: Float64Array;
-  /** What a period's part of the return counts for in the total. */
+  /** Returns the weight of a period in the total return. */
   coefficientOf(period: number): number;
   /** Adds the contributions of a period, [H]. */
   add(period: number, parts: Float64Array): void;
-  /** What all periods leave of the total return. */
+  /** Returns the part of the total return that no period explains. */
   residual(): number;
 }
 
 /**
- * Links contributions so that they add up to the compounded return exactly.
- * @throws Refusal TOTAL_LOSS when a period lost everything
+ * Links contributions so that they sum exactly to the compounded return.
+ * @throws Refusal TOTAL_LOSS if a period lost everything
  * @source D. Cariño, Combining attribution effects over time, Journal of Performance Measurement, summer 1999
  */
 export function contributionLink({
@@ -69,8 +69,8 @@ export function contributionLink({
 }
 
 /**
- * Links the contributions of periods, and tells what else is to be said of them.
- * @throws Refusal TOTAL_LOSS when a period lost everything
+ * Links the contributions of periods, and adds weights, costs and residual.
+ * @throws Refusal TOTAL_LOSS if a period lost everything
  * @cost O(n H)
  */
 export function linkContributions(input: AttributionInput): Attribution {

@@ -3,21 +3,21 @@ import { activeLinkingCoefficient, compoundReturn } from './linking.js';
 
 /** Groups of holdings over one period, K of them. */
 export interface GroupedPeriod {
-  /** Weights at the beginning, [K]; cash is a group of its own. Read before the next call. */
+  /** Weights at the start, [K]; cash is a separate group. Valid until the next call. */
   readonly weights: Float64Array;
-  /** What each group added to the return, [K]. */
+  /** Contribution of each group to the return, [K]. */
   readonly contributions: Float64Array;
 }
 
 export interface BrinsonInput {
   readonly groups: number;
-  /** On which the periods end, [n]. */
+  /** Days on which the periods end, [n]. */
   readonly days: ArrayLike<Day>;
   portfolio(period: number): GroupedPeriod;
   benchmark(period: number): GroupedPeriod;
 }
 
-/** Active return of a window by group and effect; everything adds up to the active return. */
+/** Active return of a window by group and effect; all parts sum to the active return. */
 export interface BrinsonEffects {
   /** [K] each, linked over the periods. */
   readonly allocation: Float64Array;
@@ -32,11 +32,11 @@ export interface BrinsonEffects {
 }
 
 /**
- * Allocation, selection and interaction of every group, period by period, linked over the periods. In a period
- * allocation = (w - b)(R_b,k - R_b), selection = b (R_k - R_b,k), and interaction is what remains of the group's active
- * return. A group without weight on one side, or whose long and short positions cancel, has that side's return taken
- * from the other: it is reported by allocation or interaction alone.
- * @throws Refusal TOTAL_LOSS when a period lost everything
+ * Computes allocation, selection and interaction of every group, period by period, linked over the periods. In a period
+ * allocation = (w - b)(R_b,k - R_b), selection = b (R_k - R_b,k), and interaction is the rest of the group's active
+ * return. If a group has no weight on one side, or its long and short positions cancel, that side takes the return of
+ * the other: the group is then reported by allocation or interaction only.
+ * @throws Refusal TOTAL_LOSS if a period lost everything
  * @source G. Brinson, N. Fachler, Measuring non-US equity portfolio performance, 1985; linked as D. Cariño, 1999
  * @cost O(n K)
  */
@@ -50,7 +50,7 @@ export function brinsonFachler({ groups, days, portfolio, benchmark }: BrinsonIn
   const averageWeights = new Float64Array(groups);
   const benchmarkAverageWeights = new Float64Array(groups);
   const returns = { portfolio: new Float64Array(periods), benchmark: new Float64Array(periods) };
-  // The coefficients of the link need the whole window's returns: a first pass sums them up.
+  // The link coefficients need the returns of the whole window: a first pass sums them.
   for (let period = 0; period < periods; period++) {
     returns.portfolio[period] = total(portfolio(period).contributions);
     returns.benchmark[period] = total(benchmark(period).contributions);
@@ -94,8 +94,8 @@ export function brinsonFachler({ groups, days, portfolio, benchmark }: BrinsonIn
 }
 
 /**
- * Net weights of a group whose long and short positions cancel are rounding: it has contributions, and no return of its
- * own.
+ * Smaller net weights of a group whose long and short positions cancel are rounding: the group has contributions but no
+ * return.
  */
 const WEIGHT_MIN = 1e-9;
 

@@ -12,8 +12,8 @@ export interface ConcentrationPayload {
 const TOPS = [1, 5, 10, 20] as const;
 
 /**
- * Concentration of weights. Constituents are the securities with a weight above 0; the gross figures count every
- * position by its magnitude. Without any position every figure is 0.
+ * Computes the concentration of weights. Constituents are the securities with a weight above 0; the gross figures count
+ * every position by its magnitude. Without positions every figure is 0.
  */
 export function concentration(weights: Iterable<number>): ConcentrationPayload {
   const held = Array.from(weights).filter((weight) => weight !== 0);
@@ -35,14 +35,14 @@ export function concentration(weights: Iterable<number>): ConcentrationPayload {
   };
 }
 
-/** Effective number of assets: 1 over the sum of squared weights; 0 without a position. */
+/** Returns the effective number of assets: 1 over the sum of squared weights; 0 without a position. */
 export function effectiveAssets(squares: number): number {
   return squares > 0 ? 1 / squares : 0;
 }
 
 /**
- * Equal positions that would be as concentrated, whatever of the portfolio is cash or borrowed: the squared gross weight
- * over the sum of squared weights, n for n equal ones; 0 without a position.
+ * Returns the number of equal positions with the same concentration, ignoring cash and borrowing: the squared gross
+ * weight over the sum of squared weights, n for n equal positions; 0 without a position.
  */
 export function grossEffectiveAssets(gross: number, squares: number): number {
   return squares > 0 ? (gross * gross) / squares : 0;
@@ -54,7 +54,7 @@ export interface DriftFigures {
   readonly turnover: number;
 }
 
-/** How far held weights have moved from their targets, both over the union of names. */
+/** Measures how far held weights have moved from their targets, both over the union of securities. */
 export function drift(held: Float64Array, target: Float64Array): DriftFigures {
   let maximum = 0;
   let total = 0;

@@ -1,4 +1,4 @@
-/** How far weights are long and short, as fractions of the value. */
+/** Long and short exposure of weights, as fractions of the value. */
 export interface ExposurePayload {
   /** Sum of the long weights. */
   readonly long: number;
@@ -10,7 +10,7 @@ export interface ExposurePayload {
   readonly net: number;
 }
 
-/** Exposure of weights with a short position among them, times a scale; undefined without one. */
+/** Returns the exposure of weights that include a short position, times a scale; undefined without one. */
 export function shortExposure(weights: Iterable<number>, scale = 1): ExposurePayload | undefined {
   const exposure = exposureOf(weights, scale);
   return exposure.short < 0 ? exposure : undefined;

@@ -1,21 +1,24 @@
 import { formatDay, type Day } from '../time/days.js';
 import { Refusal } from '../refusals/refusal.js';
 
-/** k(x) = ln(1 + x) / x, the coefficient that turns a return into its logarithm; 1 at 0. */
+/** Returns k(x) = ln(1 + x) / x, the coefficient that converts a return to its logarithm; 1 at 0. */
 export function linkingCoefficient(x: number): number {
   return x === 0 ? 1 : Math.log1p(x) / x;
 }
 
-/** (ln(1 + a) - ln(1 + b)) / (a - b), the coefficient that turns a difference of returns into one of logarithms. */
+/**
+ * Returns (ln(1 + a) - ln(1 + b)) / (a - b), the coefficient that converts a difference of returns to one of
+ * logarithms.
+ */
 export function activeLinkingCoefficient(a: number, b: number): number {
   const gap = (a - b) / (1 + b);
   return gap === 0 ? 1 / (1 + b) : Math.log1p(gap) / (a - b);
 }
 
 /**
- * Return of periods one after the other, [n].
- * @param days on which the periods end, [n].
- * @throws Refusal TOTAL_LOSS when a period lost everything: what comes after has no return
+ * Returns the compounded return of consecutive periods, [n].
+ * @param days days on which the periods end, [n].
+ * @throws Refusal TOTAL_LOSS if a period lost everything: later periods have no return
  */
 export function compoundReturn(returns: Float64Array, days: ArrayLike<Day>): number {
   let growth = 1;
@@ -24,7 +27,7 @@ export function compoundReturn(returns: Float64Array, days: ArrayLike<Day>): num
     if (!(value > -1))
       throw new Refusal(
         'TOTAL_LOSS',
-        `The return of ${formatDay(days[period]!)} is ${value}; returns are linked over periods that are above -1.`,
+        `The return of ${formatDay(days[period]!)} is ${value}; linking needs returns above -1.`,
         { date: formatDay(days[period]!) },
       );
     growth *= 1 + value;
@@ -34,10 +37,7 @@ export function compoundReturn(returns: Float64Array, days: ArrayLike<Day>): num
 
 const RECONCILES_WITHIN = 1e-10;
 
-/**
- * Whether parts add up to returns: what they leave is rounding, relative to the largest of the returns and at least to
- * 1.
- */
+/** Returns true if parts sum to returns up to rounding, relative to the largest of the returns and at least to 1. */
 export function reconciles(residual: number, ...returns: readonly number[]): boolean {
   return (
     Math.abs(residual) <= RECONCILES_WITHIN * returns.reduce((scale, value) => Math.max(scale, Math.abs(value)), 1)

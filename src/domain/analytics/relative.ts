@@ -23,21 +23,21 @@ export interface RelativeMetrics {
   readonly trackingError: number;
 }
 
-/** Below this a benchmark does not move and nothing can be said relative to it. */
+/** Variance below which a benchmark counts as constant, so that relative metrics are undefined. */
 const VARIANCE_MIN = 1e-18;
 
 /**
- * Relative metrics of a series against a benchmark, re-differenced on the shared dates.
+ * Computes metrics of a series relative to a benchmark, from returns on the shared dates.
  * @throws Refusal NO_COMMON_DATES with fewer than two shared dates
  */
 export function relativeMetrics(series: DatedSeries, benchmark: DatedSeries): RelativeMetrics {
   const shared = shareDates(series, benchmark);
   const { length } = shared.days;
-  if (length < 2) throw new Refusal('NO_COMMON_DATES', `The series share ${length} dates; two are needed.`);
+  if (length < 2) throw new Refusal('NO_COMMON_DATES', `The series share ${length} dates; at least two are needed.`);
   return metricsOf(shared);
 }
 
-/** The same, null with fewer than two shared dates. */
+/** Computes relative metrics; null with fewer than two shared dates. */
 export function sharedMetrics(series: DatedSeries, benchmark: DatedSeries): RelativeMetrics | null {
   const shared = shareDates(series, benchmark);
   return shared.days.length < 2 ? null : metricsOf(shared);
@@ -63,8 +63,8 @@ function metricsOf({ days, first, second }: Shared): RelativeMetrics {
 }
 
 /**
- * Returns of a series less those of its parent on the dates both have, [n - 1] for n of them.
- * @returns `since`: the date each return is measured from
+ * Returns the returns of a series less those of its parent on shared dates, [n - 1] for n of them.
+ * @returns `since`: the start date of each return
  */
 export function activeReturns(
   series: DatedSeries,
@@ -74,7 +74,7 @@ export function activeReturns(
   return { since: days.subarray(0, -1), values: differences(returnsOf(first), returnsOf(second)) };
 }
 
-/** Beta and Pearson correlation of returns against a benchmark's; both 0 when the benchmark does not move. */
+/** Computes beta and Pearson correlation of returns with those of a benchmark; both 0 if the benchmark is constant. */
 export function comovement(
   own: Float64Array,
   other: Float64Array,

@@ -2,12 +2,12 @@ import { powerOf } from '#kernels/power.js';
 import { LIMITS } from '../refusals/limits.js';
 import { deviation, differences, drawdownOf, mean, returnsOf } from './series.js';
 
-/** How the returns of a level are distributed. Null where there is nothing to divide by. */
+/** Distribution of the returns of a level. Ratios are null if their denominator is 0. */
 export interface ReturnStatistics {
-  /** Annualised root mean square of the returns below 0, the others counted as 0. */
+  /** Annualised root mean square of the negative returns, others counted as 0. */
   readonly downside_volatility: number;
   readonly sortino_ratio: number | null;
-  /** Mean loss of the worst twentieth of the sessions, a positive number for a loss. */
+  /** Mean loss of the worst 5 % of the sessions, positive for a loss. */
   readonly cvar_95: number;
   readonly skewness: number | null;
   /** Share of the sessions with a return above 0. */
@@ -37,12 +37,12 @@ export function returnStatistics(level: Float64Array, periods: number = LIMITS.P
   };
 }
 
-/** Below this a spread is rounding noise. */
+/** Deviation below which a spread is rounding noise. */
 const SPREAD_MIN = 1e-15;
 
-/** A level against a benchmark on the same dates. */
+/** Level relative to a benchmark on the same dates. */
 export interface BenchmarkStatistics {
-  /** Dates that both have. */
+  /** Number of shared dates. */
   readonly observations: number;
   readonly benchmark_return: number;
   /** Return of the level less that of the benchmark. */
@@ -51,7 +51,10 @@ export interface BenchmarkStatistics {
   readonly tracking_error: number;
   /** Annualised mean of the active returns over their annualised standard deviation. */
   readonly information_ratio: number | null;
-  /** Geometric mean return over that of the benchmark on its sessions above 0, and below. */
+  /**
+   * Geometric mean return over that of the benchmark, on sessions with a positive benchmark return and with a negative
+   * one.
+   */
   readonly up_capture: number | null;
   readonly down_capture: number | null;
 }
@@ -92,17 +95,17 @@ function capture(own: Float64Array, other: Float64Array, isCounted: (value: numb
   return count === 0 ? null : (powerOf(growth, 1 / count) - 1) / (powerOf(reference, 1 / count) - 1);
 }
 
-/** A fall from a high until the level is back there. Positions of dates. */
+/** Fall from a high until the level recovers. Values are positions of dates. */
 export interface Drawdown {
   readonly peak: number;
   readonly trough: number;
-  /** First date at or above the high again; null while it is below. */
+  /** First date at or above the high again; null if there is none yet. */
   readonly recovery: number | null;
-  /** Level of the trough over that of the peak, less 1. */
+  /** Level of the trough over that of the peak, minus 1. */
   readonly depth: number;
 }
 
-/** The deepest falls, the deepest first; of equal ones the earlier. */
+/** Returns the deepest falls, deepest first; among equal ones the earlier first. */
 export function drawdowns(level: Float64Array, most: number): Drawdown[] {
   const depth = drawdownOf(level);
   const found: Drawdown[] = [];

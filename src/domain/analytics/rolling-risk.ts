@@ -2,43 +2,43 @@ import { referenceEngine } from '#kernels/engines/reference.js';
 import { exponentialCovariance, rollingCovariance } from '#kernels/moments/running-covariance.js';
 import { LIMITS } from '../refusals/limits.js';
 
-/** How risk moves along a run, a value for each date that has enough returns behind it, [n] each. */
+/** Rolling risk of a run: a value for each date with enough earlier returns, [n] each. */
 export interface RollingRisk {
-  /** Position in the levels of the first value; the others follow it without a gap. */
+  /** Position in the levels of the first value; the others follow without a gap. */
   readonly from: number;
   readonly volatility: Float64Array;
   readonly indexVolatility: Float64Array;
   readonly trackingError: Float64Array;
-  /** Of the run on the index; 0 where the index does not move. */
+  /** Beta of the run to the index; 0 if the index is constant. */
   readonly beta: Float64Array;
-  /** 0 where one of them does not move. */
+  /** Correlation; 0 if one of them is constant. */
   readonly correlation: Float64Array;
 }
 
-/** Returns of a window that nobody chose: a quarter. */
+/** Default window of returns: a quarter. */
 export const DEFAULT_RISK_WINDOW = 63;
 
-/** Either a window of returns or a half-life in sessions. */
+/** Window of returns, or half-life in sessions. */
 export type RiskMemory = { readonly window: number } | { readonly halfLife: number };
 
-/** What a run is measured against: the index it tracks, or its external benchmark. */
+/** Reference of a run: the index it tracks, or its external benchmark. */
 export const RISK_REFERENCES = ['index', 'benchmark'] as const;
 export type RiskReference = (typeof RISK_REFERENCES)[number];
 
-/** Run, index, and what the run returns beyond it. */
+/** Run, index, and the active return of the run. */
 const SERIES = 3;
 
-/** Variance of an index below which it does not move. */
+/** Variance below which an index counts as constant. */
 const STILL = 1e-18;
 
 /**
- * Rolling risk of a level beside the index it tracks, on the same dates. The differences of returns are followed as a
- * third series: taken from the moments of the two they would be what rounding leaves wherever the index is tracked
- * closely. A matrix of order three is updated where it is: no engine is faster than plain loops on it.
+ * Computes rolling risk of a level relative to the index it tracks, on the same dates. The differences of returns are a
+ * third series: computed from the moments of the other two they would be rounding noise when the index is tracked
+ * closely. A matrix of order three is updated in place, because no engine is faster than plain loops for it.
  * @param level run, [T].
  * @param index tracked index, [T].
  * @param periods sessions of a year.
- * @cost O(T), whatever the window
+ * @cost O(T), independent of the window
  */
 export function rollingRisk(
   level: Float64Array,

@@ -3,12 +3,11 @@ import { LIMITS } from '../refusals/limits.js';
 import { deviation } from './series.js';
 
 /**
- * Annualised standard deviation of the trailing returns at each date.
+ * Computes the annualised standard deviation of the trailing returns at each date.
  * @param returns [n]
- * @param window count of returns, at least 2
+ * @param window number of returns, at least 2
  * @param periods sessions of a year
- * @returns one value per complete window, the first at return `window - 1`, [n - window + 1]; none when there are fewer
- *   returns
+ * @returns one value per complete window, the first at return `window - 1`, [n - window + 1]; none with fewer returns
  * @cost O(n window)
  */
 export function rollingVolatility(
@@ -30,8 +29,8 @@ export interface MonthReturn {
 }
 
 /**
- * Return of each calendar month: the month's last level over the last of the month before, the first month over the
- * first level.
+ * Computes the return of each calendar month: the last level of the month over the last level of the previous month;
+ * the first month over the first level.
  * @returns months ascending; they compound to the total return.
  */
 export function monthlyReturns(days: Int32Array, level: Float64Array): MonthReturn[] {

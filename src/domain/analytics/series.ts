@@ -2,14 +2,14 @@ import { powerOf } from '#kernels/power.js';
 import { civilOf, dayOf } from '../time/days.js';
 import { LIMITS } from '../refusals/limits.js';
 
-/** Period returns of a level series, [n] for n + 1 levels. */
+/** Computes the period returns of a level series, [n] for n + 1 levels. */
 export function returnsOf(level: Float64Array): Float64Array {
   const returns = new Float64Array(Math.max(0, level.length - 1));
   for (let t = 1; t < level.length; t++) returns[t - 1] = level[t]! / level[t - 1]! - 1;
   return returns;
 }
 
-/** Level against its running peak, 0 at a high and negative below it, on the axis of the level. */
+/** Computes the level relative to its running peak, 0 at a high and negative below it, on the axis of the level. */
 export function drawdownOf(level: Float64Array): Float64Array {
   const drawdown = new Float64Array(level.length);
   let peak = -Infinity;
@@ -20,7 +20,7 @@ export function drawdownOf(level: Float64Array): Float64Array {
   return drawdown;
 }
 
-/** The series with its first value at `base`. */
+/** Returns the series with its first value at `base`. */
 export function rebase(series: Float64Array, base: number): Float64Array {
   const first = series[0]!;
   const rebased = new Float64Array(series.length);
@@ -29,8 +29,8 @@ export function rebase(series: Float64Array, base: number): Float64Array {
 }
 
 /**
- * Return of each calendar year: the year's last level over the last of the year before, the first year over the first
- * level.
+ * Computes the return of each calendar year: the last level of the year over the last level of the previous year; the
+ * first year over the first level.
  * @returns pairs of year and return, ascending; they compound to the total return.
  */
 export function annualReturns(days: Int32Array, level: Float64Array): (readonly [year: number, value: number])[] {
@@ -77,12 +77,12 @@ export interface BacktestMetrics {
   readonly volatility: number;
 }
 
-/** Below this a volatility is rounding noise and a ratio to it means nothing. */
+/** Volatility below which ratios to it are rounding noise. */
 const VOLATILITY_MIN = 1e-15;
 
 /**
- * Metrics of a level series against the index it tracks on the same dates.
- * The Sharpe ratio is the arithmetic mean return over the volatility, risk-free rate 0.
+ * Computes metrics of a level series and the index it tracks on the same dates. The Sharpe ratio is the arithmetic mean
+ * return over the volatility, with risk-free rate 0.
  * @param periods sessions of a year.
  */
 export function backtestMetrics(

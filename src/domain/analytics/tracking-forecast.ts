@@ -15,7 +15,7 @@ export interface ForecastPeriod {
   readonly observations: number;
 }
 
-/** Realised against forecast tracking error, over the returns that a forecast was made for. */
+/** Realised and forecast tracking error, over the returns with a forecast. */
 export interface TrackingForecast {
   /** Root mean square of the forecasts in force, annualised. */
   readonly forecast: number;
@@ -23,21 +23,21 @@ export interface TrackingForecast {
   readonly realised: number;
   /** Standard deviation of active returns, each over its forecast; null where a forecast is 0. */
   readonly bias: number | null;
-  /** Within which it lies in 95 of 100 cases where forecasts are right and returns normal. */
+  /** Interval that contains the bias in 95 of 100 cases if forecasts are right and returns normal. */
   readonly biasBand: readonly [low: number, high: number];
   readonly observations: number;
   readonly periods: readonly ForecastPeriod[];
 }
 
-/** A rebalance with the tracking error forecast at its decision, undefined without a risk model. */
+/** Rebalance with the tracking error forecast at its decision, undefined without a risk model. */
 export interface ForecastRebalance {
   readonly day: Day;
   readonly trackingError: number | undefined;
 }
 
 /**
- * Realised against forecast tracking error of a run to its parent. A return belongs to the rebalance in force at the
- * close before it.
+ * Compares realised with forecast tracking error of a run to its parent. A return belongs to the rebalance in force at
+ * the previous close.
  * @param rebalances ascending.
  * @returns null with fewer than two returns that have a forecast
  * @source Barra, Handbook: bias statistic with the band 1 -+ sqrt(2 / observations)

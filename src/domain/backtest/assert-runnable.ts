@@ -13,8 +13,9 @@ import { unknownField } from '../refusals/unknown-field.js';
 import { dayFrom, type Day } from '../time/days.js';
 
 /**
- * Refuses a plan that the market cannot run, by every check that needs no run.
- * @throws Refusal VALIDATION_FAILED, BENCHMARK_NOT_FOUND, CALENDAR_NOT_COVERED, NO_DATA_IN_RANGE, RANGE_TOO_SHORT, FX_MISSING, NUMERIC_FAILURE
+ * Refuses a plan that the market cannot run, with every check that needs no run.
+ * @throws Refusal VALIDATION_FAILED, BENCHMARK_NOT_FOUND, CALENDAR_NOT_COVERED, NO_DATA_IN_RANGE, RANGE_TOO_SHORT,
+ *   FX_MISSING, NUMERIC_FAILURE
  */
 export function assertRunnable(
   plan: BacktestPlan,
@@ -51,7 +52,7 @@ export function assertRunnable(
   assertSeriesBenchmark(series, document, { market, calendar, range: { start, end: range.end } });
 }
 
-/** Day before which an index does not begin: an overlay waits for its sources. */
+/** Returns the day before which an index does not begin: an overlay waits for its sources. */
 function earliestBegin(document: IndexDocument, documents: BacktestPlan['documents']): Day {
   const beneath = isOverlayDocument(document) ? sourcesOf(document) : [];
   return Math.max(dayFrom(document.base_date), ...beneath.map((id) => earliestBegin(documents[id]!, documents)));
@@ -62,7 +63,7 @@ function assertIdentifierBenchmark(market: MarketData, { benchmark }: ResolvedRe
   const { id, price_column: column } = benchmark;
   const isSeries = market.series?.has(id) === true;
   if (!isSeries && !market.identifiers.includes(id))
-    throw new Refusal('BENCHMARK_NOT_FOUND', `The served store holds no identifier ${id}.`, { benchmark: id });
+    throw new Refusal('BENCHMARK_NOT_FOUND', `The data contains no identifier ${id}.`, { benchmark: id });
   const accepted = isSeries ? ['CLOSE'] : [...market.fields.keys()];
   if (accepted.includes(column)) return;
   const holder = isSeries ? `series ${id}` : 'served store';

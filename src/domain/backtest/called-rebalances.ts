@@ -2,8 +2,8 @@ import type { CalledRebalance } from '../schedule/index-schedule.js';
 import type { Compositions } from '../books/compositions.js';
 
 /**
- * The rebalances that breaches called for in a run, ascending, with the one that is still to come; of an overlay those
- * of the indices beneath it.
+ * Returns the rebalances that breaches triggered in a run, ascending, with the pending one; for an overlay those of its
+ * underlying indices.
  */
 export function calledRebalances(index: Compositions): CalledRebalance[] {
   const byEffective = new Map(calledIn(index).map((one) => [one.effective, one]));

@@ -1,9 +1,9 @@
-/** Bits of a number that may be cut off, so that sums of a few differences are exact. */
+/** Low bits that rounding may remove, so that sums of a few differences are exact. */
 const SPARE_BITS = 4;
 const MANTISSA_BITS = 53;
 
 /**
- * Numbers rounded to a common grid, of a step of 2^-48 of the largest: differences of them, and sums of a few such
+ * Rounds numbers to a common grid with a step of 2^-48 of the largest: their differences, and sums of a few such
  * differences in any order, are exact.
  */
 export function onCommonGrid(values: readonly number[]): number[] {

@@ -7,13 +7,13 @@ export interface DatedLevels {
 }
 
 export interface LevelsDifference {
-  /** First date that only one has, or on which both differ; null where they are the same. */
+  /** First date that only one has, or on which they differ; null if they are equal. */
   readonly firstDifference: string | null;
   /** Common date with the largest relative difference. */
   readonly largest: { readonly date: string; readonly from: number; readonly to: number } | null;
 }
 
-/** How the levels of two runs differ, bit for bit. */
+/** Compares the levels of two runs bit for bit. */
 export function levelsDifference(from: DatedLevels, to: DatedLevels): LevelsDifference {
   let first: number | null = null;
   let largest: { readonly day: number; readonly from: number; readonly to: number; readonly by: number } | null = null;

@@ -24,7 +24,7 @@ import type { ComputedRun, ComputeInput } from './run.js';
 import { followIndex, hasOwnRebalances, isPlain, ownTerms, strategyTargets } from './strategy-targets.js';
 
 /**
- * Computes what a plan describes, up to levels and metrics.
+ * Computes a plan up to levels and metrics.
  * @throws Refusal as `runBacktest` does, except for its benchmark
  */
 export function computeRun(input: ComputeInput): ComputedRun {
@@ -71,7 +71,7 @@ export function computeRun(input: ComputeInput): ComputedRun {
   };
 }
 
-/** The index of a run, simulated unless the one before simulated it. */
+/** Returns the index of a run, simulated unless the previous run simulated it. */
 function indexOf(
   { composer, before, memory, pricesApart = false, levelsOnly: isSparse = false, roomForWeights }: ComputeInput,
   { compositions, ...span }: Pick<IndexSpan, 'from' | 'to' | 'coverage'> & { readonly compositions: Compositions },
@@ -95,22 +95,22 @@ function composerUntil(input: ComputeInput, until: Day): Composer {
   });
 }
 
-/** What decisions see of earlier contents, where the request asks for it. */
+/** Returns the market as known at decisions, if the request asks for it. */
 function knownFor({ plan: { request, documents }, known }: ComputeInput): KnownMarkets | undefined {
   if (request.as_known === undefined) return undefined;
   assertScheduled(documents);
-  if (known === undefined) throw new Error('the run was not given what was known at its decisions');
+  if (known === undefined) throw new Error('the run lacks the data known at its decisions');
   return known;
 }
 
 interface PortfolioSpan extends Pick<ComputeInput, 'plan' | 'report'> {
   readonly from: number;
   readonly to: number;
-  /** Rebalances of its own; null follows those of the index. */
+  /** Separate rebalances of a strategy; null to follow those of the index. */
   readonly own: readonly Composition[] | null;
 }
 
-/** The portfolio: the book of the index where it does nothing but hold it, else a book of its own. */
+/** Computes the portfolio: the book of the index if it only holds the index, otherwise a separate book. */
 function computePortfolio(index: IndexRun, { plan, from, to, own, report }: PortfolioSpan): Book {
   const { compositions, book } = index;
   const { request, strategy } = plan;
@@ -139,7 +139,7 @@ function computePortfolio(index: IndexRun, { plan, from, to, own, report }: Port
   return (holdsIndex ? followBook(input, book) : undefined) ?? simulateBook(input);
 }
 
-/** The last session at or before one on which any name has a bar. */
+/** Returns the last session at or before a given one on which any security has a price bar. */
 export function lastPriced(sm: SessionMarket, session: number): number {
   let last = session;
   while (last >= 0 && !hasAnyBar(sm, last)) last--;
@@ -163,7 +163,7 @@ function firstOfRun(composer: Composer, { indexId, start, first, to }: FirstInpu
   const count = Math.max(0, to - from + 1);
   throw new Refusal(
     'RANGE_TOO_SHORT',
-    `The range holds ${count} ${count === 1 ? 'session' : 'sessions'} with a price of the universe; a backtest needs 2.`,
+    `The range contains ${count} ${count === 1 ? 'session' : 'sessions'} with a price of the universe; a backtest needs at least 2.`,
   );
 }
 
@@ -174,9 +174,9 @@ interface IndexSpan {
   readonly coverage: CalendarCoverage | null;
   readonly memory?: Memory | undefined;
   readonly pricesApart?: boolean;
-  /** Keeps few rows of weights: see `BookInput`. */
+  /** Keeps only some rows of weights: see `BookInput`. */
   readonly isSparse?: boolean;
-  /** Memory for the weights where they are not those of a file. */
+  /** Memory for the weights if they are not written into a file. */
   readonly roomForWeights?: ((cells: number) => Float64Array) | undefined;
 }
 

@@ -14,7 +14,7 @@ interface ServedWindow {
   readonly last: Day;
 }
 
-/** A warning when sessions of the range that was asked for are not in the run: WINDOW_CUT names both ranges, and why. */
+/** Warns if sessions of the requested range are not in the run: WINDOW_CUT states both ranges and the reason. */
 export function cutWindow({ request, document, calendar, first, last }: ServedWindow): Finding[] {
   const { sessions, coverage, code } = calendar;
   const start = request.start === null ? first : dayFrom(request.start);
@@ -42,7 +42,7 @@ export function cutWindow({ request, document, calendar, first, last }: ServedWi
       severity: 'warning',
       code: 'WINDOW_CUT',
       path: '',
-      message: `Asked for ${asked}, run from ${formatDay(first)} to ${formatDay(last)}: ${reasons.join('; ')}.`,
+      message: `Requested ${asked}; run from ${formatDay(first)} to ${formatDay(last)}: ${reasons.join('; ')}.`,
     },
   ];
 }

@@ -7,9 +7,9 @@ import type { DeciderFactory } from '../books/compositions.js';
 import { indexWeightsFor } from '../books/index-weights.js';
 
 /**
- * Deciders of stored definitions: by their rules, or by optimising the index they derive from.
- * @param engine What multiplies matrices.
- * @param sharing What their decisions share.
+ * Creates deciders of stored definitions: by their rules, or by optimising the index from which they derive.
+ * @param engine Multiplies matrices.
+ * @param sharing Data that decisions share.
  */
 export function indexDeciders(engine: Engine, sharing?: DecisionSharing): DeciderFactory {
   /** @throws Refusal VALIDATION_FAILED when the market lacks a datapoint of the rules */
@@ -29,5 +29,5 @@ export function indexDeciders(engine: Engine, sharing?: DecisionSharing): Decide
   };
 }
 
-/** Deciders on plain loops. */
+/** Deciders that use plain loops. */
 export const indexDecider: DeciderFactory = indexDeciders(referenceEngine);

@@ -3,16 +3,16 @@ import type { IndexDocument } from '../documents/index-document.js';
 import { referencesOf } from '../checks/validate-reference.js';
 import type { BacktestPlan } from '../documents/backtest-plan.js';
 
-/** A plan with the request that it was made for. */
+/** Plan with its request. */
 export interface AskedPlan {
   readonly plan: BacktestPlan;
-  /** As a client sent it; absent where that was not remembered. */
+  /** Request as a client sent it; absent if it was not stored. */
   readonly asked?: unknown;
 }
 
 /**
- * What differs in the definitions of two plans of one id, a sentence each; nothing where only the request does. A
- * benchmark that only one of the requests names is part of the request.
+ * Describes the differences between the definitions of two plans of one id, one sentence each; empty if only the
+ * request differs. A benchmark that only one of the requests names is part of the request.
  */
 export function definitionChanges(before: AskedPlan, now: AskedPlan): string[] {
   return [
@@ -22,7 +22,7 @@ export function definitionChanges(before: AskedPlan, now: AskedPlan): string[] {
   ];
 }
 
-/** Whether two plans ask for the same, whatever the end. */
+/** Returns true if two plans have the same request, apart from the end. */
 export function isSameRequest({ request: before }: BacktestPlan, { request: now }: BacktestPlan): boolean {
   return isSame({ ...before, end: null }, { ...now, end: null });
 }
@@ -34,23 +34,23 @@ function documentChanges(before: BacktestPlan, now: BacktestPlan): string[] {
       const [was, is] = [before.documents[id]!, now.documents[id]];
       return is === undefined || isSame(was, is)
         ? []
-        : [`The index ${id} is not that of the run: ${list(changedFields(was, is))}.`];
+        : [`The index ${id} changed since this run: ${list(changedFields(was, is))}.`];
     });
   const isOther = before.indexId !== now.indexId || !isSame(reachOf(before), reachOf(now));
   if (changes.length > 0 || !isOther) return changes;
-  return [`The run reached the indices ${list(reachOf(before))}; now it would reach ${list(reachOf(now))}.`];
+  return [`The indices that the run depends on changed from ${list(reachOf(before))} to ${list(reachOf(now))}.`];
 }
 
-/** Stored risk models of both plans that were estimated again. */
+/** Describes stored risk models of both plans that were estimated again. */
 function modelChanges({ models: before = {} }: BacktestPlan, { models: now = {} }: BacktestPlan): string[] {
   return Object.keys(before)
     .toSorted()
     .flatMap((id) =>
-      now[id] === undefined || isSame(before[id], now[id]) ? [] : [`The risk model ${id} is not that of the run.`],
+      now[id] === undefined || isSame(before[id], now[id]) ? [] : [`The risk model ${id} changed since this run.`],
     );
 }
 
-/** Ids of the tracked index and of every index that it leads to. */
+/** Returns the ids of the tracked index and of every index that it refers to. */
 function reachOf({ indexId, documents }: BacktestPlan): string[] {
   const reached: string[] = [];
   const reach = (id: string): void => {
@@ -63,7 +63,7 @@ function reachOf({ indexId, documents }: BacktestPlan): string[] {
   return reached;
 }
 
-/** The terms of a strategy: those of its plan, and those that fill in a request. */
+/** Returns the terms of a strategy: those of its plan, and those from a request. */
 function strategyChanges(before: AskedPlan, now: AskedPlan): string[] {
   const { runId, strategy: was } = before.plan;
   const { strategy: is } = now.plan;
@@ -74,10 +74,10 @@ function strategyChanges(before: AskedPlan, now: AskedPlan): string[] {
   const filledIn = isAskedAgain ? changedFields(before.plan.request, now.plan.request) : [];
   const name = before.plan.name === now.plan.name ? [] : ['name'];
   const fields = [...name, ...changedFields(was, is), ...filledIn];
-  return fields.length === 0 ? [] : [`The strategy ${runId} is not that of the run: ${list(fields)}.`];
+  return fields.length === 0 ? [] : [`The strategy ${runId} changed since this run: ${list(fields)}.`];
 }
 
-/** Fields that differ, in the order of their names. */
+/** Returns the fields that differ, in alphabetical order. */
 function changedFields(before: object, now: object): string[] {
   const was = new Map<string, unknown>(Object.entries(before));
   const is = new Map<string, unknown>(Object.entries(now));

@@ -20,11 +20,11 @@ export interface Positions {
   readonly price: Float64Array;
   readonly value: Float64Array;
   readonly weight: Float64Array;
-  /** Rows of the whole panel. */
+  /** Number of rows of the whole panel. */
   readonly total: number;
 }
 
-/** The most recent rows of the positions panel. */
+/** Returns the most recent rows of the positions panel. */
 export function latestPositions(
   { portfolio, document }: Pick<Run, 'portfolio' | 'document'>,
   rowsMax: number,
@@ -69,8 +69,8 @@ export interface TradedRun extends Pick<Run, 'portfolio' | 'document' | 'trades'
 }
 
 /**
- * Prices of the trades of a run from one on, one per trade. A name that left is priced at what it brought, cash of the
- * session included.
+ * Returns the prices of the trades of a run from a given one on, one per trade. A security that left is priced at its
+ * proceeds, including cash of the session.
  */
 export function tradePrices({ portfolio, index, document, trades }: TradedRun, first = 0): Float64Array {
   const { sm, from, columns, events } = portfolio;
@@ -85,7 +85,7 @@ export function tradePrices({ portfolio, index, document, trades }: TradedRun, f
     const slot = trades.slot[i]!;
     while (events[e]!.at < at) e++;
     const left = trades.isFree[i] === 1 ? weightThatLeft(events[e]!, slot) : 0;
-    // What left is the other way round from what came.
+    // For sales the sides are reversed.
     price[i - first] = !(left * trades.notional[i]! < 0)
       ? priceOf(from + at, columns[slot]!)
       : priceOfLeaver(terms, { session: from + at, column: columns[slot]! }, left < 0);
@@ -93,7 +93,7 @@ export function tradePrices({ portfolio, index, document, trades }: TradedRun, f
   return price;
 }
 
-/** Weight with which a name left the book or turned into another; 0 where it did neither. */
+/** Returns the weight with which a security left the book or converted into another; 0 if it did neither. */
 function weightThatLeft({ conversions, exits }: BookEvent, slot: number): number {
   const exit = exits.find((move) => move.slot === slot);
   return (conversions.find((conversion) => conversion.slot === slot)?.weight ?? 0) - (exit?.change ?? 0);

@@ -4,7 +4,7 @@ import type { IndexDocument } from '../documents/index-document.js';
 import type { StrategyDocument } from '../documents/strategy-document.js';
 import { refuseWithFindings } from '../refusals/refusal.js';
 
-/** The terms of a run: as given, else the strategy's, else the defaults. */
+/** Returns the terms of a run: those of the request, then those of the strategy, then the defaults. */
 export function resolvedRequest(
   given: { readonly [K in keyof ResolvedRequest]?: ResolvedRequest[K] | undefined },
   strategy?: StrategyDocument,
@@ -20,7 +20,7 @@ export function resolvedRequest(
   return BacktestFields.parse({ ...own, ...asked });
 }
 
-/** An index has nothing to learn from itself as a benchmark. */
+/** @throws Refusal if the benchmark of an index is the index itself */
 export function assertForeign({ id }: IndexDocument, { benchmark }: ResolvedRequest): void {
   if (benchmark?.kind !== 'index' || benchmark.id !== id) return;
   throw refuseWithFindings('request', [

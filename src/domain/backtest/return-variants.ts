@@ -31,8 +31,8 @@ export function variantsOf({ compositions, book }: IndexRun, to: number): Varian
     const twin = treatment.withholding_tax === 0 ? known.get(UNTAXED_TWINS[variant]) : undefined;
     const other = twin === undefined ? indexBook({ compositions, to, variant, isBrief: true }) : null;
     if (other && other.overlay === undefined) ends[variant] = briefEnd(other);
-    else if (other) overlays[variant] = storedIndex(other) as StoredOverlay; // The book of an overlay.
-    known.set(variant, twin ?? levelOf(other!)); // one of them is there
+    else if (other) overlays[variant] = storedIndex(other) as StoredOverlay; // This is the book of an overlay.
+    known.set(variant, twin ?? levelOf(other!)); // one of the two is present
   }
   const levelIn = (variant: ReturnVariant): VariantLevel | null => known.get(variant) ?? null;
   return {
@@ -41,7 +41,7 @@ export function variantsOf({ compositions, book }: IndexRun, to: number): Varian
   };
 }
 
-/** Findings of what is composed by itself, in the order in which an overlay lists them. */
+/** Returns findings of compositions made separately, in the order in which an overlay lists them. */
 function decisionsBeneath({ findings, overlay }: Compositions): readonly (readonly Finding[])[] {
   return overlay?.sources.flatMap(decisionsBeneath) ?? [findings];
 }

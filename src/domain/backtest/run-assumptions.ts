@@ -6,14 +6,14 @@ import type { SessionMarket } from '../market/session-market.js';
 import type { Finding } from '../refusals/findings.js';
 import { cutWindow } from './cut-window.js';
 
-/** An index as a run aligned it with its market. */
+/** Index of a run, aligned with its market. */
 interface RunIndex {
   readonly document: IndexDocument;
   readonly treatment: TreatmentSpec;
   readonly sm: SessionMarket;
 }
 
-/** Assumptions of a run that its request and definition do not state. @param days sessions of the run */
+/** Returns assumptions of a run that its request and definition do not state. @param days sessions of the run */
 export function runAssumptions(
   { plan, market }: { readonly plan: BacktestPlan; readonly market: MarketData },
   { document, treatment, sm }: RunIndex,

@@ -15,9 +15,9 @@ import { computeRun, runIndex } from './compute-run.js';
 import type { Run, RunInput } from './run.js';
 
 /**
- * Runs a backtest: the index from its definition, the portfolio that follows it, and their benchmarks.
- * Deterministic: the same market and plan give the same bits.
- * @throws Refusal of every kind a definition, a range or a market can give
+ * Runs a backtest: the index from its definition, the portfolio that follows it, and their benchmarks. Deterministic:
+ * the same market and plan give the same bits.
+ * @throws Refusal of every kind that a definition, a range or a market can cause
  */
 export function runBacktest(input: RunInput): Run {
   const { plan, report } = input;

@@ -3,7 +3,7 @@ import { compareText, type Finding, type FindingCode } from '../refusals/finding
 import type { Book, Gap } from '../books/book.js';
 import type { FindingGroups } from './run.js';
 
-/** Warnings of one run before the rest is only counted. */
+/** Maximum number of warnings listed for a run; the rest is only counted. */
 const FINDINGS_MAX = 200;
 
 interface FindingsInput {
@@ -19,13 +19,13 @@ export function findingGroups({ decisions, solves, index, portfolio }: FindingsI
     silent.map(({ session, column }) => ({
       severity: 'warning',
       code: 'SILENT_DELISTING',
-      message: `${sm.identifiers[column]} left on ${formatDay(sm.sessions[session]!)}: it had no bar on ${sm.barAge(session, column)} sessions of its exchange and no action ended it.`,
+      message: `${sm.identifiers[column]} left on ${formatDay(sm.sessions[session]!)}: it had no price bar for ${sm.barAge(session, column)} sessions of its exchange, and no corporate action ended it.`,
       path: '',
     }));
   const rights = unadjustedRights(index).map(({ session, column }): Finding => ({
     severity: 'warning',
     code: 'RIGHTS_NOT_ADJUSTED',
-    message: `The rights issue of ${sm.identifiers[column]} on ${formatDay(sm.sessions[session]!)} has no subscription price and was not adjusted for.`,
+    message: `The rights issue of ${sm.identifiers[column]} on ${formatDay(sm.sessions[session]!)} has no subscription price; no adjustment was made.`,
     path: '',
   }));
   return {
@@ -37,19 +37,22 @@ export function findingGroups({ decisions, solves, index, portfolio }: FindingsI
   };
 }
 
-/** Findings of decisions by the dates of their rebalances: one that is decided earlier may take effect later. */
+/**
+ * Sorts findings of decisions by the dates of their rebalances, because a rebalance that is decided earlier may take
+ * effect later.
+ */
 export function inDateOrder(decisions: readonly Finding[]): readonly Finding[] {
   return decisions.toSorted((a, b) => compareText(a.first_date ?? '', b.first_date ?? ''));
 }
 
 interface ReportedInput {
-  /** Of the market, reported first. */
+  /** Findings on the market, reported first. */
   readonly assumptions: readonly Finding[];
-  /** The first rebalance of the run, in force when it begins, YYYY-MM-DD: findings of earlier ones are left out. */
+  /** First rebalance of the run, in force at its start, YYYY-MM-DD: findings of earlier ones are omitted. */
   readonly since: string;
 }
 
-/** Findings as they are reported: each once, those that recur at rebalances as one, and so many at most. */
+/** Returns findings as reported: each once, recurring ones of rebalances merged into one, up to a maximum number. */
 export function reportedFindings(
   { decisions, solves, indexExits, portfolioExits, rights }: FindingGroups,
   { assumptions, since }: ReportedInput,
@@ -70,10 +73,12 @@ export function reportedFindings(
   return [...all.slice(0, FINDINGS_MAX), more];
 }
 
-/** Codes of which one finding stands for every rebalance of a run: what they say of one seldom differs from the next. */
+/**
+ * Codes whose findings are merged into one for all rebalances of a run, because they seldom differ between rebalances.
+ */
 const RECURRING: ReadonlySet<FindingCode> = new Set(['NO_WEIGHT_DATA', 'RISK_FALLBACK_IDENTITY', 'LIMIT_NOT_KEPT']);
 
-/** Findings of rebalances, those of a recurring code and one place as one, where the first of them was. */
+/** Merges findings of rebalances with one recurring code and place, at the position of the first. */
 function recurringAsOne(findings: readonly Finding[]): Finding[] {
   const groups = new Map<string, Finding[]>();
   findings.forEach((finding, k) => {
@@ -84,7 +89,7 @@ function recurringAsOne(findings: readonly Finding[]): Finding[] {
   return [...groups.values()].map(asOne);
 }
 
-/** Those of indices beneath an overlay come one index after the other, dates ascending in each. */
+/** Findings of underlying indices of an overlay are listed index by index, with ascending dates in each. */
 function asOne(group: readonly Finding[]): Finding {
   const first = group.reduce((least, finding) => (finding.first_date! < least.first_date! ? finding : least));
   if (group.length === 1) return first;
@@ -93,13 +98,13 @@ function asOne(group: readonly Finding[]): Finding {
   return { ...first, message, count: group.length, last_date: last };
 }
 
-/** Names listed of those without a bar. */
+/** Maximum number of securities listed that have no price bar. */
 const NAMES_MAX = 20;
 const NAMES_LISTED_MAX = 3;
 
 /**
- * A warning when names that a portfolio holds at its last close have no bar on it, though their exchange was open and
- * nothing ended them: the level carries earlier prices. A run that ends later may have no such finding.
+ * Warns if securities that a portfolio holds at its last close have no price bar on it, although their exchange was
+ * open and nothing ended them: the level carries earlier prices. A run that ends later may have no such finding.
  */
 export function partialLastSession({ sm, from, length, columns, weights }: Book): Finding[] {
   const last = from + length - 1;
@@ -110,13 +115,12 @@ export function partialLastSession({ sm, from, length, columns, weights }: Book)
   );
   if (names.length === 0) return [];
   const listed = `${names.slice(0, NAMES_LISTED_MAX).join(', ')}${names.length > NAMES_LISTED_MAX ? ' and more' : ''}`;
-  const [have, their] =
-    names.length === 1 ? ['1 name that is held has', 'its'] : [`${names.length} names that are held have`, 'their'];
+  const [have, their] = names.length === 1 ? ['1 holding has', 'its'] : [`${names.length} holdings have`, 'their'];
   return [
     {
       severity: 'warning',
       code: 'PARTIAL_DATE',
-      message: `${have} no bar on the last session, ${formatDay(sm.sessions[last]!)}: ${listed}. The level carries ${their} earlier price.`,
+      message: `${have} no price bar on the last session, ${formatDay(sm.sessions[last]!)}: ${listed}. The level carries ${their} earlier price.`,
       path: '',
       count: names.length,
       places: names.slice(0, NAMES_MAX),
@@ -124,7 +128,7 @@ export function partialLastSession({ sm, from, length, columns, weights }: Book)
   ];
 }
 
-/** Rights issues without a subscription price of names that the book held. */
+/** Finds rights issues without a subscription price of securities that the book held. */
 function unadjustedRights({ sm, from, length, columns, weights }: Book): Gap[] {
   const found: Gap[] = [];
   if (sm.market.adjustment === 'total') return found;

@@ -13,7 +13,7 @@ import type { ReturnVariant } from '../market/market-data.js';
 import { dayFrom, formatDay, type Day } from '../time/days.js';
 import { Refusal } from '../refusals/refusal.js';
 
-/** Figures and series of a run that its result and overview show. */
+/** Figures and series of a run for its result and overview. */
 export interface RunSummary extends Pick<
   Run,
   'plan' | 'days' | 'level' | 'indexLevel' | 'metrics' | 'totalCosts' | 'findings' | 'rebalancesWithin'
@@ -21,24 +21,21 @@ export interface RunSummary extends Pick<
   readonly returns: Float64Array;
   readonly drawdown: Float64Array;
   readonly annualReturns: readonly (readonly [year: number, value: number])[];
-  /** Return of its index, as the prices of the market have it. */
+  /** Return variant of its index, matching the prices of the market. */
   readonly variant: ReturnVariant;
   readonly benchmark: Pick<BenchmarkRun, 'reference' | 'variant' | 'relative'> | null;
-  /**
-   * Beside the index that its index was derived from; null for other indices, and where they share fewer than two
-   * dates.
-   */
+  /** Comparison with the parent of a derived index; null for other indices, and if they share fewer than two dates. */
   readonly parent: ParentRun | null;
-  /** Whose positions the columns of the gaps are. */
+  /** Identifiers to which the columns of the gaps refer. */
   readonly identifiers: readonly string[];
   readonly gaps: RecordedGaps;
   readonly pricing: RecordedPricing;
-  /** Rebalances, the one in force at the start included. */
+  /** Number of rebalances, including the one in force at the start. */
   readonly rebalancesTotal: number;
   readonly lastRebalance: { readonly date: Day; readonly weights: Float64Array };
 }
 
-/** A run and the parent of its index. */
+/** Run and parent of its index. */
 export interface ParentRun {
   readonly indexId: string;
   readonly relative: RelativeMetrics;
@@ -50,7 +47,7 @@ interface RunBeside extends Pick<RunSummary, 'plan' | 'days' | 'level'> {
   readonly rebalances: readonly StoredRebalance[];
 }
 
-/** @param parent its levels on the dates of its book */
+/** @param parent levels of the parent on the dates of its book */
 export function besideParent({ plan, days, level, rebalances }: RunBeside, parent: DatedSeries): ParentRun | null {
   const indexId = plan.documents[plan.indexId]!.derivation!.source_index_id;
   const own = { days, values: level };
@@ -62,7 +59,7 @@ export function besideParent({ plan, days, level, rebalances }: RunBeside, paren
   return relative && { indexId, relative, forecast: trackingForecast(own, parent, forecasts) };
 }
 
-/** The summary of a stored run. @param plan that it was made from @throws Refusal DOCUMENT_UNREADABLE */
+/** Returns the summary of a stored run. @param plan plan of the run @throws Refusal DOCUMENT_UNREADABLE */
 export function summaryOf(columns: RunColumns, plan: BacktestPlan): RunSummary {
   const { header } = columns;
   const parts = recordParts(columns);
@@ -105,8 +102,8 @@ interface Measured extends Pick<RunSummary, 'days' | 'level' | 'indexLevel' | 'm
 }
 
 /**
- * Looks for figures that a result could not show.
- * @throws Refusal NUMERIC_FAILURE after a total loss inside the run, and when a figure is not finite
+ * Checks the figures for values that a result could not show.
+ * @throws Refusal NUMERIC_FAILURE after a total loss inside the run, or if a figure is not finite
  */
 export function assertMeasured({ metrics, relative, ...series }: Measured): void {
   assertReturns(series);
@@ -116,7 +113,7 @@ export function assertMeasured({ metrics, relative, ...series }: Measured): void
 }
 
 /**
- * Looks for a total loss inside a run: a return from 0 has no value, nor has anything that is measured from it.
+ * Checks for a total loss inside a run: a return from 0 has no value, and no figure can be computed from it.
  * @throws Refusal NUMERIC_FAILURE
  */
 export function assertReturns({ days, level, indexLevel }: Pick<RunSummary, 'days' | 'level' | 'indexLevel'>): void {
@@ -129,7 +126,7 @@ export function assertReturns({ days, level, indexLevel }: Pick<RunSummary, 'day
     const date = formatDay(days[lost]!);
     throw new Refusal(
       'NUMERIC_FAILURE',
-      `The ${what} is worth nothing from ${date} on, and returns from 0 have no value. A run that ends on ${date} or before can be measured.`,
+      `The value of the ${what} is 0 from ${date} on, so later returns are undefined. Choose an end date of ${date} or earlier.`,
       { date },
     );
   }

@@ -18,7 +18,7 @@ import type { StaleCount, StaleFills } from '../books/stale-fills.js';
 import type { Trades } from '../books/trades.js';
 import type { RequestedRange } from '../books/window.js';
 
-/** Everything a backtest found out, on typed arrays: T dates of the run. */
+/** Complete result of a backtest, on typed arrays: T dates of the run. */
 export interface Run {
   readonly plan: BacktestPlan;
   readonly document: IndexDocument;
@@ -33,54 +33,52 @@ export interface Run {
   readonly portfolio: Book;
   readonly trades: Trades;
   readonly index: IndexRun;
-  /** The index that a derived index was made from. */
+  /** Parent of a derived index. */
   readonly parent: IndexRun | null;
   readonly benchmark: BenchmarkRun | null;
-  /**
-   * Every index that was composed for the run: its own, and those that its universe, derivation and benchmark reach.
-   */
+  /** Every index composed for the run: its own, and those that its universe, derivation and benchmark reach. */
   readonly reached: readonly Compositions[];
   /** Compositions that took effect in the run, preceded by the one in force at its start. */
   readonly rebalances: readonly Composition[];
-  /** How many of them took effect in the run. */
+  /** Number of them that took effect in the run. */
   readonly rebalancesWithin: number;
   readonly gaps: readonly Gap[];
   /** Trades of the portfolio at carried prices, by the session of each of its rebalances. */
   readonly staleFills: ReadonlyMap<number, StaleFills>;
   readonly findings: readonly Finding[];
   /**
-   * Level of the index by return variant, on the dates of the index book; null where the prices of the market have
-   * another basis.
+   * Level of the index by return variant, on the dates of the index book; null if the prices of the market have another
+   * basis.
    */
   readonly variants: Readonly<Record<ReturnVariant, VariantLevel | null>>;
   /** Level of the index on its weights before capping, on the dates of the index book; null without a cap. */
   readonly uncapped: Float64Array | null;
-  /** What it takes to resume it after its last date, beside the ends of its books. */
+  /** End state from which it is resumed, in addition to the ends of its books. */
   readonly remains: RunRemains;
 }
 
-/** An index in one return variant, [B] each. */
+/** Index in one return variant, [B] each. */
 export interface VariantLevel {
   readonly level: Float64Array;
   readonly divisor: Float64Array;
 }
 
-/** What is left when a run ends, of what its results do not have. */
+/** End state of a run that its results do not contain. */
 export interface RunRemains {
-  /** Ends of the books that were simulated for their levels alone. */
+  /** Ends of the books that were simulated only for their levels. */
   readonly variants: Readonly<Partial<Record<ReturnVariant, BriefEnd>>>;
-  /** Of an overlay, what lies beneath those variants. */
+  /** For an overlay, the underlying indices of those variants. */
   readonly overlays?: Readonly<Partial<Record<ReturnVariant, StoredOverlay>>>;
   readonly uncapped: BriefEnd | null;
   readonly findings: FindingGroups;
-  /** Of an overlay, findings of the decisions beneath it, index after index. */
+  /** For an overlay, findings of the decisions on underlying indices, index by index. */
   readonly decisionsBeneath?: readonly (readonly Finding[])[];
   readonly stale: StaleCount;
-  /** What the solves of a strategy's constraint set left; null without one. */
+  /** State of the solves for the constraint set of a strategy; null without one. */
   readonly solves: DecisionMemory | null;
 }
 
-/** Findings of a run by what found them, in the order in which they are reported. */
+/** Findings of a run by source, in the order in which they are reported. */
 export interface FindingGroups {
   readonly decisions: readonly Finding[];
   readonly solves: readonly Finding[];
@@ -93,31 +91,31 @@ export interface RunInput {
   readonly market: MarketData;
   readonly calendars: Calendars;
   readonly plan: BacktestPlan;
-  /** The stored risk models of the plan; absent where it has none. */
+  /** Stored risk models of the plan; absent if there are none. */
   readonly models?: StoredModels;
   readonly createDecider: DeciderFactory;
-  /** What was known of the market at decisions, for a request that asks for it. */
+  /** Market as known at decisions, for a request that asks for it. */
   readonly known?: KnownMarkets | undefined;
-  /** Memory for the weights with room around them for the columns of the run: see `runToColumns`. */
+  /** Memory for the weights with space around them for the columns of the run: see `runToColumns`. */
   readonly memory?: Memory;
-  /** Whether that room is for columns without many prices: see `runToFiles`. */
+  /** True if that space is for columns without large prices: see `runToFiles`. */
   readonly pricesApart?: boolean;
-  /** Multiplies matrices for the constraint set of a strategy; plain loops unless given. */
+  /** Multiplies matrices for the constraint set of a strategy. Default: plain loops. */
   readonly engine?: Engine;
-  /** Progress, 0 to 1; stops the run by throwing. */
+  /** Reports progress, 0 to 1; throws to stop the run. */
   readonly report: (fraction: number, message: string) => void;
 }
 
-/** The part of a run that its metrics need: the index, the portfolio, and how both went. */
+/** Part of a run that its metrics need: index, portfolio and their history. */
 export interface ComputedRun extends Pick<
   Run,
   'document' | 'days' | 'level' | 'indexLevel' | 'portfolio' | 'index' | 'rebalances' | 'metrics' | 'totalCosts'
 > {
   readonly composer: Composer;
   readonly range: RequestedRange;
-  /** Of the solves of a strategy's constraint set. */
+  /** Warnings of the solves for the constraint set of a strategy. */
   readonly warnings: readonly Finding[];
-  /** What they left. */
+  /** State of those solves. */
   readonly solves: DecisionMemory | null;
   /** First and last session. */
   readonly from: number;
@@ -125,12 +123,12 @@ export interface ComputedRun extends Pick<
 }
 
 export interface ComputeInput extends RunInput {
-  /** Of another run with the same documents, end and market: its compositions are not decided again. */
+  /** Composer of another run with the same documents, end and market: its compositions are not decided again. */
   readonly composer?: Composer;
-  /** A run of the same composer whose index is taken where it spans the same sessions. */
+  /** Run of the same composer whose index is reused if it spans the same sessions. */
   readonly before?: Pick<ComputedRun, 'composer' | 'index' | 'from' | 'to'>;
-  /** Weights are read by nobody but the portfolio that holds the index: not to be asked for a strategy. */
+  /** Set if only the portfolio that holds the index reads the weights: not for a strategy. */
   readonly levelsOnly?: boolean;
-  /** Memory for the weights then, zeros. */
+  /** Memory for the weights in that case, zeroed. */
   readonly roomForWeights?: (cells: number) => Float64Array;
 }

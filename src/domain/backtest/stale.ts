@@ -1,31 +1,31 @@
-/** How a stored run differs from what a run of the same request would give now. */
+/** Differences between a stored run and a new run of the same request. */
 export interface StaleState {
-  /** The index, or a document that it reaches, is not that of the run. */
+  /** True if the index, or a document that it refers to, changed since the run. */
   readonly definition: boolean;
-  /** The served content is not that of the run. */
+  /** True if the data changed since the run. */
   readonly data: boolean;
-  /** The engine is another version, whose bits differ. */
+  /** True if the engine has another version with other bits. */
   readonly engine: boolean;
-  /** A sentence each. */
+  /** One sentence each. */
   readonly reasons: readonly string[];
-  /** The store of the run, where another one is served; null otherwise. */
+  /** Store of the run, if another one is in use; otherwise null. */
   readonly store_id: string | null;
 }
 
-/** What every view says of its run. */
+/** State of a run that every view reports. */
 export interface RunState {
-  /** Version of the index or strategy that was run; null of runs from before there were versions. */
+  /** Version of the index or strategy at the run; null for runs before versions were introduced. */
   readonly index_version: number | null;
   readonly stale: StaleState | null;
 }
 
-/** Reasons by what they are reasons for. */
+/** Reasons by kind. */
 export interface StaleReasons extends Readonly<Record<'definition' | 'data' | 'engine', readonly string[]>> {
-  /** The store of the run, where another one is served. */
+  /** Store of the run, if another one is in use. */
   readonly otherStore: string | null;
 }
 
-/** The state that reasons come to; null without any. */
+/** Combines reasons into a state; null if there are none. */
 export function staleState({ definition, data, engine, otherStore }: StaleReasons): StaleState | null {
   const reasons = [...definition, ...data, ...engine];
   if (reasons.length === 0) return null;

@@ -8,8 +8,8 @@ import type { BacktestPlan, StrategyTerms } from '../documents/backtest-plan.js'
 import type { ComputedRun } from './run.js';
 
 /**
- * Targets of a portfolio that follows an index: what the index holds or waits for at the first close, then its
- * rebalances.
+ * Returns targets of a portfolio that follows an index: holdings and pending securities of the index at the first
+ * close, then its rebalances.
  */
 export function followIndex({ book, compositions }: IndexRun, from: number): Targets[] {
   const asked = askedAt(book, from);
@@ -17,7 +17,7 @@ export function followIndex({ book, compositions }: IndexRun, from: number): Tar
   return [first, ...compositions.list.filter(({ session }) => session > from)];
 }
 
-/** Share counts of what a book held at the first close of the portfolio that follows it. */
+/** Returns share counts of the holdings of a book at the first close of the portfolio that follows it. */
 function countsAt({ pending }: Book, columns: Int32Array): Pick<Targets, 'counts'> {
   const held = pending?.counts;
   if (held === undefined) return {};
@@ -26,12 +26,12 @@ function countsAt({ pending }: Book, columns: Int32Array): Pick<Targets, 'counts
   return { counts: { adopted: of(held.adopted), latest: of(held.latest) } };
 }
 
-/** Whether a strategy does nothing but hold its index. */
+/** Returns true if a strategy only holds its index. */
 export function isPlain({ rebalance, drift_tolerance: tolerance, exposure, constraints }: StrategyTerms): boolean {
   return rebalance === null && tolerance === null && exposure === 1 && constraints === undefined;
 }
 
-/** Whether a strategy decides its weights or their dates itself: shares of its own do not follow share counts. */
+/** Returns true if a strategy decides its weights or their dates itself: its shares do not follow share counts. */
 export function hasOwnRebalances(strategy: StrategyTerms | undefined): boolean {
   return strategy !== undefined && (strategy.rebalance !== null || strategy.constraints !== undefined);
 }
@@ -50,7 +50,7 @@ interface OwnTerms extends Pick<ComputedRun, 'warnings' | 'solves'> {
 }
 
 /**
- * Rebalances that a strategy has of its own, by its cadence or because it solves their weights; null when it takes
+ * Returns the rebalances of a strategy itself, by its cadence or because it solves their weights; null if it follows
  * those of the index.
  */
 export function ownTerms(
@@ -75,11 +75,11 @@ export function ownTerms(
 
 interface StrategyRebalances {
   readonly from: number;
-  /** Rebalances of its own; null follows those of the index. */
+  /** Rebalances of the strategy itself; null if it follows those of the index. */
   readonly own: readonly Composition[] | null;
 }
 
-/** Targets of a strategy: what the index holds at each of its rebalances, as far as it is invested. */
+/** Returns targets of a strategy: the holdings of the index at each of its rebalances, times the invested fraction. */
 export function strategyTargets(
   index: IndexRun,
   { exposure }: StrategyTerms,

@@ -4,7 +4,7 @@ import { onStore } from '../documents/stale-sessions.js';
 import type { Composer } from './compositions.js';
 import { universeMembers, universeOn } from './universe-on.js';
 
-/** A composer in which an index follows a text of its own: what its decider sees. */
+/** Returns a composer in which an index follows one version of its definition, as its decider sees it. */
 export function composerUnder(
   composer: Composer,
   { position, document }: IndexText,

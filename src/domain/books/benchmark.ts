@@ -15,16 +15,16 @@ import type { Day } from '../time/days.js';
 import { currencyOf, notAboveZero, rateMissing } from './series-benchmark.js';
 import { coverageOf, type CalendarCoverage } from './window.js';
 
-/** An external benchmark over a run. */
+/** External benchmark over a run. */
 export interface BenchmarkRun {
   readonly reference: NonNullable<ResolvedRequest['benchmark']>;
   readonly variant: MeasuredVariant;
   readonly relative: RelativeMetrics;
   /** The whole level series: index points for an index, 100 on its first date for an identifier. */
   readonly level: DatedSeries;
-  /** Where a bare level series stands on the last date, null for an index. */
+  /** State of a plain level series on the last date; null for an index. */
   readonly end: SeriesEnd | null;
-  /** Null for a bare level series. */
+  /** Null for a plain level series. */
   readonly index: {
     readonly compositions: Compositions;
     readonly book: Book;
@@ -32,11 +32,11 @@ export interface BenchmarkRun {
   } | null;
 }
 
-/** All that the later dates of a bare level series depend on. */
+/** State from which later dates of a plain level series are computed. */
 export interface SeriesEnd {
   /** Value of a unit since the first date, NaN before it. */
   readonly level: number;
-  /** What its first date is rebased from, NaN before it. */
+  /** Value from which the first date is rebased; NaN before it. */
   readonly first: number;
 }
 
@@ -49,11 +49,11 @@ export interface BenchmarkInput {
   readonly level: DatedSeries;
   readonly from: number;
   readonly to: number;
-  /** As asked for. */
+  /** Requested range. */
   readonly range: { readonly start: Day; readonly end: Day };
 }
 
-/** @throws Refusal BENCHMARK_NOT_FOUND, NO_COMMON_DATES, and whatever running a benchmark index refuses */
+/** @throws Refusal BENCHMARK_NOT_FOUND, NO_COMMON_DATES, and every refusal of a benchmark index run */
 export function runBenchmark(input: BenchmarkInput): BenchmarkRun {
   const { reference, composer, level, range } = input;
   if (reference.kind === 'identifier') return identifierBenchmark(input);
@@ -73,7 +73,7 @@ export function runBenchmark(input: BenchmarkInput): BenchmarkRun {
   };
 }
 
-/** CLOSE grows by the index's own return variant; any other column is taken as it stands. */
+/** CLOSE grows by the return variant of the index; any other column is used unchanged. */
 function identifierBenchmark({ reference, compositions, level, from, to }: BenchmarkInput): BenchmarkRun {
   const { series, end, variant } = bareSeries(compositions, reference, {
     from,
@@ -89,7 +89,7 @@ interface SeriesSpan {
   readonly begin: SeriesEnd;
 }
 
-/** A bare level series over a span, rebased to 100 on its first date. @throws Refusal BENCHMARK_NOT_FOUND */
+/** Returns a plain level series over a span, rebased to 100 on its first date. @throws Refusal BENCHMARK_NOT_FOUND */
 export function bareSeries(
   index: Pick<Compositions, 'sm' | 'treatment' | 'document'>,
   reference: NonNullable<ResolvedRequest['benchmark']>,
@@ -110,7 +110,7 @@ export function bareSeries(
   if (reference.kind !== 'identifier' || column < 0 || !panel) {
     throw new Refusal(
       'BENCHMARK_NOT_FOUND',
-      `The served store holds no ${reference.kind === 'identifier' ? reference.price_column : 'CLOSE'} of ${reference.id}.`,
+      `The data contains no ${reference.kind === 'identifier' ? reference.price_column : 'CLOSE'} for ${reference.id}.`,
     );
   }
   const isClose = reference.price_column === 'CLOSE';
@@ -129,11 +129,11 @@ export function bareSeries(
 }
 
 interface Levels {
-  /** NaN on sessions without one, from a session on. */
+  /** Levels from a session on; NaN on sessions without a value. */
   readonly levels: Float64Array;
   readonly level: number;
   readonly from: number;
-  /** What its first date is rebased from, NaN where that is among the levels. */
+  /** Value from which the first date is rebased; NaN if that date is among the levels. */
   readonly first: number;
   readonly variant: BenchmarkRun['variant'];
 }
@@ -149,8 +149,8 @@ function rebased(sm: SessionMarket, { levels, level, from, first: given, variant
 }
 
 /**
- * A series of the store in the currency of an index, NaN on sessions without a value of its own, [to - from + 1].
- * @throws Refusal FX_MISSING, NUMERIC_FAILURE for a value of 0 or less, from which nothing can have grown
+ * Returns a series of the store in the currency of an index, NaN on sessions without a value, [to - from + 1].
+ * @throws Refusal FX_MISSING; NUMERIC_FAILURE for a value of 0 or less, from which no growth can be computed
  */
 function externalLevels(
   { sm, document }: Pick<Compositions, 'sm' | 'document'>,
@@ -178,8 +178,8 @@ interface Span {
 }
 
 /**
- * Value of one unit of a name over a span, NaN on sessions without a bar of its own, [to - from + 1], and its value at
- * the end.
+ * Computes the value of one unit of a security over a span, NaN on sessions without a price bar, [to - from + 1], and
+ * its value at the end.
  */
 function growLevels(
   sm: SessionMarket,

@@ -23,7 +23,8 @@ import { tradeBeyond } from './trade-beyond.js';
 const NOTHING: PendingNames = { children: [], renamed: [] };
 
 /**
- * Everything that happens at a close: names leave or turn into others, targets are taken, waiting orders are filled.
+ * Processes a close: securities leave or convert into others, target weights take effect, and waiting orders are
+ * filled.
  */
 export function closeSession(state: BookState, session: number, targets: Targets | undefined): void {
   const { input, columns, weights, value, cash } = state;
@@ -74,7 +75,7 @@ export function closeSession(state: BookState, session: number, targets: Targets
   });
 }
 
-/** Held names that turn into others at this close, by column. */
+/** Returns the held securities that convert into others at this close, by column. */
 function conversionsOn(state: BookState, session: number): Map<number, number> {
   const { sm, today, treatment } = state;
   const conversions = new Map<number, number>();
@@ -95,7 +96,7 @@ interface LeavingInput {
   readonly conversions: ReadonlyMap<number, number>;
 }
 
-/** Held columns that leave at this close, ascending. */
+/** Returns the held columns that leave at this close, ascending. */
 function leavingOn(state: BookState, session: number, { targets, conversions }: LeavingInput): number[] {
   const { sm, today, treatment } = state;
   const leaving: number[] = [];
@@ -119,7 +120,7 @@ function leavingOn(state: BookState, session: number, { targets, conversions }: 
 
 interface Converted {
   readonly converted: Conversion[];
-  /** Weights of what mergers pay in cash. */
+  /** Weights that mergers pay out in cash. */
   readonly paid: Move[];
 }
 
@@ -147,14 +148,14 @@ function convertNames(state: BookState, conversions: ReadonlyMap<number, number>
 }
 
 interface Leaving {
-  /** Columns. */
+  /** Columns that leave. */
   readonly leaving: readonly number[];
   readonly paid: readonly Move[];
 }
 
 /**
- * Takes names out at their price. Market value leaves a long book with them: its divisor falls. In a book with short
- * positions each side keeps its exposure, and no market value leaves.
+ * Removes securities at their price. In a long-only book market value leaves with them, so the divisor falls. In a book
+ * with short positions each side keeps its exposure, and no market value leaves.
  */
 function releaseNames(state: BookState, { leaving, paid }: Leaving, session: number): Move[] {
   const { input, slotOf, weights, cash, divisor } = state;
@@ -174,7 +175,7 @@ function hasShort({ weights, held, count }: BookState, row: number): boolean {
   return false;
 }
 
-/** What names that left weighed, as fractions of the value. */
+/** Sums the weights of securities that left, by side, as fractions of the value. */
 export function exitSides(exits: readonly Move[]): Sides {
   let long = 0;
   let short = 0;
@@ -187,11 +188,14 @@ export function exitSides(exits: readonly Move[]): Sides {
 
 interface Proceeds {
   readonly exits: readonly Move[];
-  /** Slots that are about to be sold themselves: nothing more is bought of them. */
+  /** Slots that will be sold: no more is bought of them. */
   readonly selling: ReadonlySet<number>;
 }
 
-/** Spreads what names that left brought or took over what is left of their side, paying for the trades. */
+/**
+ * Distributes the proceeds (or the cost) of securities that left over the remaining holdings of their side, and pays
+ * for the trades.
+ */
 function spreadProceeds(state: BookState, session: number, { exits, selling }: Proceeds): void {
   const { input, weights, cash, value, held, count } = state;
   const at = session - input.from;
@@ -221,14 +225,14 @@ function spreadProceeds(state: BookState, session: number, { exits, selling }: P
   value[at]! *= retained;
 }
 
-/** Slots that are held or asked for, ascending. */
+/** Returns the slots that are held or targeted, ascending. */
 function tradedSlots({ asked, before, slots }: BookState): Int32Array {
   let count = 0;
   for (let slot = 0; slot < slots.length; slot++) if (asked[slot] !== 0 || before[slot] !== 0) slots[count++] = slot;
   return slots.subarray(0, count);
 }
 
-/** Takes target weights at the close, around whatever cannot be traded. */
+/** Trades to target weights at the close; holdings that cannot be traded stay. */
 function takeTargets(state: BookState, targets: Targets, session: number): void {
   const { input, sm, rates, columns, slotOf, weights, cash, value } = state;
   const at = session - input.from;
@@ -278,7 +282,9 @@ function takeTargets(state: BookState, targets: Targets, session: number): void 
   for (const slot of waiting) openOrder(state, { session, slot, target: asked[slot]!, held: weights[row + slot]! });
 }
 
-/** Holds fixed numbers of shares: what they are worth more or less than those before changes the divisor. */
+/**
+ * Holds fixed numbers of shares; the difference of their value from that of the previous holdings changes the divisor.
+ */
 function holdBasket(state: BookState, at: number, basket: number): void {
   const { reinvested, divisor } = state;
   if (reinvested === null) return;
@@ -287,7 +293,7 @@ function holdBasket(state: BookState, at: number, basket: number): void {
   divisor[at] = (state.basketUnit * basket) / level;
 }
 
-/** Holds what was asked for of every slot: nothing stays as it was. */
+/** Sets every slot to its target; no holding stays as it was. */
 function holdAsked(
   state: BookState,
   slots: Int32Array,

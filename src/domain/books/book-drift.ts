@@ -26,7 +26,10 @@ import { changeUnits, growUnits } from './book-growth.js';
 import { openSession, reinvestDividends } from './book-income.js';
 import { countFactors } from './share-changes.js';
 
-/** Moves the book from the close before to this close: growth, proceeds of names that leave, spun-off names. */
+/**
+ * Moves the book from the previous close to this close: growth, proceeds of securities that leave, and spun-off
+ * securities.
+ */
 export function driftTo(state: BookState, session: number): void {
   const { treatment } = state.input;
   if (treatment.amended) state.treatment = treatmentOn(treatment, state.sm.sessions[session]!);
@@ -76,11 +79,11 @@ function scaleRow({ weights, columns, input, held, count }: BookState, session: 
   for (let k = 0; k < count; k++) weights[row + held[k]!]! *= factor;
 }
 
-/** Replaces the cash that the value index has on a session by that of the book's own terms. */
+/** Replaces the cash that the value index has on a session by the cash on the terms of the book. */
 function adjustCash(state: BookState, session: number): void {
   const { sm, effects: own } = state;
   const inIndex = state.inIndex!;
-  // Both tables are by column: they are read side by side.
+  // Both tables are sorted by column, so they are read in parallel.
   let a = own.starts[session]!;
   let b = inIndex.starts[session]!;
   const endA = own.starts[session + 1]!;
@@ -98,12 +101,12 @@ function adjustCash(state: BookState, session: number): void {
   }
 }
 
-/** Whether a place pays dividends on terms of its own: a short position under a withholding tax. */
+/** Returns true if a position pays dividends on separate terms: a short position under a withholding tax. */
 function isApart({ ofShorts, effects, units }: BookState, place: number): boolean {
   return ofShorts !== effects && units[place]! < 0;
 }
 
-/** Replaces the cash that the value index has on a session by what short positions pay: dividends whole. */
+/** Replaces the cash that the value index has on a session by the dividends that short positions pay in full. */
 function adjustShorts(state: BookState, session: number): void {
   const { sm, effects, inIndex, ofShorts } = state;
   for (let e = ofShorts.starts[session]!; e < ofShorts.starts[session + 1]!; e++) {
@@ -119,13 +122,13 @@ function adjustShorts(state: BookState, session: number): void {
 
 interface Through {
   readonly spunOff: readonly Child[];
-  /** Columns that are worth nothing from this close on. */
+  /** Columns whose value is zero from this close on. */
   readonly written: readonly number[];
 }
 
 /**
- * Grows the row of the session name by name, through whatever happens to the names; leaves values since the holding
- * period began in it.
+ * Grows the row of the session one security at a time, through all corporate actions; the row then contains values
+ * since the holding period began.
  */
 function growThroughEvents(state: BookState, session: number, { spunOff, written }: Through): number {
   const { input, index, sm, units, heldColumns, held, weights, columns, periodCash } = state;
@@ -146,8 +149,8 @@ function growThroughEvents(state: BookState, session: number, { spunOff, written
 }
 
 /**
- * Constituents that leave at this close for want of a price and are written off: those that have had none for as long
- * as the treatment waits, and suspended ones that a review takes out.
+ * Returns the constituents that are written off at this close because they have no price: those without a price for as
+ * long as the treatment waits, and suspended ones that a review removes.
  */
 function writtenOff(state: BookState, session: number): number[] {
   const { sm, treatment, targetsOn, columns, held, count } = state;
@@ -169,7 +172,7 @@ interface Worth {
   readonly proceeds: number;
 }
 
-/** Takes a held name at its proceeds instead of its close. */
+/** Values a held security at its proceeds instead of its close. */
 function valueAt(state: BookState, session: number, { column, proceeds }: Worth): void {
   const { weights, slotOf, growth } = state;
   const at = rowOf(state, session) + slotOf[column]!;
@@ -183,7 +186,8 @@ function valueAt(state: BookState, session: number, { column, proceeds }: Worth)
 }
 
 /**
- * A held name whose ticker changed without a bar of its own since is worth what its new one is once that has a price.
+ * Values a held security whose ticker changed, and which has had no price bar since, at the price of its new ticker
+ * once that has one.
  */
 function noteRenamed(state: BookState, session: number): void {
   const { sm, treatment } = state;
@@ -207,7 +211,7 @@ function noteRenamed(state: BookState, session: number): void {
   }
 }
 
-/** What holders of the close before are given of spun-off names. */
+/** Returns the spun-off securities that holders of the previous close receive. */
 function spunOffOn(state: BookState, session: number, ofCounts: ReadonlyMap<number, number> | null): Child[] {
   const { sm, rates, slotOf, effects, units, index, today } = state;
   return (today?.spinOffs ?? []).flatMap(({ parent, child, units: perUnit }): Child[] => {
@@ -221,7 +225,7 @@ function spunOffOn(state: BookState, session: number, ofCounts: ReadonlyMap<numb
   });
 }
 
-/** Spun-off names enter at zero; they are worth something from their first bar on. */
+/** Adds spun-off securities at zero value; they have a value from their first price bar on. */
 function enterChildren(state: BookState, session: number, spunOff: readonly Child[]): void {
   const { sm, rates, weights, treatment, effects } = state;
   const dropped: number[] = [];
@@ -245,8 +249,8 @@ function enterChildren(state: BookState, session: number, spunOff: readonly Chil
 }
 
 /**
- * Factor on the divisor for money that left or entered at this close without a price move and stays invested in its
- * name.
+ * Returns the factor on the divisor for money that left or entered at this close without a price move and stays
+ * invested in its security.
  */
 function reinvested(state: BookState, session: number): number {
   const { sm, effects: own, ofShorts, slotOf, weights, units, index, path } = state;

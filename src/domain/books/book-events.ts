@@ -8,34 +8,34 @@ import type { GrowthTerms } from '../index-mathematics/growth-terms.js';
 import { mergerKey, type OutsideMergers } from './merger-key.js';
 import type { SessionMarket } from '../market/session-market.js';
 
-/** What corporate actions do to a book on one session, by column. */
+/** Effects of corporate actions on a book on one session, by column. */
 export interface SessionEvents {
-  /** Names that leave at the close. */
+  /** Securities that leave at the close. */
   readonly exits: ReadonlyMap<number, Exit>;
-  /** Names that turn into another at the close, and into which; what a share is worth then is in `exits`. */
+  /** Securities that convert into another at the close, with the other security; `exits` has the value of a share. */
   readonly conversions: ReadonlyMap<number, number>;
-  /** Children of spin-offs. */
+  /** Spun-off securities. */
   readonly spinOffs: readonly SpinOff[];
 }
 
-/** A name that ends. */
+/** Security that ends. */
 export interface Exit {
   readonly type: 'DELISTING' | 'ACQUISITION' | 'MERGER';
   readonly action: CorporateAction;
-  /** What a share brings, shares and cash together; undefined for its last close. */
+  /** Proceeds per share, in shares and cash; undefined if the last close applies. */
   readonly proceeds: number | undefined;
-  /** Fraction of the proceeds that a merger pays in cash; the rest is shares of the other name. */
+  /** Fraction of the proceeds that a merger pays in cash; the rest is shares of the acquirer. */
   readonly cashShare: number;
 }
 
 export interface SpinOff {
   readonly parent: number;
   readonly child: number;
-  /** Units of the child per unit of the parent on the new share basis. */
+  /** Units of the spun-off security per unit of the parent on the new share basis. */
   readonly units: number;
 }
 
-/** What an action would do is the same for every book under the same terms. */
+/** Terms of corporate actions; books with equal terms have equal effects. */
 export interface EventTerms {
   readonly sm: SessionMarket;
   readonly treatment: DatedTreatment;
@@ -44,7 +44,7 @@ export interface EventTerms {
   readonly outside?: OutsideMergers | undefined;
 }
 
-/** The structural actions of a session; undefined when there are none. Nothing here looks past the session. */
+/** Returns the structural actions of a session; undefined if there are none. Uses no data after the session. */
 export function eventsOn(terms: EventTerms, session: number): SessionEvents | undefined {
   const { sm } = terms;
   const { all, starts } = sm.actions;
@@ -94,12 +94,12 @@ export function eventsOn(terms: EventTerms, session: number): SessionEvents | un
   return exits.size === 0 && spinOffs.length === 0 ? undefined : { exits, conversions, spinOffs };
 }
 
-/** Whether an acquisition on the same session says more of what is paid than a delisting does. */
+/** Returns true if an acquisition states the payment more precisely than a delisting on the same session. */
 function paysMore(before: Exit | undefined, { type, value }: CorporateAction): boolean {
   return before?.type === 'ACQUISITION' && type === 'DELISTING' && (before.action.value > 0 || !(value > 0));
 }
 
-/** Shares and cash that a merger gives for a share; the last close where the shares have no price. */
+/** Returns the shares and cash that a merger pays per share; the last close if the shares have no price. */
 function considerationOf(
   terms: EventTerms,
   session: number,
@@ -115,7 +115,7 @@ function considerationOf(
     : { proceeds: shares + cash, cashShare: cash / (shares + cash) };
 }
 
-/** Proceeds of a share, undefined for its last close. */
+/** Returns the proceeds of a share; undefined if the last close applies. */
 export function proceedsOf(
   value: number,
   isDelisting: boolean,
@@ -129,18 +129,18 @@ export function proceedsOf(
 interface ExitInput extends EventTerms {
   readonly session: number;
   readonly column: number;
-  /** Money per share on the session's basis. */
+  /** Money per share on the share basis of the session. */
   readonly proceeds: number;
 }
 
-/** What the growth to the close is multiplied by when a share is worth its proceeds instead. */
+/** Returns the factor on the growth to the close that values a share at its proceeds instead. */
 export function exitFactor({ sm, growth, session, column, proceeds }: ExitInput): number {
   const close = sm.carriedClose(session, column);
   const cash = effectOn(effectTable(sm, growth), session, column)?.cash ?? 0;
   return (proceeds + cash) / (close + cash);
 }
 
-/** Price of one name in the currency of another. */
+/** Returns the price of one security in the currency of another. */
 export function valueInUnitsOf(
   { sm, rates }: EventTerms,
   session: number,

@@ -5,7 +5,7 @@ import { Refusal } from '../refusals/refusal.js';
 import type { Gap, Targets } from './book.js';
 import { isHeldColumn, type BookState } from './book-state.js';
 
-/** Notes which of the names held into the session, and of its targets, have a gap. */
+/** Records the gaps of securities that are held into the session or targeted on it. */
 export function findGaps(state: BookState, session: number, targets: Targets | undefined): void {
   const { sm, gaps, absences, treatment } = state;
   state.missing = NONE;
@@ -31,7 +31,7 @@ export function findGaps(state: BookState, session: number, targets: Targets | u
 
 const NONE: readonly number[] = [];
 
-/** Sessions without a bar for which securities are listed: see `absencesOf`. */
+/** Maximum number of sessions without a price bar for which securities are listed: see `absencesOf`. */
 const LISTED_SESSIONS_MAX = 60;
 
 function absentHeld(state: BookState, session: number): number[] {
@@ -42,7 +42,7 @@ function absentHeld(state: BookState, session: number): number[] {
   return missing;
 }
 
-/** What is held without a bar on a session, however long it has had none. */
+/** Returns the holdings without a price bar on a session, however long they have had none. */
 function heldWithoutBar({ sm, columns, held, count }: BookState, session: number): number[] {
   const bars = panelRow(sm, session);
   const missing: number[] = [];
@@ -57,7 +57,7 @@ function missingPrice(sm: SessionMarket, { session, column }: Gap): Refusal {
   const date = formatDay(sm.sessions[session]!);
   return new Refusal(
     'MISSING_PRICE',
-    `${identifier} has no price on ${date}, a session of its exchange, and missing_prices is fail.`,
+    `${identifier} has no price on ${date}, a session of its exchange, and missing_prices is "fail".`,
     { identifier, date },
   );
 }

@@ -5,8 +5,8 @@ import type { BookState } from './book-state.js';
 import { sessionsAhead } from './share-changes.js';
 
 /**
- * Value of the book since the holding period began. Those of the sessions after are summed with it where the units stay
- * the same as far as is known: what is held is read once for all of them.
+ * Computes the value of the book since the holding period began. Sums later sessions in the same pass while the units
+ * are expected to stay the same, so that the holdings are read only once.
  */
 export function growUnits(state: BookState, session: number): number {
   const { index, sm, heldColumns, units, count, isOneRun, ahead, panel } = state;
@@ -23,14 +23,16 @@ export function growUnits(state: BookState, session: number): number {
   return ahead.values[0]!;
 }
 
-/** Changes the units at a place within a holding period. */
+/** Changes the units of a position within a holding period. */
 export function changeUnits({ units, panel, ahead, periods }: BookState, place: number, factor: number): void {
   units[place]! *= factor;
   if (panel?.has(ahead, periods)) panel.setUnits(place, units[place]!);
-  ahead.to = ahead.from; // What was summed ahead was of other units.
+  ahead.to = ahead.from; // The precomputed sums used the old units.
 }
 
-/** The session before which the units of one stay unless something unforeseen happens at a close. */
+/**
+ * Returns the session before which the units of a holding stay the same unless something unforeseen happens at a close.
+ */
 function staysSameUntil(state: BookState, session: number): number {
   const { input, sm, targetsOn, inIndex, ofShorts, effects } = state;
   if (inIndex !== null || ofShorts !== effects) return session + 1;

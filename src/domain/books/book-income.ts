@@ -8,10 +8,10 @@ import { changeUnits } from './book-growth.js';
 import { placeOf, type BookState } from './book-state.js';
 
 /**
- * Adjusts previous closes: special dividends, rights and splits that leave index shares change what holdings are worth
- * before anything grows, and before them share counts.
- * @param ofCounts factors by place of share counts that changed after the close before
- * @returns market value after over that before, by which the divisor changes
+ * Adjusts previous closes before growth is computed: first changes of share counts, then special dividends, rights
+ * issues and splits that leave index shares unchanged.
+ * @param ofCounts factors, by position, of share counts that changed after the previous close
+ * @returns market value after the adjustment over market value before it, by which the divisor changes
  */
 export function openSession(
   state: BookState,
@@ -45,7 +45,7 @@ export function openSession(
 
 /**
  * Multiplies index shares by the change of their share counts.
- * @returns market value after over that before
+ * @returns market value after the change over market value before it
  */
 function changeShares(state: BookState, session: number, factors: ReadonlyMap<number, number>): number {
   const { path, heldColumns, slotOf, transfers, input } = state;
@@ -65,20 +65,20 @@ function changeShares(state: BookState, session: number, factors: ReadonlyMap<nu
   return counted;
 }
 
-/** Value of a holding since the holding period began. */
+/** Computes the value of a holding since the holding period began. */
 function valueAt({ sm, units, index, heldColumns }: BookState, session: number, place: number): number {
   return units[place]! * index[panelRow(sm, session) + heldColumns[place]!]!;
 }
 
 interface Opening {
-  /** By place. */
+  /** Factors by position. */
   readonly factors: ReadonlyMap<number, number>;
   readonly opened: number;
-  /** Value of all since the holding period began, on which both are based. */
+  /** Total value since the holding period began, the base of both. */
   readonly before: number;
 }
 
-/** Weights that an adjustment of closes moves: what one security paid is spread over all. */
+/** Records the weights that an adjustment of closes moves: the payment of one security is spread over all. */
 function recordMoves(state: BookState, session: number, { factors, opened, before }: Opening): void {
   if (state.input.isBrief || state.input.isSparse) return;
   for (let k = 0; k < state.count; k++) {
@@ -103,9 +103,9 @@ function record({ transfers, input }: BookState, session: number, { slot, divide
 }
 
 /**
- * Reinvests the ordinary dividends of a session in all that is held, at its close: neither index shares nor the divisor
+ * Reinvests the ordinary dividends of a session in all holdings at its close; neither index shares nor the divisor
  * change.
- * @param before growth since the holding period began up to the close before
+ * @param before growth from the start of the holding period to the previous close
  */
 export function reinvestDividends(state: BookState, session: number, before: number): void {
   const { effects, path, carry, input } = state;
@@ -121,7 +121,7 @@ export function reinvestDividends(state: BookState, session: number, before: num
     const worth = valueAt(state, session, place);
     const perShare = worth / carriedAtEffect(state.sm, effects, e);
     if (!(Math.abs(perShare) < Infinity) || !(path > 0)) continue;
-    // A short position pays dividends whole.
+    // A short position pays dividends in full.
     const received = worth < 0 ? ordinary[e]! : net[e]!;
     yields.total += (perShare * ordinary[e]!) / path;
     yields.net += (perShare * received) / path;

@@ -4,8 +4,8 @@ import type { BookInput } from './book.js';
 import type { BookState } from './book-state.js';
 
 /**
- * Short positions can lose more than there is.
- * @throws Refusal NUMERIC_FAILURE when a book is worth less than nothing
+ * Short positions can lose more than the value of the book.
+ * @throws Refusal NUMERIC_FAILURE if the value of a book is negative
  */
 export function assertWorth({ input, sm, value }: BookState, session: number, worth: number): void {
   if (!(worth < 0)) return;
@@ -13,22 +13,22 @@ export function assertWorth({ input, sm, value }: BookState, session: number, wo
   const before = value[session - input.from - 1] ?? input.initialValue;
   throw new Refusal(
     'NUMERIC_FAILURE',
-    `${input.title} is worth ${worth} on ${date} after ${before} the session before: its short positions lost more than there was. A run that ends before ${date} can be measured.`,
+    `${input.title} is worth ${worth} on ${date} after ${before} the session before: its short positions lost more than its value. Choose an end date before ${date}.`,
     { date },
   );
 }
 
 /**
- * Trades of a book that is short by many times its value can cost more than there is.
+ * Trades of a book with large short positions can cost more than its value.
  * @param retained value after costs as a fraction of the value before
- * @throws Refusal NUMERIC_FAILURE when nothing is left
+ * @throws Refusal NUMERIC_FAILURE if costs use up the value
  */
 export function assertAffordable({ title, sm, costRate }: BookInput, session: number, retained: number): void {
   if (retained > 0) return;
   const date = formatDay(sm.sessions[session]!);
   throw new Refusal(
     'NUMERIC_FAILURE',
-    `The trades of ${date} cost more than ${title.charAt(0).toLowerCase()}${title.slice(1)} is worth, at ${costRate * 10_000} basis points.`,
+    `The trades of ${date} cost more than the value of ${title.charAt(0).toLowerCase()}${title.slice(1)}, at ${costRate * 10_000} basis points.`,
     { date },
   );
 }

@@ -8,9 +8,9 @@ export interface BookNamesInput {
 }
 
 /**
- * Columns that a book can come to hold, ascending: its targets, and what they turn into by spin-offs, mergers and
- * changes of ticker.
- * @cost O(N + K), K the actions that name a related identifier
+ * Returns the columns that a book can hold, ascending: its targets and their successors by spin-offs, mergers and
+ * ticker changes.
+ * @cost O(N + K), K the actions with a related identifier
  */
 export function bookNames({ sm, targets, from, to }: BookNamesInput): Int32Array {
   const reached = new Uint8Array(sm.names);

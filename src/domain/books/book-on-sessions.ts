@@ -5,9 +5,9 @@ import { NOTHING_KEPT, wholeTransfers, type Transfers } from './transfers.js';
 import type { Composition } from './compositions.js';
 
 /**
- * A book on the sessions of another calendar: where its own has none its last known level counts, and what happened on
- * sessions that the other lacks counts on the next one there is.
- * @param span sessions of the other calendar; from the first that the book has reached unless given
+ * Maps a book to the sessions of another calendar. On sessions that the calendar of the book lacks, the last known
+ * level applies; events on sessions that the other calendar lacks move to its next session.
+ * @param span sessions of the other calendar. Default: from the first session that the book has reached.
  * @cost O(T H)
  */
 export function bookOnSessions(
@@ -55,7 +55,10 @@ export function bookOnSessions(
   };
 }
 
-/** A composition on the sessions of another calendar, decided on the last one there that its decision had seen. */
+/**
+ * Maps a composition to the sessions of another calendar; its decision session is the last one on or before the
+ * original.
+ */
 export function compositionOnSessions(of: SessionMarket, sm: SessionMarket): (composition: Composition) => Composition {
   return (composition) => ({
     ...composition,
@@ -64,7 +67,7 @@ export function compositionOnSessions(of: SessionMarket, sm: SessionMarket): (co
   });
 }
 
-/** Products over what lies between two positions, the later one with it; 1 on the first, [T]. */
+/** Returns products of factors between two positions, the later one included; 1 on the first, [T]. */
 function spanProducts(factors: Float64Array, positions: Int32Array): Float64Array {
   return Float64Array.from(positions, (p, t) => {
     let product = 1;
@@ -79,7 +82,10 @@ function rowsAt(rows: Float64Array, positions: Int32Array, width: number): Float
   return placed;
 }
 
-/** Events where they happened alone; those of a span of sessions as one, with the contributions of all of it. */
+/**
+ * Returns single events where they happened, and merges the events of a span of sessions into one with all its
+ * contributions.
+ */
 function eventsOn(book: Book, positions: Int32Array, gross: Float64Array): BookEvent[] {
   const byPosition = new Map(book.events.map((event) => [event.at, event]));
   const hasOwnDrift = book.overlay !== undefined || book.drift !== undefined;
@@ -89,7 +95,7 @@ function eventsOn(book: Book, positions: Int32Array, gross: Float64Array): BookE
     const own = Array.from({ length: end - begin }, (_, k) => byPosition.get(begin + 1 + k));
     const happened = own.filter((event) => event !== undefined);
     if (end - begin === 1) placed.push(...happened.map((event) => ({ ...event, at: t })));
-    // Between resets of an overlay, and with dividends, weights do not drift by one factor on a span.
+    // Between resets of an overlay, and with dividends, weights do not drift by one factor over a span.
     else if (happened.length > 0 || (end > begin && (hasOwnDrift || transfersBySession(book, begin, end).size > 0)))
       placed.push(merged(book, { happened, own, at: t, begin, end, growth: gross[t]! }));
   }
@@ -98,7 +104,7 @@ function eventsOn(book: Book, positions: Int32Array, gross: Float64Array): BookE
 
 interface EventSpan {
   readonly happened: readonly BookEvent[];
-  /** Position after position. */
+  /** Events by position. */
   readonly own: readonly (BookEvent | undefined)[];
   readonly at: number;
   readonly begin: number;
@@ -147,7 +153,7 @@ interface Transfer {
   readonly earnings: number;
 }
 
-/** Transfers after a position up to another. */
+/** Returns the transfers after one position up to another. */
 function transfersBySession(book: Book, begin: number, end: number): ReadonlyMap<number, readonly Transfer[]> {
   const transfers = wholeTransfers(book);
   const bySession = new Map<number, Transfer[]>();
@@ -162,7 +168,10 @@ function transfersBySession(book: Book, begin: number, end: number): ReadonlyMap
   return bySession;
 }
 
-/** Transfers of sessions that both calendars have; those of a span are in the weights before its event. */
+/**
+ * Keeps the transfers of sessions that both calendars have; transfers of a span are part of the weights before its
+ * event.
+ */
 function transfersOn({ at, slot, dividends, moved }: Transfers, positions: Int32Array): Transfers {
   const kept = { at: [] as number[], i: [] as number[] };
   for (let t = 1; t < positions.length; t++) {
@@ -182,14 +191,14 @@ function transfersOn({ at, slot, dividends, moved }: Transfers, positions: Int32
   };
 }
 
-/** Drift over each span: where something happened what was held before that is stored, and grew to that by `gross`. */
+/** Computes drift over each span: where an event happened, the previous holdings are stored and grew by `gross`. */
 function driftOn(drift: Float64Array, { positions, gross, events }: Placed): Float64Array {
   const placed = Float64Array.from(positions, (p, t) => (t > 0 && positions[t - 1] === p - 1 ? drift[p]! : gross[t]!));
   for (const { at } of events) if (positions[at - 1] !== positions[at]! - 1) placed[at] = gross[at]!;
   return placed;
 }
 
-/** What an overlay earned beside its names, over each span. */
+/** Computes the parts of an overlay that its securities do not earn, over each span. */
 function overlayOn(book: Book, overlay: BookOverlay, { positions, gross, events }: Placed): BookOverlay {
   const drift = Float64Array.from(positions, (p, t) =>
     t > 0 && positions[t - 1] === p - 1 ? overlay.drift[p]! : gross[t]!,

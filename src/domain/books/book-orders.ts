@@ -6,11 +6,9 @@ import { drop, hold, rowOf, type BookState, type Order } from './book-state.js';
 
 export interface Frozen {
   readonly frozen: ReadonlySet<number>;
-  /** Those among them without a price to trade at. */
+  /** Frozen slots without a price to trade at. */
   readonly unpriced: ReadonlySet<number>;
-  /**
-   * Those among these that are further from their target than the tolerance: what was asked for is an order that waits.
-   */
+  /** Frozen slots that are further from their target than the tolerance: their target becomes a waiting order. */
   readonly waiting: readonly number[];
 }
 
@@ -18,20 +16,23 @@ export interface FrozenInput {
   readonly input: Pick<BookInput, 'sm' | 'from' | 'fills' | 'tolerance' | 'treatment'>;
   readonly columns: Int32Array;
   readonly session: number;
-  /** Slots held or asked for. */
+  /** Slots that are held or targeted. */
   readonly slots: Int32Array;
   readonly before: Float64Array;
   readonly asked: Float64Array;
 }
 
-/** Oldest price that a trade may have under the text that takes effect at the close, in sessions of the name's own calendar. */
+/**
+ * Returns the maximum age of a trade price under the definition that takes effect at the close, in sessions of the
+ * calendar of the security.
+ */
 function staleMax({ fills, treatment: dated, sm }: FrozenInput['input'], session: number): number {
   const treatment = treatmentOn(dated, sm.sessions[session]! + 1);
   if (treatment.stale_targets === 'defer') return 0;
   return fills === 'all' ? Infinity : priceSessions(treatment);
 }
 
-/** Slots that stay as they are held: without a price to trade at, or close enough to their target. */
+/** Returns the slots that are not traded: those without a price, and those close enough to their target. */
 export function frozenSlots({ input, columns, session, slots, before, asked }: FrozenInput): Frozen {
   const { sm, from } = input;
   const oldest = staleMax(input, session);
@@ -83,7 +84,7 @@ export function openOrder(state: BookState, { session, slot, target, held }: Ope
   state.waiting.push(order);
 }
 
-/** Waiting orders whose name has a bar on the session. */
+/** Returns the waiting orders whose security has a price bar on the session. */
 export function fillableOn({ sm, columns, waiting }: BookState, session: number): Order[] {
   if (waiting.length === 0) return waiting;
   return waiting.filter(({ slot }) => {
@@ -92,7 +93,7 @@ export function fillableOn({ sm, columns, waiting }: BookState, session: number)
   });
 }
 
-/** Fills an order with what waits for it, or sells down to the weight that was asked for. */
+/** Fills an order with the available cash, or sells down to the target weight. */
 export function fillOrder(state: BookState, order: Order, session: number): Fill {
   const { input, columns, weights, cash, value } = state;
   const at = session - input.from;

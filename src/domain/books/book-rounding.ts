@@ -10,13 +10,13 @@ import type { SessionMarket } from '../market/session-market.js';
 import type { BookInput } from './book.js';
 import { drop, rowOf, type BookState } from './book-state.js';
 
-/** Digits of a product of weights, levels and prices that rounding errors leave: a half is one within them. */
+/** Correct digits of a product of weights, levels and prices: within them a half is exact. */
 const DIGITS = 13;
 
-/** Index shares whose rounding changes them by less are whole already. */
+/** Index shares that rounding changes by less are integers already. */
 const WHOLE = 1e-12;
 
-/** Decimals and first divisor of the book of an index. */
+/** Returns decimals and first divisor of the book of an index. */
 export function bookRounding(
   document: IndexDocument,
   { calendar }: Pick<SessionMarket, 'calendar'>,
@@ -31,8 +31,8 @@ export function bookRounding(
 }
 
 /**
- * The divisor of a session as it is kept. What rounding takes from it changes levels from the session on.
- * @param exact divisor after the adjustments of its opening
+ * Returns the stored divisor of a session. Its rounding difference changes levels from the session on.
+ * @param exact divisor after the adjustments of the opening
  */
 export function openingDivisor(state: BookState, session: number, exact: number): number {
   const kept = keptDivisor(state, exact, { session, day: dayOf(state, session) });
@@ -40,14 +40,14 @@ export function openingDivisor(state: BookState, session: number, exact: number)
   return kept;
 }
 
-/** Takes over what rounding the divisor at the close before did to levels. */
+/** Applies the effect on levels of rounding the divisor at the previous close. */
 export function applyRounding(state: BookState): void {
   if (state.roundedBy === 1) return;
   state.carry *= state.roundedBy;
   state.roundedBy = 1;
 }
 
-/** Rounds the divisor that is in force after a close: the levels of the sessions after it have it. */
+/** Rounds the divisor in force after a close; the levels of later sessions use it. */
 export function roundDivisor(state: BookState, session: number): void {
   const { divisor, input, exactDivisor } = state;
   if (exactDivisor === null) return;
@@ -59,7 +59,7 @@ export function roundDivisor(state: BookState, session: number): void {
   state.roundedBy = exact / kept;
 }
 
-/** @throws Refusal NUMERIC_FAILURE where nothing is left of it */
+/** @throws Refusal NUMERIC_FAILURE if the rounded divisor is 0 */
 function keptDivisor({ input, sm, exactDivisor }: BookState, exact: number, { session, day }: RoundedOn): number {
   const decimals = roundingOn(input.rounding, day).divisor;
   if (decimals === undefined || exactDivisor === null) return exact;
@@ -67,28 +67,25 @@ function keptDivisor({ input, sm, exactDivisor }: BookState, exact: number, { se
   if (kept > 0) return kept;
   throw new Refusal(
     'NUMERIC_FAILURE',
-    `${input.title} has the divisor ${exact.toPrecision(3)} on ${formatDay(sm.sessions[session]!)}, which is 0 with ${decimals} decimals; a base_market_value gives it more digits.`,
+    `${input.title} has the divisor ${exact.toPrecision(3)} on ${formatDay(sm.sessions[session]!)}, which is 0 with ${decimals} decimals; set base_market_value to get a larger divisor.`,
     { divisor: exact, decimals },
   );
 }
 
-/** Decimals of index shares on a day; undefined where they are not rounded. */
+/** Returns the decimals of index shares on a day; undefined if they are not rounded. */
 function shareDecimals({ input }: BookState, day: Day): number | undefined {
   return input.rounding === undefined ? undefined : roundingOn(input.rounding, day).shares;
 }
 
 interface RoundedOn {
   readonly session: number;
-  /** Its day; the one after it for what a review decides at its close. */
+  /** Day of the close; the day after it for decisions of a review at this close. */
   readonly day: Day;
 }
 
 const dayOf = ({ sm }: BookState, session: number): Day => sm.sessions[session]!;
 
-/**
- * Rounds the index shares that are held after a close: what they are worth more or less changes the divisor, the level
- * stays.
- */
+/** Rounds the index shares held after a close; the difference in value changes the divisor, and the level stays. */
 export function roundShares(state: BookState, session: number): void {
   const { input, sm, rates, reinvested, divisor, weights, columns, cash } = state;
   const decimals = shareDecimals(state, dayOf(state, session) + 1);
@@ -116,7 +113,7 @@ function assertHeld({ input, sm, count }: BookState, session: number, sum: numbe
   if (sum > 0 && count > 0) return;
   throw new Refusal(
     'NUMERIC_FAILURE',
-    `${input.title} has no index shares left on ${formatDay(sm.sessions[session]!)} with ${roundingOn(input.rounding, sm.sessions[session]! + 1).shares} decimals; a larger base_market_value gives it more.`,
+    `${input.title} has no index shares left on ${formatDay(sm.sessions[session]!)} with ${roundingOn(input.rounding, sm.sessions[session]! + 1).shares} decimals; set a larger base_market_value.`,
   );
 }
 
@@ -128,7 +125,7 @@ export interface OpeningShares {
   readonly weight: number;
 }
 
-/** Index shares as they are kept over those that an effect gives, at the opening of a session. */
+/** Returns the ratio of the stored index shares to those that an effect produces, at the opening of a session. */
 export function openingShareFactor(
   state: BookState,
   session: number,

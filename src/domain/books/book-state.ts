@@ -8,15 +8,15 @@ import type { EventTerms, SessionEvents } from './book-events.js';
 import { forgetCounts, heldCounts, type CountState } from './security-counts.js';
 
 export interface BookState extends EventTerms {
-  /** The treatment on the session that is simulated. */
+  /** Treatment on the simulated session. */
   treatment: TreatmentSpec;
   readonly input: BookInput;
   /** Value index, [S - first x N]. */
   readonly index: Float64Array;
   readonly effects: EffectTable;
-  /** Effects that the value index has in it, when those differ. */
+  /** Effects that are part of the value index, if those differ. */
   readonly inIndex: EffectTable | null;
-  /** Effects on short positions; the same table where nothing is withheld. */
+  /** Effects on short positions; the same table if no tax is withheld. */
   readonly ofShorts: EffectTable;
   readonly absences: Absences;
   readonly columns: Int32Array;
@@ -28,12 +28,12 @@ export interface BookState extends EventTerms {
   readonly begins: Uint8Array;
   readonly divisor: Float64Array;
   readonly costs: Float64Array;
-  /** Growth by prices, [T]; `gross` itself where that includes no dividend that the index reinvests. */
+  /** Growth by prices, [T]; `gross` itself unless that includes a dividend that the index reinvests. */
   readonly drift: Float64Array;
   readonly transfers: Recorded;
-  /** Levels in each return variant and dividend points, [T]; null but for an index that reinvests dividends itself. */
+  /** Levels in each return variant and dividend points, [T]; null unless an index reinvests dividends itself. */
   readonly reinvested: Reinvested | null;
-  /** Null where shares change at reviews alone. */
+  /** Null if shares change only at reviews. */
   readonly shareCounts: CountState | null;
   readonly weights: Float64Array;
   readonly cash: Float64Array;
@@ -43,62 +43,62 @@ export interface BookState extends EventTerms {
   readonly gaps: Gap[];
   readonly silent: Gap[];
   readonly orders: Order[];
-  /** Orders of the latest rebalance that wait for a bar. */
+  /** Orders of the latest rebalance that wait for a price bar. */
   waiting: Order[];
-  /** Slots held, ascending, in the first `count` places. */
+  /** Held slots, ascending, in the first `count` positions. */
   readonly held: Int32Array;
-  /** 1 for the slots among them, [H]. */
+  /** 1 for held slots, [H]. */
   readonly isHeld: Uint8Array;
   count: number;
-  /** Units of the value index and column of each place: what is held since the holding period began. */
+  /** Units of the value index and column of each position since the holding period began. */
   readonly units: Float64Array;
   readonly heldColumns: Int32Array;
-  /** Place of each slot held since the holding period began, [H]. */
+  /** Position of each slot held since the holding period began, [H]. */
   readonly places: Int32Array;
-  /** Whether what is held lies side by side in the market and in the rows of weights. */
+  /** True if the holdings are contiguous in the market and in the rows of weights. */
   isOneRun: boolean;
   /**
-   * Weights asked for and held, and the slots with either, of the targets being taken; reused between rebalances for
-   * their memory, [H].
+   * Target weights and held weights, and the slots with either, while targets take effect; reused between rebalances to
+   * save memory, [H].
    */
   readonly asked: Float64Array;
   readonly before: Float64Array;
   readonly slots: Int32Array;
-  /** Value and cash at the beginning of the holding period, and growth of holdings and cash since. */
+  /** Value and cash at the start of the holding period, and growth of holdings and cash since. */
   periodValue: number;
   periodCash: number;
   path: number;
-  /** Factor on it by dividends that the index reinvested, and by adjusted closes that changed the divisor. */
+  /** Factor on it from dividends that the index reinvested and from adjusted closes that changed the divisor. */
   carry: number;
-  /** Market value over the money of one share each, where that is what the book holds: see `Targets.basket`. */
+  /** Market value over the money of one share each, if the book holds a basket: see `Targets.basket`. */
   basketUnit: number | null;
-  /** Divisor before over that after it was rounded at the close before. */
+  /** Divisor before over divisor after its rounding at the previous close. */
   roundedBy: number;
-  /** The same by session, [T]; null where it is not rounded. */
+  /** Exact divisor by session, [T]; null if it is not rounded. */
   readonly exactDivisor: Float64Array | null;
-  /** Holding periods begun. */
+  /** Number of holding periods begun. */
   periods: number;
-  /** Sums over the value index, where there are kernels for them. */
+  /** Sums over the value index, if there are kernels for them. */
   readonly panel: ValuePanel | undefined;
-  /** What the units of a holding period are worth on sessions to come, `to` exclusive. */
+  /** Values of the units of a holding period on later sessions, `to` exclusive. */
   readonly ahead: { from: number; to: number; period: number; readonly values: Float64Array };
   /** Session whose row of weights was written last. */
   rowSession: number;
-  /** Columns among the held ones, and targets, that have no bar on the session. */
+  /** Columns among holdings and targets without a price bar on the session. */
   missing: readonly number[];
-  /** Spun-off names that have had no price yet. */
+  /** Spun-off securities that have had no price yet. */
   children: Child[];
-  /** Whether a spun-off name came to be held on the session. */
+  /** True if a spun-off security entered the holdings on the session. */
   hasEntered: boolean;
-  /** Spun-off names that leave at the close of the session, their first with a price. */
+  /** Spun-off securities that leave at the close of the session, their first with a price. */
   droppedChildren: readonly number[];
-  /** Held names whose ticker has changed but whose new one had no price yet. */
+  /** Held securities whose ticker changed and whose new ticker has no price yet. */
   renamed: Map<number, number>;
-  /** Structural events of the session being closed. */
+  /** Structural events of the current session. */
   today: SessionEvents | undefined;
 }
 
-/** Transfers while they are recorded. */
+/** Transfers that are being recorded. */
 export interface Recorded {
   readonly at: number[];
   readonly slot: number[];
@@ -115,18 +115,18 @@ export interface Child {
   readonly column: number;
   readonly since: number;
   /**
-   * Per unit of value at the beginning of the holding period, so that books of any initial value have the same bits.
+   * Units per unit of value at the start of the holding period, so that books of any initial value have the same bits.
    */
   units: number;
 }
 
-/** Waits for the prices that another book waits for, with the same holdings per unit of value. */
+/** Waits for the prices that another book waits for; both have the same holdings per unit of value. */
 export function waitFor(state: BookState, { children, renamed }: PendingNames): void {
   state.children = children.map((child) => ({ ...child, slot: state.slotOf[child.column]! }));
   state.renamed = new Map(renamed);
 }
 
-/** What a book waits for. */
+/** Returns the securities whose prices a book waits for. */
 export function pendingOf(state: BookState): PendingNames {
   const counts = heldCounts(state);
   return {
@@ -136,7 +136,7 @@ export function pendingOf(state: BookState): PendingNames {
   };
 }
 
-/** Where a book stands after a session. */
+/** Returns the state of a book after a session. */
 export function endOf(state: BookState, session: number): BookEnd {
   const {
     columns,
@@ -191,7 +191,7 @@ export function endOf(state: BookState, session: number): BookEnd {
 
 export const NONE: readonly number[] = [];
 
-/** Beginning of a session's row of weights. */
+/** Returns the start of the row of weights of a session. */
 export function rowOf({ input, columns }: BookState, session: number): number {
   return input.isBrief ? 0 : (session - input.from) * columns.length;
 }
@@ -201,13 +201,13 @@ export function isHeldColumn({ slotOf, isHeld }: BookState, column: number): boo
   return slot >= 0 && isHeld[slot] === 1;
 }
 
-/** Place of a column among those held since the holding period began, -1 when it is not held. */
+/** Returns the position of a column among the holdings since the holding period began; -1 if it is not held. */
 export function placeOf({ slotOf, isHeld, places }: BookState, column: number): number {
   const slot = slotOf[column]!;
   return slot >= 0 && isHeld[slot] === 1 ? places[slot]! : -1;
 }
 
-/** Leaves nothing of what was in the memory of a session's row. Where all names are held each cell is written anyway. */
+/** Clears the memory of the row of a session. Where all securities are held, every cell is overwritten anyway. */
 export function clearRow(state: BookState, session: number): void {
   const { input, count, columns, weights } = state;
   if (input.roomForWeights === undefined || input.isBrief || input.isSparse || count === columns.length) return;
@@ -232,7 +232,7 @@ export function writeRow(state: BookState, session: number): void {
   }
 }
 
-/** From this close on, holdings are units of what they are worth now. */
+/** Starts a holding period: from this close on, holdings are units of their current value. */
 export function beginHoldingPeriod(state: BookState, session: number): void {
   const { input, index, sm, units, heldColumns, held, places, count, weights, columns, value, cash } = state;
   const at = session - input.from;
@@ -257,12 +257,12 @@ export function beginHoldingPeriod(state: BookState, session: number): void {
   state.carry = 1;
 }
 
-/** Columns and slots both ascend, and slots are never further apart than columns. */
+/** Columns and slots both ascend, and the distance between slots is never greater than that between columns. */
 export function isOneRunOf(heldColumns: Int32Array, count: number): boolean {
   return count > 0 && count - 1 === heldColumns[count - 1]! - heldColumns[0]!;
 }
 
-/** Adds the slot behind all that are held. */
+/** Appends a slot after the held ones. */
 export function append(state: BookState, slot: number): void {
   state.held[state.count++] = slot;
   state.isHeld[slot] = 1;
@@ -292,7 +292,7 @@ export function drop(state: BookState, slot: number, row: number): void {
   state.isHeld[slot] = 0;
 }
 
-/** Nothing is worth anything any more. */
+/** Sets the value of the book to zero. */
 export function dropAll(state: BookState, session: number): void {
   const { weights, columns } = state;
   const row = rowOf(state, session);

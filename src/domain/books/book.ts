@@ -8,20 +8,23 @@ import type { Transfers } from './transfers.js';
 import type { OutsideMergers } from './merger-key.js';
 import type { HeldCounts, SecurityCounts, ShareChange, ShareChangeTerms } from './security-counts.js';
 
-/** Weights that a book takes at the close of a session. */
+/** Weights that a book adopts at the close of a session. */
 export interface Targets {
   readonly session: number;
   /** Columns, ascending. */
   readonly columns: Int32Array;
-  /** One per column, negative for a short position; what their sum leaves of 1 is cash. */
+  /** One per column, negative for a short position; the difference of their sum from 1 is cash. */
   readonly weights: Float64Array;
-  /** Fraction in cash, where it is known to the last bit. */
+  /** Fraction in cash, if its exact value is known. */
   readonly cash?: number;
-  /** Money that the fixed numbers of shares are worth which the weights stand for; absent where weights decide. */
+  /** Value in money of the fixed numbers of shares behind the weights; absent if weights are decided. */
   readonly basket?: number;
-  /** Market value over that before, of securities that enter with shares of their own: the divisor changes by it. */
+  /**
+   * Market value after over market value before the entry of securities with their own shares: the divisor changes by
+   * it.
+   */
   readonly entered?: number;
-  /** Share counts that the weights stand for, where the book follows them between reviews. */
+  /** Share counts behind the weights, if the book follows them between reviews. */
   readonly counts?: SecurityCounts;
 }
 
@@ -31,223 +34,227 @@ export interface BookInput {
   readonly sm: SessionMarket;
   readonly treatment: DatedTreatment;
   readonly growth: GrowthTerms;
-  /** First and last session simulated. */
+  /** First and last simulated session. */
   readonly from: number;
   readonly to: number;
-  /** Ascending by session, the first at `from`; of several on one session the last counts. */
+  /** Ascending by session, the first at `from`; the last one of a session applies. */
   readonly targets: readonly Targets[];
   readonly initialValue: number;
-  /** Market value over level on the first session; 1 by default. */
+  /** Market value over level on the first session; default 1. */
   readonly baseDivisor?: number;
-  /** Decimals of divisor and index shares; absent where neither is rounded. */
+  /** Decimals of divisor and index shares; absent if neither is rounded. */
   readonly rounding?: DatedRounding;
-  /** Cost of a unit of traded notional; 0 for an index. */
+  /** Cost per unit of traded notional; 0 for an index. */
   readonly costRate: number;
   /**
-   * An index takes every name at its carried price; a portfolio trades what is priceable. With `stale_targets: "defer"`
-   * both wait for a bar.
+   * An index trades every security at its carried price; a portfolio trades the securities that have a price. With
+   * `stale_targets: "defer"` both wait for a price bar.
    */
   readonly fills: 'all' | 'priceable';
-  /** After the first session a name is traded only when its weight is further than this from its target. */
+  /** After the first session a security is traded only if its weight differs from its target by more than this. */
   readonly tolerance?: number;
-  /** Only the level is wanted: weights are there of the last session alone, and nothing of what was traded. */
+  /** Computes only levels, and weights of the last session; records no trades. */
   readonly isBrief?: boolean;
-  /**
-   * Weights are wanted of the sessions alone on which something happens, of `followedFrom` and of the last; the rows of
-   * the others are zero.
-   */
+  /** Computes weights only on sessions with events, on `followedFrom` and on the last session; other rows are zero. */
   readonly isSparse?: boolean;
   /**
-   * Terms of the value index to read when they differ from `growth` in cash alone: one panel then serves every variant.
+   * Terms of the value index to read if they differ from `growth` only in cash: one panel then serves every variant.
    */
   readonly indexTerms?: GrowthTerms;
   /**
-   * A session at whose close a holding period begins though nothing happens: that of a portfolio which follows the book
-   * from there.
+   * Session at whose close a holding period begins in any case: that of a portfolio which follows the book from there.
    */
   readonly followedFrom?: number;
-  /** Mergers by which securities leave instead of turning into others; none unless given. */
+  /** Mergers by which securities leave instead of converting into others. Default: none. */
   readonly outside?: OutsideMergers | undefined;
-  /** Share counts that it follows between reviews; none unless given. */
+  /** Share counts that the book follows between reviews. Default: none. */
   readonly shareChanges?: ShareChangeTerms | undefined;
-  /** What a book that this one holds the weights of was waiting for at the first session. */
+  /** Pending securities, at the first session, of another book whose weights this book holds. */
   readonly pending?: PendingNames;
-  /** Goes on from where another book of the same terms ended: `from` is the session it ended on. */
+  /** Resumes where another book on the same terms ended: `from` is the session on which it ended. */
   readonly resume?: BookResume;
-  /** Memory for the weights: zeros where they are sparse, else anything. An array of their own unless given. */
+  /** Memory for the weights: zeros for a sparse book, otherwise any contents. Default: a new array. */
   readonly roomForWeights?: (cells: number) => Float64Array;
-  /** Stops between sessions when the run was cancelled. */
+  /** Throws between sessions if the run was cancelled. */
   readonly tick?: (fraction: number) => void;
 }
 
-/** A book that is resumed. */
+/** State from which a book resumes. */
 export interface BookResume {
   readonly end: BookEnd;
   /** First session of the whole book. */
   readonly first: number;
-  /** Its columns so far, and its orders, placed from the session it ended on and by columns. */
+  /** Columns and orders so far; orders are by column and relative to the session on which the book ended. */
   readonly columns: Int32Array;
   readonly orders: readonly UnfilledOrder[];
 }
 
-/** All that the sessions after a book's last one depend on. Names are columns of the market. */
+/**
+ * State from which the sessions after the last session of a book are computed. Securities are columns of the market.
+ */
 export interface BookEnd extends PendingNames {
-  /** Names held, ascending, their units of the value index and their weights. */
+  /** Held securities, ascending, their units of the value index and their weights. */
   readonly held: Int32Array;
   readonly units: Float64Array;
   readonly weights: Float64Array;
   readonly value: number;
   readonly cash: number;
   readonly divisor: number;
-  /** Value and cash at the start of the holding period, under the names that stored checkpoints have. */
+  /** Value and cash at the start of the holding period, under the names used in stored checkpoints. */
   readonly stretchValue: number;
   readonly stretchCash: number;
   readonly path: number;
-  /** Factor on `path` by dividends and adjusted closes since then. */
+  /** Factor on `path` from dividends and adjusted closes since then. */
   readonly carry: number;
   /** Index shares of a constituent times its price over its weight, for one share each: see `Targets.basket`. */
   readonly basketUnit: number | null;
-  /** Divisor before over that after it was rounded at the last close; absent where it is not. */
+  /** Divisor before over divisor after its rounding at the last close; absent if it is not rounded. */
   readonly roundedBy?: number;
-  /** Levels of an index in each return variant; null where the constituents reinvest. */
+  /** Levels of an index in each return variant; null if dividends are reinvested in the constituents. */
   readonly levels: Readonly<Record<ReturnVariant, number>> | null;
-  /** Positions among the orders of those that wait for a bar. */
+  /** Positions, among the orders, of those that wait for a price bar. */
   readonly waiting: readonly number[];
 }
 
-/** Names that a book waits for a price of. They are columns of the market. */
+/** Securities whose prices a book waits for, as columns of the market. */
 export interface PendingNames {
-  /** Spun-off names, in units per unit of the value at the start of the holding period. */
+  /** Spun-off securities, in units per unit of the value at the start of the holding period. */
   readonly children: readonly { readonly column: number; readonly since: number; readonly units: number }[];
-  /** Held names whose ticker has changed, and into which. */
+  /** Held securities whose ticker changed, with the new ticker. */
   readonly renamed: readonly (readonly [column: number, into: number])[];
-  /** Share counts of what is held, where it follows them. */
+  /** Share counts of the holdings, if the book follows them. */
   readonly counts?: HeldCounts;
 }
 
-/** Where a portfolio that follows a book stands: its value, and that at the start of its holding period. */
+/** State of a portfolio that follows a book: its value now and at the start of its holding period. */
 export interface FollowEnd {
   readonly stretchValue: number;
   readonly value: number;
-  /** Of a strategy that holds an overlay: the fraction in it. */
+  /** Fraction in the overlay; only for a strategy that holds an overlay. */
   readonly exposure?: number;
 }
 
-/** A portfolio without holdings of its own as it is stored. */
+/** Stored form of a portfolio without separate holdings. */
 export interface StoredFollow extends FollowEnd {
-  /** Of a strategy that holds an overlay: orders by column, placed from the first session; absent without any. */
+  /** Orders by column, relative to the first session; only for a strategy that holds an overlay and has orders. */
   readonly orders?: readonly UnfilledOrder[];
 }
 
-/** Where a book stands that was simulated for its levels alone. Orders are by column, placed from its first session. */
+/** State of a book that was simulated only for its levels. Orders are by column, relative to its first session. */
 export interface BriefEnd {
   readonly end: BookEnd;
   readonly orders: readonly UnfilledOrder[];
 }
 
-/** A simulated book: T sessions from `from`, H names. Everything is of the close, after trades. */
+/** Simulated book: T sessions from `from`, H securities. All values are at the close, after trades. */
 export interface Book {
   readonly sm: SessionMarket;
   readonly from: number;
   readonly length: number;
-  /** Columns of the names it held or could have come to hold, ascending, [H]. */
+  /** Columns of the securities that the book held or could have held, ascending, [H]. */
   readonly columns: Int32Array;
   /** [T] */
   readonly value: Float64Array;
   /** Growth of the value over the session, before costs; 1 on the first, [T]. */
   readonly gross: Float64Array;
   /**
-   * Times the weights after a close, or before the trades of an event, what those of the close before grew to by prices,
-   * [T]; absent where that is `gross`.
+   * Factor by which the weights after a close grew by prices to those of the next close or those before the trades of
+   * an event, [T]; absent if it equals `gross`.
    */
   readonly drift?: Float64Array;
-  /** Contributions to the return of sessions that weights and `drift` do not show; absent where there are none. */
+  /** Contributions to the return of sessions that weights and `drift` do not show; absent if there are none. */
   readonly transfers?: Transfers;
-  /** Of an index that reinvests dividends in all of itself. */
+  /** Present for an index that reinvests dividends in all its constituents. */
   readonly reinvested?: Reinvested;
-  /** Changes of share counts that it took up between reviews; absent where it follows none. */
+  /** Changes of share counts adopted between reviews; absent if the book follows none. */
   readonly shareChanges?: readonly ShareChange[];
-  /** Value before what happened at the close over that at the beginning of the holding period, [T]. */
+  /** Value before the events of the close over the value at the start of the holding period, [T]. */
   readonly path: Float64Array;
-  /** 1 where a holding period begins at the close: up to its end nothing but growth changes the value, [T]. */
+  /** 1 if a holding period begins at the close: until it ends, only growth changes the value, [T]. */
   readonly begins: Uint8Array;
   /** Market value divided by value, [T]. */
   readonly divisor: Float64Array;
-  /** Divisor before over that after it was rounded at a close, [T]; absent where it is not rounded. */
+  /** Divisor before over divisor after its rounding at a close, [T]; absent if it is not rounded. */
   readonly exactDivisor?: Float64Array;
-  /** Whether its index shares are rounded on some date. */
+  /** True if index shares are rounded on any date. */
   readonly hasWholeShares?: true;
   /** Costs paid on the session, [T]. */
   readonly costs: Float64Array;
   /**
-   * Held weights, 0 where not held, negative for a short position, [T x H]; of the last session alone in a brief book,
-   * of few in a sparse one.
+   * Held weights, 0 if not held, negative for a short position, [T x H]; only the last session in a brief book, few
+   * sessions in a sparse one.
    */
   readonly weights: Float64Array;
   /** Fraction held in cash, [T]. */
   readonly cash: Float64Array;
-  /** Names held, [T]. */
+  /** Number of holdings, [T]. */
   readonly counts: Int32Array;
-  /** 1 for names held at some close, [H]. */
+  /** 1 for securities held at some close, [H]. */
   readonly everHeld: Uint8Array;
-  /** Sessions on which something but drift happened, ascending. */
+  /** Sessions with events other than drift, ascending. */
   readonly events: readonly BookEvent[];
   readonly unfilled: readonly UnfilledOrder[];
-  /** Names without a bar on a session on which their exchange was open, held or asked for; by session, then column. */
+  /**
+   * Securities, held or targeted, without a price bar on a session on which their exchange was open; by session, then
+   * column.
+   */
   readonly gaps: readonly Gap[];
-  /** Names that left because their bars stopped without an action. */
+  /** Securities that left because their price bars stopped without a corporate action. */
   readonly silent: readonly Gap[];
-  /** What it was waiting for at the close of `followedFrom`; null where no portfolio follows it. */
+  /** Pending securities at the close of `followedFrom`; null if no portfolio follows the book. */
   readonly pending: PendingNames | null;
-  /** Where it stands after its last close. */
+  /** State after the last close. */
   readonly end: BookEnd | FollowEnd;
-  /** Of an overlay, what its weights do not have. */
+  /** Parts of an overlay that its weights do not show. */
   readonly overlay?: BookOverlay;
-  /** Of a book on the sessions of another calendar, the same on its own. */
+  /** The same book on its own sessions, if it is mapped to another calendar. */
   readonly onOwnSessions?: Book;
 }
 
 /** Levels and dividends of an index, [T] each. */
 export interface Reinvested {
   readonly levels: Readonly<Record<ReturnVariant, Float64Array>>;
-  /** Ordinary dividends in points of the price return, before tax and after it. */
+  /** Ordinary dividends in points of the price return, before and after tax. */
   readonly points: Float64Array;
   readonly netPoints: Float64Array;
 }
 
-/** Growth by prices of what a book holds, [T]. */
+/** Returns the growth by prices of the holdings of a book, [T]. */
 export function driftOf({ drift, overlay, gross }: Pick<Book, 'drift' | 'overlay' | 'gross'>): Float64Array {
   return overlay?.drift ?? drift ?? gross;
 }
 
-/** Currency that the securities of a book are valued in. */
+/** Returns the currency in which the securities of a book are valued. */
 export function securitiesIn({ overlay }: Pick<Book, 'overlay'>, { currency }: { readonly currency: string }): string {
   return overlay?.securitiesIn ?? currency;
 }
 
-/** What an overlay earns beside its names. */
+/** Earnings of an overlay beyond those of its securities. */
 export interface BookOverlay {
-  /** Books of what lies beneath. */
+  /** Books of the underlying indices. */
   readonly beneath: readonly Book[];
-  /** Currency that its securities are valued in, where that is not its own: of a quanto that of the index beneath. */
+  /**
+   * Currency in which its securities are valued, if it differs: a quanto values them in the currency of the underlying
+   * index.
+   */
   readonly securitiesIn?: string;
-  /** Whether the exchange rate on cash beneath is one of its parts. */
+  /** True if the exchange rate on underlying cash is one of its parts. */
   readonly hasCurrencyPart: boolean;
   /**
-   * Times the weights after a close, or before the trades of an event, what those of the close before grew to, [T]: for
-   * other books that is `gross`.
+   * Factor by which the weights after a close grew to those of the next close or those before the trades of an event,
+   * [T]; other books use `gross`.
    */
   readonly drift: Float64Array;
   readonly parts: readonly BookPart[];
-  /** Why its exposure is what it is after a close, by position from its first session; absent where it follows no target. */
+  /** Explains the exposure after a close, by position from the first session; absent if it follows no target. */
   readonly explain?: (t: number) => ExposureStep;
-  /** Weights beneath by currency, where its type asks for them, from its first session on, [T] each. */
+  /** Weights of the underlying by currency, if the overlay type needs them, from its first session on, [T] each. */
   readonly shares: Readonly<Record<string, Float64Array>>;
 }
 
-/** Contributions to the return of each session that no name has, [T]. */
+/** Contributions to the return of each session that belong to no security, [T]. */
 export interface BookPart {
-  /** The overlay that it is of. */
+  /** Overlay to which the part belongs. */
   readonly indexId: string;
   readonly part: PartName;
   readonly contributions: Float64Array;
@@ -256,29 +263,29 @@ export interface BookPart {
 export interface BookEvent {
   /** Position from the first session of the book. */
   readonly at: number;
-  /** Whether targets were taken. */
+  /** True if targets took effect. */
   readonly rebalanced: boolean;
-  /** Value and weights after drift, before anything was traded. */
+  /** Value and weights after drift, before any trade. */
   readonly valueBefore: number;
   readonly before: Float64Array;
-  /** Weights that turned into another name, before anything was paid for. */
+  /** Weights that converted into another security, before any payment. */
   readonly conversions: readonly Conversion[];
-  /** Weights that left at a price, before anything was paid for. */
+  /** Weights that left at a price, before any payment. */
   readonly exits: readonly Move[];
-  /** Earlier orders that could be filled now, by slot. */
+  /** Earlier orders that were filled now, by slot. */
   readonly fills: readonly Fill[];
-  /** There where nothing was traded: the weights of an overlay drifted by factors of their own. */
+  /** Present if nothing was traded: the weights of an overlay drifted by separate factors. */
   readonly isUntraded?: true;
 }
 
-/** An order filled on a later session than it was given. */
+/** Order filled on a later session than its rebalance. */
 export interface Fill {
   readonly slot: number;
   /** Money bought, negative for a sale. */
   readonly notional: number;
 }
 
-/** A name that turned into another, with its weight of the value before trades. */
+/** Conversion of one security into another, with its weight of the value before trades. */
 export interface Conversion {
   readonly slot: number;
   readonly into: number;
@@ -287,7 +294,7 @@ export interface Conversion {
 
 export interface Move {
   readonly slot: number;
-  /** Change of the weight, of the value before trades. */
+  /** Change of the weight, relative to the value before trades. */
   readonly change: number;
 }
 
@@ -299,13 +306,13 @@ export interface UnfilledOrder {
   readonly held: number;
   readonly notional: number;
   readonly reason: 'no_price' | 'stale_price' | 'delisted';
-  /** Position of the session it was filled on, null if never. */
+  /** Position of the session on which it was filled; null if never. */
   readonly filledAt: number | null;
-  /** Position of the rebalance that took its place, null while none has. */
+  /** Position of the rebalance that replaced it; null while none has. */
   readonly replacedAt: number | null;
 }
 
-/** An order placed from another session: so many positions later. */
+/** Moves an order by a number of positions, to make it relative to another session. */
 export function movedOrder(order: UnfilledOrder, by: number): UnfilledOrder {
   const { at, filledAt, replacedAt } = order;
   return {
@@ -316,7 +323,7 @@ export function movedOrder(order: UnfilledOrder, by: number): UnfilledOrder {
   };
 }
 
-/** A name on a session of the market's axis. */
+/** Security and session of a missing price bar. */
 export interface Gap {
   readonly session: number;
   readonly column: number;

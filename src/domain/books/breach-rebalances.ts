@@ -13,16 +13,16 @@ import { hasAnyBar, type DueRebalance } from './due-rebalances.js';
 import { bookUntil, storedUntil, type WatchInput } from './watched-book.js';
 import type { StoredBook } from './resumed-book.js';
 
-/** Sessions simulated at a time: what a breach makes simulate again. */
+/** Sessions simulated at a time: the number that a breach forces to simulate again. */
 const SPAN_SESSIONS = 32;
 
 export type Watched = Pick<Compositions, 'list' | 'findings' | 'called'>;
 
 /**
- * Decides the rebalances of a schedule, and those that breaches of a rule call for. A breach is known at the close of
- * the session on which drift or a corporate action takes the weights beyond a bound: the composition is decided on that
- * close and takes effect as many sessions later as the schedule's lag. A rebalance that is itself beyond a bound calls
- * for none; nor does a breach while one is on its way.
+ * Decides the rebalances of a schedule, and those that breaches of a rule trigger. A breach is known at the close of
+ * the session on which drift or a corporate action moves the weights beyond a bound. The composition is decided at that
+ * close and takes effect after the lag of the schedule. A rebalance that is itself beyond a bound triggers none;
+ * neither does a breach while a rebalance is pending.
  * @cost O(T H), and SPAN_SESSIONS more for each breach
  */
 export function decideWatched(composer: Composer, input: WatchInput): Watched {
@@ -43,7 +43,7 @@ export function decideWatched(composer: Composer, input: WatchInput): Watched {
   while (at < last) {
     tick?.((at - first + 1) / (last - first + 1));
     const next = due[position];
-    // Decisions are made in the order of their sessions: what deciders carry from one to the next is of earlier ones.
+    // Decisions are made in session order, because deciders carry state from one to the next.
     if (next !== undefined && next.decision <= at + 1) {
       decide(next);
       position++;
@@ -62,7 +62,7 @@ export function decideWatched(composer: Composer, input: WatchInput): Watched {
   return { list: known, findings, ...(state.called === undefined ? {} : { called: state.called }) };
 }
 
-/** The text that an index follows on a session, and the last session of it. */
+/** Returns the definition that an index follows on a session, and the last session of it. */
 function textAt(
   composer: Composer,
   { indexId, first }: WatchInput,
@@ -77,29 +77,29 @@ function textAt(
 }
 
 interface WatchState {
-  /** Rule of the span before. */
+  /** Rule of the previous span. */
   rule: LimitRuleName | null;
   readonly open: Set<string>;
-  /** Effective session of the latest rebalance that a breach called for. */
+  /** Effective session of the latest rebalance that a breach triggered. */
   calledUntil: number;
-  /** There where that lies after the last session. */
+  /** Present if that session is after the last one. */
   called?: Compositions['called'];
 }
 
-/** Sessions between two decisions of the schedule: one that is decided may take effect within them. */
+/** Sessions between two decisions of the schedule; the decided rebalance may take effect within them. */
 interface Span {
-  /** Where the book stands at the close of `at`; null before the first session. */
+  /** State of the book at the close of `at`; null before the first session. */
   readonly stored: StoredBook | null;
   readonly at: number;
   readonly to: number;
   readonly known: readonly Composition[];
   readonly decide: (rebalance: DueRebalance) => Composition | undefined;
   readonly sm: SessionMarket;
-  /** The text that all of its sessions follow. */
+  /** Definition that all its sessions follow. */
   readonly text: IndexText;
 }
 
-/** The book of a span with the rebalances that its breaches call for. */
+/** Simulates the book of a span with the rebalances that its breaches trigger. */
 function watchSpan(composer: Composer, input: WatchInput, span: Span, state: WatchState): Book {
   const { at, to, decide, sm, text } = span;
   const { rebalance } = text.document;
@@ -130,18 +130,20 @@ function watchSpan(composer: Composer, input: WatchInput, span: Span, state: Wat
     });
     if (composition === undefined || session > to) continue;
     book = bookUntil(composer, { ...input, ...span });
-    if (session === breach) from = breach; // Its close is another now.
+    if (session === breach) from = breach; // Its close has changed.
   }
 }
 
-/** The first session on or after one on which anything trades; beyond the last where none does. */
+/**
+ * Returns the first session, from a given one on, on which any security trades; one after the last if there is none.
+ */
 function effectiveSession(sm: SessionMarket, earliest: number, last: number): number {
   let session = earliest;
   while (session <= last && !hasAnyBar(sm, session)) session++;
   return session;
 }
 
-/** The day some sessions behind one, by the calendar; null beyond its coverage. */
+/** Returns the day a number of sessions after a session, by the calendar; null beyond its coverage. */
 function dayBehind({ sessions, calendar }: SessionMarket, session: number, count: number): Day | null {
   return calendar.sessions[firstAtLeast(calendar.sessions, sessions[session]!) + count] ?? null;
 }
@@ -154,7 +156,7 @@ interface WatchedSpan {
   readonly state: WatchState;
 }
 
-/** The first session whose close begins a breach that calls for a rebalance. */
+/** Returns the first session at whose close a breach begins that triggers a rebalance. */
 function nextBreach(book: Book, { rule, from, to, span, state }: WatchedSpan): number | null {
   const { sm, columns, weights } = book;
   const names = Array.from(columns, (column) => sm.identifiers[column]!);

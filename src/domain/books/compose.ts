@@ -41,10 +41,10 @@ export function compose(composer: Composer, { indexId, until, tick }: ComposeInp
   };
 }
 
-/** The first rebalance of an index, whether or not anything comes of it. @throws Refusal NO_DATA_IN_RANGE */
+/** Returns the first rebalance of an index, even if it produces no composition. @throws Refusal NO_DATA_IN_RANGE */
 export function firstRebalance(composer: Composer, { indexId, until }: Omit<ComposeInput, 'tick'>): DueRebalance {
   const first = firstPriced(composer, { indexId, until });
-  return dueRebalances(composer.document(indexId), composer.market(indexId), { first, last: first })[0]!; // begins there
+  return dueRebalances(composer.document(indexId), composer.market(indexId), { first, last: first })[0]!; // the index begins there
 }
 
 interface ComposeOnInput {
@@ -53,7 +53,7 @@ interface ComposeOnInput {
   readonly tick: ((fraction: number) => void) | undefined;
 }
 
-/** The compositions that come after those known. */
+/** Returns the compositions after the known ones. */
 export function composeOn(
   composer: Composer,
   { indexId, known: { first, before, due, memory }, tick }: ComposeOnInput,
@@ -64,7 +64,7 @@ export function composeOn(
     treatment: composer.treatment(indexId),
     sm: composer.market(indexId),
   };
-  // A decider that is not asked is not made.
+  // Deciders are created only when they are used.
   return {
     ...context,
     first,
@@ -79,13 +79,13 @@ interface DueInput {
   readonly indexId: string;
   /** Ascending. */
   readonly due: readonly DueRebalance[];
-  /** The compositions before them: as many as those that were in force when they are decided. */
+  /** Earlier compositions: at least those in force at the decisions. */
   readonly before: readonly Composition[];
   readonly tick?: ((fraction: number) => void) | undefined;
 }
 
 /**
- * Decides rebalances one after the other.
+ * Decides rebalances in order.
  * @throws Refusal as `decideOne`
  */
 function decideAll(
@@ -106,7 +106,7 @@ function decideAll(
   return { list, findings };
 }
 
-/** The first session on or after the base date with a bar of a name of the universe. */
+/** Returns the first session on or after the base date with a price bar of a security in the universe. */
 function firstPriced(composer: Composer, { indexId, until }: Pick<ComposeInput, 'indexId' | 'until'>): number {
   const document = composer.document(indexId);
   const sm = composer.market(indexId);
@@ -120,6 +120,6 @@ function firstPriced(composer: Composer, { indexId, until }: Pick<ComposeInput, 
   const why =
     day < document.base_date
       ? `The base date ${document.base_date} of ${indexId} is after ${day}`
-      : `The store holds no price of the universe of ${indexId} from ${document.base_date} to ${day}`;
+      : `The data contains no price for the universe of ${indexId} from ${document.base_date} to ${day}`;
   throw new Refusal('NO_DATA_IN_RANGE', `${why}.`);
 }

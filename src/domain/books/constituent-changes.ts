@@ -4,72 +4,79 @@ import type { CorporateAction } from '../market/market-data.js';
 import { panelRow } from '../market/session-market.js';
 import type { Book, BookEvent, UnfilledOrder } from './book.js';
 import { eventsOn, valueInUnitsOf, type EventTerms, type Exit } from './book-events.js';
-import type { Compositions } from './compositions.js';
+import type { Composition, Compositions } from './compositions.js';
+import type { SwapRule } from './constituent-swap.js';
 import { indexTerms } from './index-run.js';
 
-/** Everything by which a name comes into an index or leaves it, in words. */
+/** Every way in which a security enters or leaves an index, with its description. */
 export const CHANGE_EVENTS = {
   rebalance: 'the composition of a rebalance took effect',
-  order: 'an order of a rebalance that had waited for a bar was filled',
+  replacement: 'a change between reviews by `events.replacement`: it entered for `related`, or was replaced by it',
+  fast_exit: 'a change between reviews by `events.fast_exit`: it entered for `related`, or left for it',
+  fast_entry: 'a change between reviews by `events.fast_entry`: it entered for `related`, or left for it',
+  order: 'an order of a rebalance that had waited for a price bar was filled',
   merger: 'a merger, into `related` or at the last close where that had no price',
   acquisition: 'an acquisition',
   delisting: 'a delisting',
   ticker_change: 'a change of ticker',
-  spin_off: 'the first price of a name spun off from `related`',
+  spin_off: 'the first price of a security spun off from `related`',
   spin_off_exit: 'the first close of a spun-off security, with `spin_offs: "drop_after_first_session"`',
-  silence: 'no bar on `max_stale_sessions` sessions, and no action',
-  missing_price: 'no bar on a session, with `missing_prices: "exclude"`',
-  total_loss: 'the index was worth nothing',
+  silence: 'no price bar for `max_stale_sessions` sessions, and no corporate action',
+  missing_price: 'no price bar on a session, with `missing_prices: "exclude"`',
+  total_loss: 'the value of the index was 0',
 } as const;
 export type ChangeEvent = keyof typeof CHANGE_EVENTS;
 
-/** How a name came into an index, or left it, at a close. */
+/** Entry or exit of a security at a close. */
 export interface ConstituentChange {
   readonly date: Day;
   readonly event: ChangeEvent;
-  /** Of the corporate action; null without one. */
+  /** Ex-date of the corporate action; null without one. */
   readonly exDay: Day | null;
-  /** Name into which it turned, or from which it came; null without one. */
+  /** Security into which it converted, from which it came, or that it replaced or was replaced by; null if none. */
   readonly related: string | null;
   /**
-   * Shares received for one: of `related` by a name that left, of the name itself by `related` where it came from that.
+   * Shares received per share: of `related` for a security that left, of this security for one that came from
+   * `related`.
    */
   readonly ratio: number | null;
-  /** Fraction of the index: with which it left, before the trades of the close; with which it came, after them. */
+  /** Fraction of the index: on exit, before the trades of the close; on entry, after them. */
   readonly weight: number;
-  /** Money per share, in `currency`: what it brought, shares of another name and cash together. */
+  /** Money per share in `currency`: total proceeds in shares of another security and cash. */
   readonly price: number;
-  /** Currency in which the name is quoted. */
+  /** Currency in which the security is quoted. */
   readonly currency: string;
-  /** Day of its latest bar by then. */
+  /** Day of its latest price bar at that time. */
   readonly lastBar: Day | null;
-  /** Rebalance that asked for it, where its order had waited; else null. */
+  /** Rebalance of the order, if the order had to wait; otherwise null. */
   readonly orderedOn: Day | null;
 }
 
-/** An order of a rebalance that waits for a bar. */
+/** Order of a rebalance that waits for a price bar. */
 export interface WaitingOrder extends Pick<UnfilledOrder, 'side' | 'target' | 'reason'> {
-  /** Rebalance that asked for it. */
+  /** Rebalance of the order. */
   readonly date: Day;
 }
 
-/** A name in an index at a close. */
+/** Membership of a security in an index at a close. */
 export interface Presence {
-  /** Weight held, null when it is not. */
+  /** Held weight; null if not held. */
   readonly held: number | null;
-  /** How it came in last; null when it never did. */
+  /** Latest entry; null if it never entered. */
   readonly entered: ConstituentChange | null;
-  /** How it left last; null when it never did. */
+  /** Latest exit; null if it never left. */
   readonly left: ConstituentChange | null;
   readonly order: WaitingOrder | null;
 }
 
-/** Whether a name is in an index at the close that its book ends on, how it came in and how it left. @cost O(T) */
+/**
+ * Finds the weight of a security in an index at the last close of its book, with its latest entry and exit. @cost O(T)
+ */
 export function presenceOf(book: Book, compositions: Compositions, column: number): Presence {
   const { columns, weights, length, events } = book;
   const slot = columns.indexOf(column);
   if (slot < 0) return { held: null, entered: null, left: null, order: null };
-  const name = { book, terms: termsOf(compositions), slot, column };
+  const name = { book, terms: termsOf(compositions), list: compositions.list, slot, column };
   const eventAt = new Map(events.map((event) => [event.at, event]));
   let entered: ConstituentChange | null = null;
   let left: ConstituentChange | null = null;
@@ -81,17 +88,18 @@ export function presenceOf(book: Book, compositions: Compositions, column: numbe
     const isSpunOff = weight === 0 && before !== 0;
     const wasIn = weight !== 0 || isSpunOff;
     if (isSpunOff) entered = spunOff({ ...name, at }, before);
-    else if (!wasIn && after !== 0) entered = entry({ ...name, at }, event!, after); // Nothing comes in without an event.
+    else if (!wasIn && after !== 0) entered = entry({ ...name, at }, event!, after); // Securities enter only by events.
     if (wasIn && after === 0) left = departure({ ...name, at }, event, isSpunOff);
     weight = after;
   }
   return { held: weight === 0 ? null : weight, entered, left, order: waitingOrder(book, slot, weight !== 0) };
 }
 
-/** One name at one close of a book. */
+/** Security at one close of a book. */
 interface NameAt {
   readonly book: Book;
   readonly terms: EventTerms;
+  readonly list: readonly Composition[];
   readonly slot: number;
   readonly column: number;
   /** Position from the first session of the book. */
@@ -103,7 +111,7 @@ function termsOf(compositions: Compositions): EventTerms {
   return { sm, treatment, outside, growth: indexTerms(compositions), rates: exchangeRates(sm, document.currency) };
 }
 
-/** The first price of a spun-off name, or its share of the close where it was traded away at once. */
+/** Describes the first price of a spun-off security, or its share of the close if it was sold immediately. */
 function spunOff(name: NameAt, weight: number): ConstituentChange {
   const action = turning(name, 'SPIN_OFF', { into: name.column });
   return change(name, {
@@ -131,13 +139,13 @@ function entry(name: NameAt, event: BookEvent, weight: number): ConstituentChang
   });
 }
 
-/** The merger by which a name turns into another on a session; undefined where it does not. */
+/** Returns the merger by which a security converts into another on a session; undefined if there is none. */
 function mergerOf(terms: EventTerms, session: number, column: number): Exit | undefined {
   const today = eventsOn(terms, session);
   return today?.conversions.has(column) ? today.exits.get(column) : undefined;
 }
 
-/** @param isSpunOff whether it had its first price on the session */
+/** @param isSpunOff true if it had its first price on the session */
 function departure(name: NameAt, event: BookEvent | undefined, isSpunOff: boolean): ConstituentChange {
   const { book, terms, slot, column, at } = name;
   const session = book.from + at;
@@ -145,7 +153,7 @@ function departure(name: NameAt, event: BookEvent | undefined, isSpunOff: boolea
   const move = event?.exits.find((exit) => exit.slot === slot);
   if (conversion !== undefined)
     return converted(name, conversion.weight - (move?.change ?? 0), book.columns[conversion.into]!);
-  // A name that was worth nothing is not among them where nothing else was left.
+  // If no holdings remain, a security without value is not among them.
   if (event !== undefined && move === undefined) return traded(name, event, event.before[slot]!);
   const weight = move === undefined ? 0 : 0 - move.change;
   const exit = eventsOn(terms, session)?.exits.get(column);
@@ -157,7 +165,7 @@ function departure(name: NameAt, event: BookEvent | undefined, isSpunOff: boolea
 
 const ENDINGS = { MERGER: 'merger', ACQUISITION: 'acquisition', DELISTING: 'delisting' } as const;
 
-/** A holding that turned into one of another name. */
+/** Describes the conversion of a holding into another security. */
 function converted(name: NameAt, weight: number, into: number): ConstituentChange {
   const { book, terms, column, at } = name;
   const session = book.from + at;
@@ -175,21 +183,40 @@ function converted(name: NameAt, weight: number, into: number): ConstituentChang
   });
 }
 
-/** A trade to the weights of a rebalance: at its close, or at that of a later bar which its order had waited for. */
+/**
+ * Describes a trade to the weights of a rebalance: at its close, or at the close of the later price bar that its order
+ * waited for.
+ */
 function traded(name: NameAt, { rebalanced }: BookEvent, weight: number): ConstituentChange {
-  if (rebalanced) return change(name, { event: 'rebalance', weight });
   const { book, slot, at } = name;
+  if (rebalanced) return change(name, { ...swapOf(name), weight });
   const order = book.unfilled.find((unfilled) => unfilled.slot === slot && unfilled.filledAt === at);
   return change(name, { event: 'order', weight, orderedOn: order === undefined ? null : dayAt(book, order.at) });
 }
 
+/** The change between reviews that brought a security in or took it out at a close; else the rebalance. */
+function swapOf({ book, list, column, at }: NameAt): Pick<ConstituentChange, 'event'> & { readonly related?: string } {
+  const composition = list.find(({ session }) => session === book.from + at);
+  const swap = composition?.swaps?.find(({ entered, left }) => entered === column || left === column);
+  if (swap === undefined) return { event: 'rebalance' };
+  const other = swap.entered === column ? swap.left : swap.entered;
+  return { event: SWAP_EVENTS[swap.rule], related: book.sm.identifiers[other]! };
+}
+
+const SWAP_EVENTS = {
+  next_ranked: 'replacement',
+  reserve: 'replacement',
+  fast_exit: 'fast_exit',
+  fast_entry: 'fast_entry',
+} as const satisfies Record<SwapRule, ChangeEvent>;
+
 interface Turning {
-  /** Column that turns into another; any unless given. */
+  /** Column that converts into another. Default: any. */
   readonly from?: number;
   readonly into: number;
 }
 
-/** The latest action of a kind up to a close that gives a name for another. */
+/** Returns the latest action of a kind, up to a close, that converts one security into another. */
 function turning({ book, at }: NameAt, type: CorporateAction['type'], { from, into }: Turning) {
   const { sm } = book;
   return sm.actions.related.findLast(
@@ -197,7 +224,7 @@ function turning({ book, at }: NameAt, type: CorporateAction['type'], { from, in
       session <= book.from + at &&
       action.type === type &&
       (from === undefined || column === from) &&
-      sm.columnOf(action.related!) === into, // All of these have one.
+      sm.columnOf(action.related!) === into, // These actions always have a related identifier.
   )?.action;
 }
 
@@ -206,7 +233,7 @@ interface Cause
     Pick<ConstituentChange, 'event' | 'weight'>,
     Partial<Pick<ConstituentChange, 'related' | 'ratio' | 'orderedOn'>> {
   readonly action?: CorporateAction | undefined;
-  /** Money a share; the latest close unless given. */
+  /** Money per share. Default: the latest close. */
   readonly proceeds?: number | undefined;
 }
 
@@ -233,7 +260,7 @@ function dayAt({ sm, from }: Book, at: number): Day {
   return sm.sessions[from + at]!;
 }
 
-/** The order of a name that the latest rebalance left waiting; a sale of what is gone waits for nothing. */
+/** Returns the order of a security that the latest rebalance left waiting; a sale without a holding does not wait. */
 function waitingOrder(book: Book, slot: number, isHeld: boolean): WaitingOrder | null {
   const order = book.unfilled.findLast(
     (one) => one.slot === slot && one.filledAt === null && one.replacedAt === null && (isHeld || one.side === 'buy'),

@@ -31,21 +31,21 @@ import {
 export interface ComposerInput {
   readonly market: MarketData;
   readonly calendars: Calendars;
-  /** The index and every document it reaches, by id. */
+  /** The index and every document that it refers to, by id. */
   readonly documents: Readonly<Record<string, IndexDocument>>;
-  /** The stored risk models that those use; absent where none do. */
+  /** Stored risk models that those documents use; absent if there are none. */
   readonly models?: StoredModels | undefined;
-  /** Last day of which anything is known. */
+  /** Last day with known data. */
   readonly until: Day;
-  /** Makes the decider of a document; asked once per index. */
+  /** Creates the decider of a document; called once per index. */
   readonly createDecider: DeciderFactory;
-  /** By calendar, the market as it is aligned where that is not what `marketOn` gives. */
+  /** Aligned market by calendar, where it differs from the result of `marketOn`. */
   readonly aligned?: ReadonlyMap<string, SessionMarket>;
-  /** By index, what is not to be decided again. */
+  /** Known compositions by index, which are not decided again. */
   readonly resumed?: ReadonlyMap<string, ResumedIndex>;
-  /** What was known of the market at decisions; the market itself where it is absent. */
+  /** Market as known at decisions. Default: the market itself. */
   readonly known?: KnownMarkets | undefined;
-  /** Called between decisions; stops the work by throwing. */
+  /** Called between decisions; throws to stop the work. */
   readonly tick?: (fraction: number) => void;
 }
 
@@ -63,7 +63,7 @@ export function createComposer({
 }: ComposerInput): Composer {
   const byId = new Map(Object.entries(documents));
   const deciders = new Map<string, Decider>();
-  /** By index, the decider of its latest decision. */
+  /** Decider of the latest decision, by index. */
   const latest = new Map<string, Decider>();
   const composed = new Map<string, Compositions>();
   const running = new Set<string>();
@@ -108,7 +108,7 @@ export function createComposer({
       if (running.has(indexId))
         throw new Refusal(
           'VALIDATION_FAILED',
-          `The index ${indexId} reaches itself through its universe or derivation.`,
+          `The index ${indexId} refers to itself through its universe or derivation.`,
         );
       running.add(indexId);
       result = composeIndex(indexId);

@@ -16,20 +16,20 @@ import { beginPhase, continuePhase } from './transition.js';
 interface DecideInput {
   readonly indexId: string;
   readonly rebalance: DueRebalance;
-  /** Compositions before it, ascending. */
+  /** Earlier compositions, ascending. */
   readonly known: readonly Composition[];
 }
 
 interface DecidedOne {
-  /** Absent where the previous composition stays. */
+  /** Absent if the previous composition stays. */
   readonly composition?: Composition;
   readonly findings: readonly Finding[];
 }
 
 /**
  * Decides one rebalance.
- * @throws Refusal NO_DATA_KNOWN; EMPTY_INDEX, or what the decider explains, when nothing was before a rebalance and nothing comes of
- *   it
+ * @throws Refusal NO_DATA_KNOWN; EMPTY_INDEX or the explanation of the decider if the first rebalance produces no
+ *   composition
  */
 export function decideOne(composer: Composer, { indexId, rebalance, known }: DecideInput): DecidedOne {
   const { review: _review, ...due } = rebalance;
@@ -45,7 +45,9 @@ interface DecideDue extends ReviewInput {
   readonly rebalance: DueRebalance;
 }
 
-/** A later close of a phase; nothing where its first one was not carried out or another rebalance has ended it. */
+/**
+ * Decides a later close of a phase; returns nothing if its first close was skipped or another rebalance has ended it.
+ */
 function continued(composer: Composer, input: DecideDue): DecidedOne {
   const { rebalance, known } = input;
   const before = inForce(known, rebalance.session - 1);
@@ -56,7 +58,7 @@ function continued(composer: Composer, input: DecideDue): DecidedOne {
   return { composition: continuePhase(index, rebalance, { ...before, transition }), findings: [] };
 }
 
-/** A review of share counts that the composition has already. */
+/** Adds a review of share counts that the composition already includes. */
 function joined({ review, rebalance, known }: DecideDue): DecidedOne {
   const current = inForce(known, rebalance.session);
   if (current?.session !== rebalance.session) return { findings: [] };
@@ -68,7 +70,7 @@ function indexIn(composer: Composer, { indexId, review, rebalance }: DecideDue):
   return {
     sm,
     document: textsOf(composer.document(indexId))[rebalance.amendment ?? 0]!.document,
-    // What the rebalance decides follows its own text from the decision on.
+    // From the decision on, the rebalance follows its own version of the definition.
     treatment: treatmentOn(composer.treatment(indexId), sm.sessions[rebalance.session]! + 1),
     outside: composer.outsideMergers(indexId),
     weightsAs: review.document.rebalance.weights_as,
@@ -103,7 +105,10 @@ function termsOf(index: TakingIndex, { scope }: Review, rebalance: DueRebalance)
   return [{ ...index, weightsAs: 'shares' }, due];
 }
 
-/** A composition of an index that has several reviews, with those that ran on its session and the latest selection. */
+/**
+ * Adds to a composition, for an index with several reviews, the reviews that ran on its session and the latest
+ * selection.
+ */
 function named({ review, rebalance, known }: DecideDue, composition: Composition): Composition {
   if (review.document.reviews === undefined && review.id === DEFAULT_REVIEW) return composition;
   const current = inForce(known, rebalance.session);
@@ -130,12 +135,12 @@ function reviewsIn(composition: Composition): readonly string[] {
   return reviews;
 }
 
-/** The latest selection that a composition is based on. */
+/** Returns the latest selection on which a composition is based. */
 export function selectedIn({ selected, decision }: Composition): SelectedOn {
   return selected ?? { review: DEFAULT_REVIEW, decision };
 }
 
-/** Adds a composition to others, ascending: it takes the place of one that another review of its session made. */
+/** Adds a composition to others, ascending; it replaces one of the same session from another review. */
 export function addComposition(list: Composition[], composition: Composition): void {
   const at = list.findLastIndex(({ session }) => session <= composition.session);
   const isReviewed = composition.reviews !== undefined && list[at]?.session === composition.session;
@@ -143,11 +148,11 @@ export function addComposition(list: Composition[], composition: Composition): v
   else list.splice(at + 1, 0, composition);
 }
 
-/** @throws Refusal NO_DATA_KNOWN where a name was chosen that the content of the run does not have */
+/** @throws Refusal NO_DATA_KNOWN if a selected security is not in the data of the run */
 function assertHeld(seen: SessionMarket, columns: Int32Array, { names }: SessionMarket): void {
   if (columns.length === 0 || columns.at(-1)! < names) return;
-  const gone = columns.find((column) => column >= names)!; // They ascend.
+  const gone = columns.find((column) => column >= names)!; // Columns ascend.
   const identifier = seen.identifiers[gone]!;
-  const message = `The name ${identifier} was chosen from what was known then; the data of the run does not have it.`;
+  const message = `The security ${identifier} was selected from the data known at that time, but the data of the run does not contain it.`;
   throw new Refusal('NO_DATA_KNOWN', message, { identifier });
 }

@@ -14,7 +14,7 @@ export interface ReviewInput {
   readonly indexId: string;
   readonly review: Review;
   readonly rebalance: Pick<DueRebalance, 'decision' | 'session' | 'amendment'>;
-  /** Compositions before it, ascending; one of the same session is that of a review that ran before. */
+  /** Earlier compositions, ascending; one of the same session belongs to a review that ran before. */
   readonly known: readonly Composition[];
 }
 
@@ -37,17 +37,17 @@ export function decideReview(composer: Composer, input: ReviewInput): Decision {
   return review.scope === 'weights' || decided.kind !== 'decided' ? decided : withFactors(decided, held);
 }
 
-/** A composition before a rebalance: one that takes effect after the decision is known to it as it was decided. */
+/** Returns a composition before a rebalance; one that takes effect after the decision is returned as it was decided. */
 function outgoingAt(before: Composition, { decision, session }: Pick<DueRebalance, 'decision' | 'session'>): Outgoing {
   return { ...before, ...(before.session > decision ? asDecided(before) : {}), effective: session };
 }
 
-/** Constituents on the reference date of a review, with their weights and those that they would have without caps. */
+/** Constituents on the reference date of a review, with their capped and uncapped weights. */
 type Current = Pick<Composition, 'columns' | 'weights' | 'uncapped' | 'counts'>;
 
 /**
- * The constituents of an index on a reference date: corporate actions have adjusted them since they took effect. Of a
- * composition that takes effect later those that were decided.
+ * Returns the constituents of an index on a reference date, adjusted by corporate actions since they took effect. For a
+ * composition that takes effect later, returns the decided constituents.
  */
 function currentOn(composer: Composer, { indexId, review, rebalance }: ReviewInput, current: Composition): Current {
   const { decision } = rebalance;
@@ -77,7 +77,7 @@ function currentOn(composer: Composer, { indexId, review, rebalance }: ReviewInp
   return { columns: leg.columns, weights: leg.weights, uncapped: raw === leg ? leg.weights : sameColumns(raw, leg) };
 }
 
-/** What a composition leads to: a review ends its phase, and weighs those that the phase takes in. */
+/** Returns the target of a composition: a review ends its phase and reweights the constituents that the phase adds. */
 function targetOf({
   columns,
   weights,
@@ -99,8 +99,8 @@ function targetOf({
 }
 
 /**
- * Market values of new share counts, each times the factor that caps had given the constituent. A constituent without a
- * market value keeps its weight beside the others.
+ * Returns market values of new share counts, each times the factor that caps had given the constituent. A constituent
+ * without a market value keeps its weight relative to the others.
  */
 function withFactors(decided: Decided, { columns, weights: held, uncapped: raw }: Current): Decided {
   const valueOf = new Map(Array.from(decided.columns, (column, k) => [column, decided.uncapped[k]!]));
@@ -114,7 +114,7 @@ function withFactors(decided: Decided, { columns, weights: held, uncapped: raw }
   return { ...decided, columns, weights, uncapped, cap: null, capped: new Int32Array(0), redistributed };
 }
 
-/** Sum of something over the positions of values that are known. */
+/** Sums a function over the positions of known values. */
 function sumOver(values: Float64Array, of: (position: number) => number): number {
   return values.reduce((sum, value, k) => (value === value ? sum + of(k) : sum), 0);
 }
@@ -124,7 +124,7 @@ function normalised(values: Float64Array): Float64Array {
   return values.map((value) => value / sum);
 }
 
-/** Whether the latest review has the share counts of another, or later ones. */
+/** Returns true if the latest review includes the share counts of another, or later ones. */
 export function hasCounts(
   known: readonly Composition[],
   { decision, session }: Pick<DueRebalance, 'decision' | 'session'>,

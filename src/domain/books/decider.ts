@@ -7,7 +7,7 @@ import type { ErrorCode, Refusal } from '../refusals/refusal.js';
 export interface Outgoing {
   /** Session at whose close it took effect. */
   readonly session: number;
-  /** Columns, ascending, with their weights then. */
+  /** Columns, ascending, with their weights at that close. */
   readonly columns: Int32Array;
   readonly weights: Float64Array;
   /** Session at whose close the rebalance takes effect. */
@@ -18,9 +18,9 @@ export interface Outgoing {
 export interface Decider {
   /**
    * @param session decision session.
-   * @param incumbents columns of the latest composition that was effective before the session, null before the first.
-   * @param outgoing composition that the decision takes the place of, null before the first.
-   * @param among columns that are decided upon instead of the universe, ascending.
+   * @param incumbents columns of the latest composition effective before the session; null before the first.
+   * @param outgoing composition that the decision replaces; null before the first.
+   * @param among columns to decide on instead of the universe, ascending.
    */
   decide(
     session: number,
@@ -29,42 +29,39 @@ export interface Decider {
     among?: Int32Array | null,
   ): Decision;
   /**
-   * What the decisions to come depend on besides the market and the compositions before; null or absent when there is
-   * nothing.
+   * State on which later decisions depend in addition to the market and earlier compositions; null or absent if there
+   * is none.
    */
   memory?(): DecisionMemory | null;
-  /** Securities of which constituents are replaced between reviews; absent where it decides by no rules. */
+  /** Securities that replace constituents between reviews; absent if the decider has no rules. */
   readonly pool?: ReviewPool;
 }
 
-/** Securities that are ranked, and the constituents at that time. */
+/** Ranked securities, and the constituents at that time. */
 export interface Ranked {
   readonly columns: Int32Array;
   readonly constituents: Int32Array;
 }
 
-/** Securities that may enter an index between reviews, as its rules see them. */
+/** Securities that may enter an index between reviews, according to its rules. */
 export interface ReviewPool {
-  /** Securities in the order in which a review left them out, best ranked first; none without a rule that ranks. */
+  /** Securities that a review did not select, best ranked first; empty without a rule that ranks. */
   ranking(session: number, incumbents: Int32Array | null): Int32Array;
-  /** Whether a security passes the rules that do not rank, beside the constituents that stay. */
+  /** Returns true if a security passes the rules that do not rank, together with the remaining constituents. */
   passes(session: number, staying: Int32Array, candidate: number): boolean;
-  /** Values that the weighting is proportional to, NaN where it has none. */
+  /** Values to which weights are proportional; NaN where there are none. */
   values(session: number, columns: Int32Array): Float64Array;
-  /** The securities that have a value of a datapoint, which may ask for the constituents, largest first. */
+  /** Returns the securities with a value of a datapoint (which may depend on the constituents), largest first. */
   ranked(session: number, field: string, securities: Ranked): Int32Array;
 }
 
-/**
- * What is left of optimised decisions: those to come begin with it, so that they have the same bits as if none had been
- * left out.
- */
+/** State of optimised decisions. Later decisions start from it, so that they have the same bits as a full run. */
 export interface DecisionMemory {
-  /** The latest weights that were solved, and the session they were solved on. */
+  /** Latest solved weights, and their session. */
   readonly solved: { readonly session: number; readonly columns: Int32Array; readonly weights: Float64Array } | null;
-  /** Active set of the latest solve, and its names. */
+  /** Active set of the latest solve, and its securities. */
   readonly active: { readonly columns: Int32Array; readonly state: ActiveState } | null;
-  /** Windows that the covariance was made over. */
+  /** Windows over which the covariance was estimated. */
   readonly moments: GramHistory | null;
 }
 
@@ -74,7 +71,7 @@ export interface Decided {
   readonly kind: 'decided';
   /** Columns of the market, ascending. */
   readonly columns: Int32Array;
-  /** Applied weights, one per column, negative for a short position; what their sum leaves of 1 is cash. */
+  /** Applied weights, one per column, negative for a short position; the difference of their sum from 1 is cash. */
   readonly weights: Float64Array;
   /** Weights before capping, one per column, with the same sum. */
   readonly uncapped: Float64Array;
@@ -83,23 +80,24 @@ export interface Decided {
   /** Columns held at the cap, ascending. */
   readonly capped: Int32Array;
   readonly redistributed: number;
-  /** Money that fixed numbers of shares are worth which the weights stand for; absent where weights decide. */
+  /** Value in money of the fixed numbers of shares behind the weights; absent if weights are decided. */
   readonly basket?: number;
   /** See `Composition`. */
   readonly worth?: number;
   readonly ranking?: Int32Array;
-  /** To the parent of a derived index, annualised, as its risk model forecast it; absent without a risk model. */
+  /**
+   * Annualised tracking error to the parent of a derived index, as its risk model forecasts it; absent without a risk
+   * model.
+   */
   readonly trackingError?: number;
   readonly findings: readonly Finding[];
 }
 
-/** Nothing survives, or the weights cannot be had. */
+/** No security is selected, or the weights cannot be computed. */
 export interface Undecided {
   readonly kind: 'empty' | 'refused';
   readonly code: ErrorCode | FindingCode;
   readonly finding: Finding;
-  /**
-   * The refusal with all that is to be said, worked out when nothing came before it; absent where the finding is all.
-   */
+  /** Returns the detailed refusal, computed only if no composition exists before; absent if the finding is complete. */
   readonly explain?: () => Refusal;
 }

@@ -13,34 +13,38 @@ export interface DueRebalance {
   readonly date: Day;
   readonly also: readonly Day[];
   readonly session: number;
-  /** Session of the reference date: the composition is decided on data up to it. */
+  /** Session of the reference date: the decision uses data up to it. */
   readonly decision: number;
-  /** Session whose closes turn weights into index shares, from the decision on; absent where that is the decision. */
+  /**
+   * Session whose closes convert weights into index shares, on or after the decision; absent if it is the decision
+   * session.
+   */
   readonly pricing?: number;
   readonly announced: Day | null;
-  /** Position of the text that it follows, where that is not the first: see `textsOf`. */
+  /** Position of the version of the definition that it follows, if not the first: see `textsOf`. */
   readonly amendment?: number;
-  /** What called for it, where that is not the schedule. */
+  /** Trigger, if not the schedule. */
   readonly cause?: EventCause;
-  /** Review that is due; absent for the document's own rebalance. */
+  /** Review that is due; absent for the `rebalance` of the document itself. */
   readonly review?: string;
-  /** Close of a rebalance that is spread over several; absent where it takes effect at once. */
+  /** Close of a rebalance that is spread over several; absent if it takes effect at once. */
   readonly phase?: PhaseClose;
 }
 
-/** The text and the review by which a rebalance is decided. */
+/** Version of the definition and review that decide a rebalance. */
 export type DueText = Pick<DueRebalance, 'amendment' | 'review'>;
 
-/** One of the closes of a rebalance. */
+/** One close of a rebalance that is spread over several. */
 export interface PhaseClose {
-  /** Effective date of the first of them. */
+  /** Effective date of the first close. */
   readonly start: Day;
-  /** Fraction of the rebalance that is done after it: 1 after the last. */
+  /** Fraction of the rebalance that is complete after this close: 1 after the last. */
   readonly fraction: number;
 }
 
 /**
- * The rebalances of a definition on the axis of the market: the first on the first session, then those of the schedule.
+ * Returns the rebalances of a definition on the axis of the market: the first on the first session, then those of the
+ * schedule.
  */
 export function dueRebalances(
   document: IndexDocument,
@@ -57,13 +61,13 @@ export function dueRebalances(
 export interface DueSpan {
   /** First session of the index. */
   readonly first: number;
-  /** Those of the schedule after this session, up to the last. */
+  /** Schedule dates after this session, up to the last. */
   readonly after: number;
   readonly last: number;
 }
 
 /**
- * The rebalances that the reviews of an index have after a session, on the axis of the market: ascending, those of one
+ * Returns the rebalances of all reviews of an index after a session, on the axis of the market: ascending, within one
  * session in the order of their scopes.
  */
 export function dueAfter(document: IndexDocument, sm: SessionMarket, span: DueSpan): DueRebalance[] {
@@ -97,7 +101,7 @@ function dueOfCadence(
   return lastOfSessions(closes.map(({ phase, ...date }) => ({ ...placeRebalance(date, sm, first), phase })));
 }
 
-/** The closes after a session of a rebalance that the rules of a document date from its effective session. */
+/** Returns the closes of a rebalance after a session; the rules of a document date them from its effective session. */
 export function dueOn(
   { rebalance }: Pick<IndexDocument, 'rebalance'>,
   sm: SessionMarket,
@@ -117,7 +121,7 @@ export function dueOn(
     .map(({ phase, ...close }) => ({ ...placeRebalance(close, sm, first), ...(phase ? { phase } : {}) }));
 }
 
-/** The closes of a rebalance: its own session and those after it. */
+/** Returns the closes of a rebalance: its own session and later ones. */
 export function closesOf(date: RebalanceDate, fractions: readonly number[], { sessions }: Calendar) {
   const at = firstAtLeast(sessions, date.session);
   return fractions.flatMap((fraction, k): (RebalanceDate & { readonly phase: PhaseClose })[] => {
@@ -129,8 +133,8 @@ export function closesOf(date: RebalanceDate, fractions: readonly number[], { se
 }
 
 /**
- * Of closes that are priced from one session the last, which begins the phase where the first one of the same rebalance does;
- * a rebalance ends the phase of the one before it.
+ * Of closes priced from one session, keeps the last; it begins the phase if the first close of the same rebalance
+ * would. A rebalance ends the phase of the previous one.
  */
 function lastOfSessions(due: readonly (DueRebalance & { readonly phase: PhaseClose })[]): DueRebalance[] {
   const kept: (DueRebalance & { readonly phase: PhaseClose })[] = [];
@@ -142,7 +146,10 @@ function lastOfSessions(due: readonly (DueRebalance & { readonly phase: PhaseClo
   return kept;
 }
 
-/** A rebalance on the axis of the market: without data up to its reference date it is decided when it takes effect. */
+/**
+ * Places a rebalance on the axis of the market: without data up to its reference date it is decided when it takes
+ * effect.
+ */
 function placeRebalance(
   { date, also = [], session, decision, announcement = decision, pricing = decision }: RebalanceDate,
   sm: SessionMarket,
@@ -165,7 +172,8 @@ function placeRebalance(
 }
 
 /**
- * A session on which no name has a bar was an unscheduled closure: prices are those of the latest session before it.
+ * Returns the session for prices: a session without any price bar was an unscheduled closure, so the latest session
+ * before it applies.
  */
 function pricedSession(sm: SessionMarket, session: number, first: number): number {
   let position = session;
@@ -173,14 +181,14 @@ function pricedSession(sm: SessionMarket, session: number, first: number): numbe
   return position;
 }
 
-/** The latest session on or before a day on which any name has a bar, -1 when there is none. */
+/** Returns the latest session on or before a day on which any security has a price bar; -1 if there is none. */
 export function sessionWithData(sm: SessionMarket, day: Day): number {
   let session = sm.sessionAt(day);
   while (session >= 0 && !hasAnyBar(sm, session)) session--;
   return session;
 }
 
-/** Whether any name of the store has a bar on a session. */
+/** Returns true if any security of the store has a price bar on a session. */
 export function hasAnyBar(sm: SessionMarket, session: number): boolean {
   const { lastBar, rowOf, names } = sm;
   if (rowOf[session]! < 0) return false;

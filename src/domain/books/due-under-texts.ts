@@ -5,7 +5,7 @@ import type { SessionMarket } from '../market/session-market.js';
 import { firstAtLeast } from '../numbers/search.js';
 import { dueAfter, dueOn, dueRebalances, type DueRebalance, type DueSpan } from './due-rebalances.js';
 
-/** The rebalances of an index, each by the text that is in force on its date. */
+/** Returns the rebalances of an index, each by the version of the definition in force on its date. */
 export function dueUnderTexts(
   document: IndexDocument,
   sm: SessionMarket,
@@ -16,7 +16,7 @@ export function dueUnderTexts(
   return [...begin, ...dueAfterUnderTexts(document, sm, { first, after: first, last })];
 }
 
-/** Those after a session. */
+/** Returns those after a session. */
 export function dueAfterUnderTexts(document: IndexDocument, sm: SessionMarket, span: DueSpan): DueRebalance[] {
   const texts = textsOf(document);
   if (texts.length === 1) return dueAfter(document, sm, span);
@@ -32,19 +32,22 @@ export function dueAfterUnderTexts(document: IndexDocument, sm: SessionMarket, s
   return lastOfTexts(due.toSorted((a, b) => a.session - b.session || a.date - b.date));
 }
 
-/** Of closes on one session those of the latest text: its review ends a phase of the text before it. */
+/** Keeps, of closes on one session, those of the latest version: its review ends a phase of the previous version. */
 function lastOfTexts(due: readonly DueRebalance[]): DueRebalance[] {
   const latest = new Map<number, number>();
   for (const { session, amendment = 0 } of due) latest.set(session, Math.max(amendment, latest.get(session) ?? 0));
   return due.filter(({ session, amendment = 0, phase }) => phase === undefined || amendment === latest.get(session));
 }
 
-/** Whether a rebalance selects again. */
+/** Returns true if a rebalance selects constituents. */
 function isMembership(document: IndexDocument, { review, phase, date }: DueRebalance): boolean {
   return reviewOf(document, review).scope === 'membership' && (phase?.start ?? date) === date;
 }
 
-/** The rebalance of an amendment that does not wait for a review; none where a selection is due on the same session. */
+/**
+ * Returns the rebalance of an amendment that does not wait for a review; none if a selection is due on the same
+ * session.
+ */
 function immediate(
   { from, document, amendment }: IndexText,
   sm: SessionMarket,

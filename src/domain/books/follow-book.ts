@@ -8,12 +8,11 @@ import { moveWeights } from './trades.js';
 import { trade } from './trade.js';
 
 /**
- * The book of a portfolio that holds what a cost-free book holds and only pays for it: no weight is computed a second
- * time, and what comes out is what simulating it gives, bit for bit, when the other book began a holding period at its
- * first session. Undefined as soon as it could not hold the same: where a target has no price to trade at, the other
- * book itself has waited for one, or something is paid for while a spun-off name may wait for its price. It is
- * simulated then.
- * @param like a book without costs that takes every target.
+ * Derives the book of a portfolio that holds the same as a cost-free book and only pays costs. No weight is computed
+ * again, and the result equals a simulation bit for bit if the other book began a holding period at its first session.
+ * Returns undefined if the portfolio could not hold the same: a target has no price to trade at, the other book itself
+ * waited for one, or a payment is due while a spun-off security may wait for its price. The caller then simulates it.
+ * @param like book without costs that adopts every target.
  * @param resume state of the portfolio at the first session, to resume from.
  * @cost O(T + E H)
  */
@@ -78,7 +77,7 @@ export function followBook(input: BookInput, like: Book, resume?: FollowEnd): Bo
   };
 }
 
-/** What the weights of a followed book do not show of its growth. */
+/** Returns the part of the growth of a followed book that its weights do not show. */
 function earnedFrom(
   { drift, transfers }: Book,
   { shift, length }: { readonly shift: number; readonly length: number },
@@ -89,7 +88,7 @@ function earnedFrom(
   };
 }
 
-/** The first purchase. */
+/** Returns the first purchase. */
 function opening(names: number, valueBefore: number): BookEvent {
   return {
     at: 0,
@@ -114,14 +113,14 @@ interface Payment {
   /** Weights after the event. */
   readonly after: Float64Array;
   readonly costRate: number;
-  /** Memory for what is held and what is traded, [H] each. */
+  /** Memory for holdings and trades, [H] each. */
   readonly held: Float64Array;
   readonly all: Int32Array;
 }
 
 /**
- * What is left of the value after paying for an event; undefined when something of it cannot be traded, or not as
- * without costs.
+ * Returns the fraction of the value that remains after paying for an event; undefined if it needs a trade that is
+ * impossible, or that differs from the trade without costs.
  */
 function payFor(payment: Payment): number | undefined {
   const { input, like, event, after, costRate, held, all } = payment;
@@ -147,8 +146,8 @@ function payFor(payment: Payment): number | undefined {
 }
 
 /**
- * Beside cash or short positions the costs of spreading what left over the rest change its weights: it is simulated
- * then.
+ * With cash or short positions, the costs of redistributing proceeds change the weights of the remaining holdings; the
+ * book is then simulated.
  */
 function payForExits({ cash, from }: Book, { input, event, after, costRate }: Payment): number | undefined {
   const { long, short } = exitSides(event.exits);
@@ -159,8 +158,8 @@ function payForExits({ cash, from }: Book, { input, event, after, costRate }: Pa
 }
 
 /**
- * Whether a spun-off name may still wait for its first price: what is paid then changes the share of the book that it
- * will be.
+ * Returns true if a spun-off security may still wait for its first price: a payment then changes its later share of the
+ * book.
  */
 function mayWaitForPrice({ sm, treatment }: BookInput, session: number, columns: Int32Array): boolean {
   const { all, starts } = sm.actions;
@@ -170,7 +169,7 @@ function mayWaitForPrice({ sm, treatment }: BookInput, session: number, columns:
   return false;
 }
 
-/** 1 for the slots with a weight at some close, or before what happened at one, [H]. */
+/** Returns 1 for the slots with a weight at some close or before an event, [H]. */
 function heldIn({ weights, events }: Pick<Book, 'weights' | 'events'>, names: number): Uint8Array {
   const held = new Uint8Array(names);
   for (const rows of [weights, ...events.map(({ before }) => before)]) {

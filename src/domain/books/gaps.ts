@@ -1,6 +1,6 @@
 import type { Book, Gap } from './book.js';
 
-/** Gaps of several books from a session on, each name and session once. */
+/** Returns the gaps of several books from a session on, each security and session once. */
 export function gapsWithin(books: readonly Book[], from: number): Gap[] {
   const seen = new Map<string, Gap>();
   for (const { gaps } of books) {

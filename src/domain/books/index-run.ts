@@ -13,7 +13,7 @@ import { shareChangeTerms } from './share-changes.js';
 import { simulateBook } from './simulate-book.js';
 import type { CalendarCoverage } from './window.js';
 
-/** An index from its first composition to the end of the run. */
+/** Index from its first composition to the end of the run. */
 export interface IndexRun {
   readonly compositions: Compositions;
   readonly book: Book;
@@ -21,7 +21,7 @@ export interface IndexRun {
   readonly coverage: CalendarCoverage | null;
 }
 
-/** Terms on which an index grows: its treatment in its currency, in its own variant unless another is asked for. */
+/** Returns the terms on which an index grows: its treatment, its currency, and its own return variant by default. */
 export function indexTerms(
   { treatment: dated, document }: Pick<Compositions, 'treatment' | 'document'>,
   variant: ReturnVariant = dated.dividends,
@@ -33,7 +33,7 @@ export function indexTerms(
   });
   const terms = termsOf(first, document.pipeline?.weighting);
   if (amended === undefined) return terms;
-  // A derived index has the treatment of its source, and a weighting of its own.
+  // A derived index has the treatment of its source, but its own weighting.
   const isOwn = document.pipeline !== null;
   return {
     ...terms,
@@ -47,11 +47,11 @@ export interface IndexBookInput {
   readonly compositions: Compositions;
   /** Last session. */
   readonly to: number;
-  /** Another variant than the index's own. */
+  /** Return variant. Default: that of the index. */
   readonly variant?: ReturnVariant;
-  /** Runs on the weights before capping. */
+  /** Uses the weights before capping. */
   readonly uncapped?: boolean;
-  /** Keeps levels and divisor alone. */
+  /** Keeps only levels and divisor. */
   readonly isBrief?: boolean;
   /** Keeps few rows of weights: see `BookInput`. */
   readonly isSparse?: boolean;
@@ -62,7 +62,9 @@ export interface IndexBookInput {
   readonly tick?: (fraction: number) => void;
 }
 
-/** The index as a book without costs, from its first composition on, starting at its base value. @cost O(T H) */
+/**
+ * Simulates the index as a book without costs, from its first composition on, starting at its base value. @cost O(T H)
+ */
 export function indexBook(input: IndexBookInput): Book {
   const { compositions, to, variant, isBrief = false } = input;
   const { overlay } = compositions;
@@ -79,7 +81,10 @@ export function indexBook(input: IndexBookInput): Book {
   return overlayBook({ compositions: { ...compositions, overlay }, to, isBrief, bookOf });
 }
 
-/** Return variant in which an overlay holds an index beneath it: its own, undefined where it is that of the index too. */
+/**
+ * Returns the return variant in which an overlay holds an underlying index; undefined if it is the variant of the
+ * overlay too.
+ */
 export function heldVariant(
   { treatment: { dividends } }: Pick<Compositions, 'treatment'>,
   source: Pick<Compositions, 'treatment'>,
@@ -122,7 +127,7 @@ function simulatedBook({
   });
 }
 
-/** Targets of the book of an index, or of the same index on its weights before capping. */
+/** Returns the targets of the book of an index, or of the same index on its weights before capping. */
 export function indexTargets(
   { session, columns, weights, uncapped, basket, counts, entered }: Composition,
   isUncapped: boolean,
@@ -135,7 +140,7 @@ export function indexTargets(
   return { session, columns, weights, ...(basket === undefined ? {} : { basket }), ...following };
 }
 
-/** Whether a definition can move weights by caps or a floor. */
+/** Returns true if a definition can move weights by caps or a floor. */
 export function isCapped({ document }: Pick<Compositions, 'document'>): boolean {
   const weighting = document.pipeline?.weighting;
   return (
@@ -152,7 +157,7 @@ export function bookDays({ sm, from, length }: Book): Int32Array {
   return sm.sessions.slice(from, from + length);
 }
 
-/** What a book holds after a close, long and short: columns ascending, and their weights. */
+/** Returns the holdings of a book after a close, long and short: columns ascending, and their weights. */
 export function heldAt(
   { from, columns, weights }: Book,
   session: number,
@@ -170,8 +175,8 @@ export function heldAt(
 }
 
 /**
- * The same with the names that it waits to buy, as far as its cash goes, and what is left of that where it is known to
- * the last bit.
+ * Returns the holdings together with the securities that the book waits to buy, as far as its cash allows, and the
+ * remaining cash if its exact value is known.
  */
 export function askedAt(book: Book, session: number): Omit<Targets, 'session'> {
   const at = session - book.from;

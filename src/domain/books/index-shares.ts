@@ -6,22 +6,25 @@ import type { Day } from '../time/days.js';
 import type { Book } from './book.js';
 import { asDecided, type Composition } from './compositions.js';
 
-/** A composition in numbers of shares. */
+/** Composition in numbers of shares. */
 export interface IndexShares {
-  /** Reference date: selection and weighting read data up to it. */
+  /** Reference date: selection and weighting use data up to it. */
   readonly reference: Day;
-  /** Day whose closes turned target weights into index shares. */
+  /** Day whose closes converted target weights into index shares. */
   readonly priced: Day;
   readonly targets: Pick<Composition, 'columns' | 'weights'>;
-  /** Index shares at the effective close, [n]; null where the composition is none of an index with shares of its own. */
+  /** Index shares at the effective close, [n]; null if the index has no shares. */
   readonly shares: Float64Array | null;
-  /** Index shares over float-adjusted shares, 0 without a share count, [n]. */
+  /** Index shares over float-adjusted shares; 0 without a share count, [n]. */
   readonly factors: Float64Array | null;
 }
 
 export type SharesOf = (composition: Composition) => IndexShares;
 
-/** Numbers of shares of the compositions of an index: market value of each over its price, at the effective close. */
+/**
+ * Computes the numbers of shares of the compositions of an index: market value of each constituent over its price, at
+ * the effective close.
+ */
 export function indexSharesIn(book: Book, currency: string): SharesOf {
   const known = sharesFor.get(book) ?? new WeakMap<Composition, IndexShares>();
   sharesFor.set(book, known);
@@ -33,7 +36,7 @@ export function indexSharesIn(book: Book, currency: string): SharesOf {
   };
 }
 
-/** Shares of the compositions of a book: its record and its result both show them. */
+/** Shares by composition of a book: its record and its result both use them. */
 const sharesFor = new WeakMap<Book, WeakMap<Composition, IndexShares>>();
 
 function countShares(book: Book, currency: string): SharesOf {
@@ -59,14 +62,14 @@ function countShares(book: Book, currency: string): SharesOf {
   };
 }
 
-/** Weights of a composition at its effective close: those of whole shares where they are rounded. */
+/** Returns the weights of a composition at its effective close; those of whole shares if shares are rounded. */
 function heldWeights(book: Book, { session, columns, weights }: Composition): Float64Array {
   if (book.hasWholeShares === undefined) return weights;
   const row = (session - book.from) * book.columns.length;
   return Float64Array.from(columns, (column) => book.weights[row + book.columns.indexOf(column)]!);
 }
 
-/** Compositions that are none of an index: a strategy solves or trades its own. */
+/** Returns no shares: a strategy solves or trades its own compositions. */
 export function withoutShares(sm: SessionMarket): SharesOf {
   return (composition) => ({ ...decidedIn(sm, composition), shares: null, factors: null });
 }
@@ -79,10 +82,10 @@ function decidedIn(
   return { reference: sessions[decision]!, priced: sessions[pricing]!, targets: asDecided(composition) };
 }
 
-/** Sessions that a share count stays good for. */
+/** Sessions for which a share count stays valid. */
 const COUNT_SESSIONS_MAX = 5;
 
-/** Shares outstanding times free float, which counts as 1 without a value; NaN without a share count. */
+/** Returns shares outstanding times free float (default 1); NaN without a share count. */
 function floatShares(sm: SessionMarket, session: number): (column: number) => number {
   const { fields, reference } = sm.market;
   const latest = (panel: Float64Array | undefined, column: number): number => {
@@ -105,7 +108,10 @@ function floatShares(sm: SessionMarket, session: number): (column: number) => nu
   };
 }
 
-/** Shares outstanding and free float of a security as known on a day, NaN without a share count; a float is 1 without a value. */
+/**
+ * Returns shares outstanding and free float of a security as known on a day; NaN without a share count, free float 1
+ * without a value.
+ */
 export function indexSharesOutstanding(
   { fields, reference, dates, identifiers }: MarketData,
   day: Day,

@@ -3,8 +3,8 @@ import { lastAtMost } from '../numbers/search.js';
 import type { Composer } from './compositions.js';
 
 /**
- * Other indices as decisions of an index see them: each as it was last decided on or before the session; null before its first
- * composition.
+ * Returns other indices as decisions of an index see them: each as last decided on or before the session; null before
+ * its first composition.
  */
 export function indexWeightsFor(
   composer: Composer,

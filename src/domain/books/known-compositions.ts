@@ -3,7 +3,9 @@ import type { IndexDocument } from '../documents/index-document.js';
 import { Refusal } from '../refusals/refusal.js';
 import type { Composer, Compositions } from './compositions.js';
 
-/** The compositions of an index as far as its composer knows; undefined where its universe has no price yet. */
+/**
+ * Returns the compositions of an index up to the last day of its composer; undefined if its universe has no price yet.
+ */
 export function knownCompositions(composer: Composer, indexId: string): Compositions | undefined {
   try {
     return composer.compositions(indexId);
@@ -13,12 +15,15 @@ export function knownCompositions(composer: Composer, indexId: string): Composit
   }
 }
 
-/** The refusal of a day before the first rebalance of an index. @param title What it is called, as `The index X`. */
+/**
+ * Returns the refusal of a day before the first rebalance of an index. @param title Subject of the sentence, such as
+ * `The index X`.
+ */
 export function noRebalanceUntil(title: string, { base_date }: IndexDocument, asOf: Day): Refusal {
   const day = formatDay(asOf);
   const why =
     base_date > day
       ? `its base date is ${base_date}`
-      : `from its base date ${base_date} to that day the store holds no price of its universe`;
+      : `from its base date ${base_date} to that day the data contains no price for its universe`;
   return new Refusal('NO_DATA_AT_DATE', `${title} has no rebalance on or before ${day}: ${why}.`, { as_of: day });
 }

@@ -15,19 +15,19 @@ import { hasAnyBar } from './due-rebalances.js';
 import { marketOn } from './market-on.js';
 import { membersIn, universeMembers, universeOn } from './universe-on.js';
 
-/** The market as it was known at the ends of days. */
+/** Market as known at the end of each day. */
 export interface KnownMarkets {
   /**
-   * What was known at the end of a day. Its names begin with those of the last content, in their order, and its first
-   * date is that of the last content: columns and sessions of one are those of the other.
+   * Returns the data known at the end of a day. Its securities are a prefix of those of the latest version, and its
+   * first date is the same, so columns and sessions agree.
    * @throws Refusal NO_DATA_KNOWN
    */
   at(day: Day): MarketData;
 }
 
 /**
- * Refuses an index that breaches rebalance, or whose constituents change between reviews: on which session there is a
- * change is read off levels, which see every correction.
+ * Refuses an index that breaches rebalance, or whose constituents change between reviews. The session of such a change
+ * is found on levels, which include every correction.
  * @throws Refusal LOOK_AHEAD
  */
 export function assertScheduled(documents: Readonly<Record<string, IndexDocument>>): void {
@@ -35,50 +35,53 @@ export function assertScheduled(documents: Readonly<Record<string, IndexDocument
     isInAnyText(document, ({ events }) => changesMembers(events)),
   );
   if (changing !== undefined) {
-    const message = `Constituents of the index ${changing.id} change between reviews, which is found on the data of the run: its decisions cannot be made on what was known.`;
+    const message = `Constituents of the index ${changing.id} change between reviews. Such changes are found on the current data, so its decisions cannot use only the data known at the time.`;
     throw new Refusal('LOOK_AHEAD', message, { index_id: changing.id });
   }
   const called = Object.values(documents).find((document) =>
     isInAnyText(document, ({ pipeline }) => breachRuleOf(pipeline?.treatment) !== null),
   );
   if (called === undefined) return;
-  const message = `The index ${called.id} is rebalanced on breaches of a rule, which are found on the data of the run: its decisions cannot be made on what was known.`;
+  const message = `The index ${called.id} is rebalanced on breaches of a rule. Breaches are found on the current data, so its decisions cannot use only the data known at the time.`;
   throw new Refusal('LOOK_AHEAD', message, { index_id: called.id });
 }
 
-/** Where decisions are made, each on what was known at its time. */
+/** Versions of the data on which decisions are made, each as known at its time. */
 export interface DecisionSeats {
   of(indexId: string, session: number): DecisionSeat;
-  /** What the latest decision of an index left. */
+  /** Returns the state that the latest decision of an index left. */
   memory(indexId: string): DecisionMemory | null;
 }
 
 export interface SeatsInput {
-  /** On the content that levels are computed from; what was decided before is asked of it. */
+  /** Composer on the data from which levels are computed; it returns earlier decisions. */
   readonly composer: Composer;
   readonly known: KnownMarkets;
   readonly calendars: Calendars;
   readonly createDecider: DeciderFactory;
 }
 
-/** Where decisions of one index on one content are made. */
+/** Version of the data on which decisions of one index are made. */
 interface Seat {
   readonly composer: Composer;
   /** Day of the decision. */
   decided: Day;
-  /** The last day up to it of which any bar was known. */
+  /** Last day up to it with any known price bar. */
   known: Day;
 }
 
-/** One content with the seats of indices on it. */
+/** One version of the data with its indices. */
 interface Seen {
   readonly market: MarketData;
   seatOf(indexId: string): Seat;
 }
 
-/** Decisions on what was known of the market: what a decider remembers passes from one content to the next. */
+/**
+ * Makes decisions on the market as known at each time; the state of a decider passes from one version of the data to
+ * the next.
+ */
 export function createSeats({ composer, known, calendars, createDecider }: SeatsInput): DecisionSeats {
-  /** By index, the decider of its latest decision. */
+  /** Decider of the latest decision, by index. */
   const latest = new Map<string, Decider>();
   let seen: Seen | undefined;
 
@@ -87,7 +90,7 @@ export function createSeats({ composer, known, calendars, createDecider }: Seats
     const membersOf = membersIn(market);
     return {
       market,
-      // Of an index apart: a decision may ask for an index that is yet to be composed, on the same content.
+      // Kept per index: a decision may need another index that is not composed yet, on the same version.
       seatOf(indexId) {
         const seat = made.get(indexId) ?? createSeat(market, membersOf);
         made.set(indexId, seat);
@@ -112,7 +115,7 @@ export function createSeats({ composer, known, calendars, createDecider }: Seats
       },
       decidedOn(indexId, session) {
         const { sessions } = composer.market(indexId);
-        // The last session known stands for the day of the decision; those before it are as they were.
+        // The last known session replaces the day of the decision; earlier sessions are unchanged.
         const isLast = session >= lastAtMost(sessions, seat.known);
         const found = composer.decidedOn(indexId, isLast ? lastAtMost(sessions, seat.decided) : session);
         return found && { ...found, decision: Math.min(found.decision, session) };
@@ -145,7 +148,7 @@ interface AskedSession {
   readonly session: number;
 }
 
-/** The last session up to one of which any bar was known. */
+/** Returns the last session up to a given one with any known price bar. */
 function lastKnown(composer: Composer, { indexId, session }: AskedSession): number {
   const sm = composer.market(indexId);
   let last = Math.min(session, sm.sessions.length - 1);

@@ -3,12 +3,12 @@ import type { MarketData } from '../market/market-data.js';
 import { alignMarket, type SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusals/refusal.js';
 
-/** Calendars of a market aligned so far: one alignment serves every index of the calendar. */
+/** Aligned markets by calendar: one alignment serves every index of the calendar. */
 const aligned = new WeakMap<MarketData, Map<string, SessionMarket>>();
 
 /**
- * The market on the sessions of a calendar, aligned once.
- * @throws Refusal VALIDATION_FAILED when there is no such calendar
+ * Returns the market on the sessions of a calendar, aligned once.
+ * @throws Refusal VALIDATION_FAILED if the calendar does not exist
  */
 export function marketOn({
   market,

@@ -7,42 +7,40 @@ import type { Book, BookEvent } from './book.js';
 import { inForce, isReview, type Composer, type Composition, type Compositions } from './compositions.js';
 import { decideOne } from './decide-one.js';
 import { decidedBy } from './decided-by.js';
-import type { Ranked } from './decider.js';
 import { dueAfter, type DueRebalance } from './due-rebalances.js';
+import { enterFast, exitFast } from './fast-changes.js';
 import {
   isInPhase,
   bookOf,
   endsAt,
   enteringAt,
   isCapped,
-  isReviewAt,
   unitAt,
-  type At,
-  type Ends,
+  type Change,
   type Standing,
   type Watch,
 } from './member-watch.js';
-import { candidatesFor, ENTRY_SESSIONS, enteringComposition, type Entry } from './replacements.js';
+import { candidatesFor, enteringComposition, replacementsOf, type Entry } from './replacements.js';
 import { storedUntil, type WatchInput } from './watched-book.js';
 
-/** Sessions simulated at a time: what a change of constituents makes simulate again. */
+/** Sessions simulated at a time: the number that a change of constituents forces to simulate again. */
 const SPAN_SESSIONS = 64;
 
-/** Whether constituents of an index change between its reviews. */
+/** Returns true if constituents of an index change between its reviews. */
 export function hasMemberChanges(composer: Composer, indexId: string): boolean {
   const document = composer.document(indexId);
   return document.pipeline !== null && textsOf(document).some((text) => changesMembers(text.document.events));
 }
 
 /**
- * Decides the rebalances of a schedule, and the changes of constituents between them: replacements of those that left,
- * at the close at which they left; constituents that a ranking takes out; new securities that it takes in. Each is a
- * composition of its own, decided from data up to its session.
+ * Decides the rebalances of a schedule, and the changes of constituents between them: replacements of constituents that
+ * left, at the close of their exit; constituents that a ranking removes; new securities that it adds. Each change is a
+ * separate composition, decided from data up to its session.
  * @cost O(T H), and SPAN_SESSIONS more for each change
  */
 export function decideWithChanges(composer: Composer, input: WatchInput): Pick<Compositions, 'list' | 'findings'> {
   const under = watchesOf(composer, input);
-  const watch = under[0]!; // Every index has a first text.
+  const watch = under[0]!; // Every index has a first version.
   const { due, known, last, tick } = watch;
   let standing: Standing = { at: input.first - 1, book: null, uncapped: null, unit: null };
   let position = 0;
@@ -60,7 +58,7 @@ export function decideWithChanges(composer: Composer, input: WatchInput): Pick<C
   return { list: known, findings: watch.findings };
 }
 
-/** An index under each of its texts, with one list of compositions. */
+/** Returns an index under each version of its definition, with one list of compositions. */
 function watchesOf(composer: Composer, input: WatchInput): Watch[] {
   const shared = { known: [], findings: [] };
   return textsOf(composer.document(input.indexId)).map((text) => createWatch(composer, { ...input, ...shared, text }));
@@ -70,7 +68,7 @@ interface TextInput extends WatchInput, Pick<Watch, 'known' | 'findings'> {
   readonly text: IndexText;
 }
 
-function createWatch(whole: Composer, { text, ...input }: TextInput): Watch {
+export function createWatch(whole: Composer, { text, ...input }: TextInput): Watch {
   const { document, position } = text;
   const composer = whole.under(input.indexId, position);
   const sm = composer.market(input.indexId);
@@ -92,9 +90,12 @@ function createWatch(whole: Composer, { text, ...input }: TextInput): Watch {
   };
 }
 
-const withoutReviews = ({ reviews: _reviews, ...document }: IndexDocument): IndexDocument => document;
+/** A document with no schedule but its own rebalance. */
+export const withoutReviews = ({ reviews: _reviews, ...document }: IndexDocument): IndexDocument => document;
 
-/** Securities whose first price is after the first session of an index, by the session on which they are ranked. */
+/**
+ * Returns securities whose first price is after the first session of an index, by the session on which they are ranked.
+ */
 function newSecurities(
   sm: SessionMarket,
   { first, last, after }: { readonly first: number; readonly last: number; readonly after: number },
@@ -115,7 +116,7 @@ function decide(watch: Watch, rebalance: DueRebalance, standing: Standing): void
   const { decision: session } = rebalance;
   const keepsMembers = decidedBy(composer.document(indexId), { ...rebalance, amendment: 0 }).scope !== 'membership';
   if (keepsMembers && standing.at + 1 === session && known.length > 0) {
-    // Who left at the close of the reference date is replaced before the others are weighed.
+    // Constituents that left at the close of the reference date are replaced before the others are weighted.
     const composition = replace(watch, { standing, book: bookOf(watch, standing, session), session });
     if (composition !== undefined) insert(known, composition);
   }
@@ -124,8 +125,8 @@ function decide(watch: Watch, rebalance: DueRebalance, standing: Standing): void
   if (decided.composition) insert(known, refilled(watch, decided.composition));
 }
 
-/** A composition of a review with replacements for securities that left while its shares were pending. */
-function refilled(watch: Watch, composition: Composition): Composition {
+/** Adds to a composition of a review replacements for securities that left while its shares were pending. */
+export function refilled(watch: Watch, composition: Composition): Composition {
   const { events, composer, indexId, pool, sm, findings } = watch;
   const { targets, columns, weights, session, ranking = new Int32Array(0) } = composition;
   const wanted = (targets?.columns.length ?? 0) - columns.length;
@@ -149,7 +150,14 @@ function refilled(watch: Watch, composition: Composition): Composition {
     held: { held: columns, weights, ...(composition.counts ? { counts: { ...composition.counts, columns } } : {}) },
     uncapped: { held: columns, weights: composition.uncapped },
     leaving: [],
-    entries: found.map((column, k): Entry => ({ column, replaced: left[k]!.weight / gone })),
+    entries: found.map(({ column }, k): Entry => ({ column, replaced: left[k]!.weight / gone })),
+    swaps: replacementsOf({
+      rule: events.replacement,
+      before: composition,
+      decision: session,
+      found,
+      left: left.map(({ column }) => column),
+    }),
     worth: composition.worth ?? null,
   });
   const { cause: _, entered: __, ...review } = entering;
@@ -168,7 +176,7 @@ function insert(known: Composition[], composition: Composition): void {
   known.splice(isSame ? at : at + 1, isSame ? 1 : 0, composition);
 }
 
-/** Looks for changes on the sessions of a span, each on the book with those before it. */
+/** Searches the sessions of a span for changes, each on the book that includes the earlier ones. */
 function passSpan(under: readonly Watch[], standing: Standing, to: number): Standing {
   const first = under[0]!;
   let book = bookOf(first, standing, to);
@@ -190,9 +198,7 @@ function passSpan(under: readonly Watch[], standing: Standing, to: number): Stan
   };
 }
 
-type Change = (watch: Watch, at: At) => Composition | undefined;
-
-/** Replaces constituents that left at a close, where no review takes effect at it. */
+/** Replaces constituents that left at a close, unless a review takes effect at it. */
 const replace: Change = (watch, at) => {
   const { events, known, composer, indexId, pool, findings, sm } = watch;
   if (events.replacement === 'none' || isInPhase(known, at.session)) return undefined;
@@ -208,10 +214,16 @@ const replace: Change = (watch, at) => {
   const found = candidatesFor(asked, events);
   if (found.length < left.length) findings.push(unreplaced(sm, at.session, left.slice(found.length)));
   const gone = 1 - event.exits.reduce((sum, { change }) => sum - change, 0);
-  const entries = found.map((column, k): Entry => ({ column, replaced: left[k]!.weight / gone }));
-  return entries.length === 0
-    ? undefined
-    : enteringComposition({ ...enteringAt(watch, at, ends), cause: 'replacement', leaving: [], entries });
+  const entries = found.map(({ column }, k): Entry => ({ column, replaced: left[k]!.weight / gone }));
+  if (entries.length === 0) return undefined;
+  const swaps = replacementsOf({
+    rule: events.replacement,
+    before,
+    decision: at.session,
+    found,
+    left: left.map(({ column }) => column),
+  });
+  return enteringComposition({ ...enteringAt(watch, at, ends), cause: 'replacement', leaving: [], entries, swaps });
 };
 
 interface Leaver {
@@ -219,7 +231,7 @@ interface Leaver {
   readonly weight: number;
 }
 
-/** Constituents that left at a close: at a price, or by turning into another constituent. */
+/** Returns the constituents that left at a close: at a price, or by conversion into another constituent. */
 function leaversOf({ columns }: Book, { exits, conversions }: BookEvent, members: Int32Array): Leaver[] {
   const into = conversions.filter(({ into: other }) => members.includes(columns[other]!));
   const left = new Map<number, number>();
@@ -237,7 +249,7 @@ function unreplaced(sm: SessionMarket, session: number, left: readonly Leaver[])
       {
         severity: 'warning',
         code: 'REBALANCE_HELD',
-        message: `No security was left to replace ${names}, whose weight was spread over the other constituents.`,
+        message: `No security was available to replace ${names}; the weight was distributed over the other constituents.`,
         path: 'events.replacement',
       },
     ],
@@ -246,89 +258,4 @@ function unreplaced(sm: SessionMarket, session: number, left: readonly Leaver[])
   return finding!;
 }
 
-/** Takes out constituents that are ranked too low, each for the best-ranked security that is none. */
-const exitFast: Change = (watch, at) => {
-  const { events, exits, pool, composer, indexId, known, sm } = watch;
-  const { fast_exit: exit } = events;
-  const due = exits.find(({ session }) => session === at.session);
-  if (exit === undefined || due === undefined || isReviewAt(watch, at.session)) return undefined;
-  const { decision } = due;
-  const members = inForce(known, decision)?.columns;
-  if (members === undefined) return undefined;
-  const universe = composer.universe(indexId, decision);
-  const order = pool.ranked(decision, exit.field, among(members, universe));
-  const ends = endsAt(watch, at);
-  const isMember = (column: number): boolean => ends.held.held.includes(column);
-  const low = [...order].slice(exit.rank).filter(isMember).toReversed();
-  const staying = ends.held.held.filter((column) => !low.includes(column));
-  const isThere = (column: number): boolean =>
-    universe.includes(column) && sm.isPriceable(at.session, column, ENTRY_SESSIONS);
-  const best: number[] = [];
-  for (const column of order) {
-    if (best.length === low.length) break;
-    if (!isMember(column) && isThere(column) && pool.passes(decision, staying, column)) best.push(column);
-  }
-  // A constituent stays where what would enter is ranked below it.
-  const pairs = low.map((column, k) => [column, best[k]] as const);
-  const swaps = pairs.filter(([column, other]) => other !== undefined && order.indexOf(other) < order.indexOf(column));
-  return swapped(watch, at, { ends, cause: 'fast_exit', decision, swaps: swaps as [number, number][] });
-};
-
-/** Takes in new securities that are ranked high enough, each for the lowest-ranked constituent. */
-const enterFast: Change = (watch, at) => {
-  const { events, entries, pool, composer, indexId } = watch;
-  const { fast_entry: entry } = events;
-  const fresh = entries.get(at.session);
-  if (entry === undefined || fresh === undefined) return undefined;
-  if (isReviewAt(watch, at.session)) {
-    const isPhase = inForce(watch.known, at.session)?.phase !== undefined;
-    if (isPhase) entries.set(at.session + 1, [...fresh, ...(entries.get(at.session + 1) ?? [])]);
-    return undefined;
-  }
-  const ends = endsAt(watch, at);
-  const { held } = ends.held;
-  const universe = composer.universe(indexId, at.session);
-  const order = [...pool.ranked(at.session, entry.field, among(held, universe))];
-  const inside = fresh.filter((column) => order.slice(0, entry.rank).includes(column) && !held.includes(column));
-  const best = inside
-    .filter((column) => universe.includes(column) && pool.passes(at.session, held, column))
-    .toSorted((a, b) => order.indexOf(a) - order.indexOf(b));
-  const worst = [...held].toSorted((a, b) => rankIn(order, b) - rankIn(order, a));
-  const swaps = best.flatMap((column, k): [number, number][] =>
-    worst[k] === undefined || rankIn(order, worst[k]) < rankIn(order, column) ? [] : [[worst[k], column]],
-  );
-  return swapped(watch, at, { ends, cause: 'fast_entry', decision: at.session, swaps });
-};
-
-const among = (constituents: Int32Array, universe: Int32Array): Ranked => ({
-  columns: Int32Array.from(new Set([...constituents, ...universe])).toSorted(),
-  constituents,
-});
-
-/** Rank of a security, beyond all where it has no value. */
-function rankIn(order: readonly number[], column: number): number {
-  const rank = order.indexOf(column);
-  return rank < 0 ? Infinity : rank;
-}
-
 const CHANGES: readonly Change[] = [replace, exitFast, enterFast];
-
-interface Swaps {
-  readonly ends: Ends;
-  readonly cause: 'fast_exit' | 'fast_entry';
-  readonly decision: number;
-  /** Pairs of what leaves and what enters. */
-  readonly swaps: readonly (readonly [number, number])[];
-}
-
-function swapped(watch: Watch, at: At, { ends, cause, decision, swaps }: Swaps): Composition | undefined {
-  if (swaps.length === 0) return undefined;
-  const { held, weights } = ends.held;
-  const leaving = swaps.map(([column]) => column);
-  const entries = swaps.map(([column, other]): Entry => ({ column: other, replaced: weights[held.indexOf(column)]! }));
-  const composition = enteringComposition({ ...enteringAt(watch, at, ends), cause, decision, leaving, entries });
-  const earlier = inForce(watch.known, at.session);
-  // One composition takes effect at a close: it stands for what entered before, too.
-  if (earlier?.session !== at.session) return composition;
-  return { ...composition, entered: composition.entered! * (earlier.entered ?? 1) };
-}

@@ -11,11 +11,11 @@ import type { DueRebalance } from './due-rebalances.js';
 import { marketWorth, type EnteringInput } from './replacements.js';
 import { ownEnd, type StoredBook } from './resumed-book.js';
 
-/** An index while its changes between reviews are looked for. */
+/** Index while it is searched for changes between reviews. */
 export interface Watch extends WatchInput {
-  /** Decides by any text. */
+  /** Composer for every version of the definition. */
   readonly whole: Composer;
-  /** On the text. */
+  /** Composer for the version of this entry. */
   readonly composer: Composer;
   readonly document: IndexDocument;
   readonly events: EventsSpec;
@@ -28,16 +28,16 @@ export interface Watch extends WatchInput {
   readonly entries: Map<number, readonly number[]>;
 }
 
-/** A book at the close of a session, and the one of the index without caps. */
+/** Book at the close of a session, and the book of the index without caps. */
 export interface Standing {
   readonly at: number;
   readonly book: StoredBook | null;
   readonly uncapped: StoredBook | null;
-  /** Market value over the money that weights stand for, since the latest review. */
+  /** Market value over the base of the weights, since the latest review. */
   readonly unit: number | null;
 }
 
-/** Whether the index without caps is another one. */
+/** Returns true if the index without caps differs. */
 export function isCapped({ known }: Watch): boolean {
   return known.some(({ weights, uncapped }) => weights !== uncapped && weights.some((w, k) => w !== uncapped[k]));
 }
@@ -48,7 +48,10 @@ export interface At {
   readonly session: number;
 }
 
-/** Market value over the money that weights stand for: it stays from one review to the next. */
+/** Returns the change of constituents at a close; undefined if nothing changes. */
+export type Change = (watch: Watch, at: At) => Composition | undefined;
+
+/** Returns market value over the base of the weights; it is constant between reviews. */
 export function unitAt({ known }: Watch, { standing, book, session }: At): number | null {
   const review = known.findLast((one) => one.session <= session && isReview(one));
   if (review === undefined || review.session <= standing.at) return standing.unit;
@@ -64,7 +67,7 @@ export function isReviewAt({ known }: Watch, session: number): boolean {
   return one === undefined || (one.session === session && isReview(one)) || isInPhase(known, session);
 }
 
-/** Whether closes of a rebalance are to come that a session before has begun: changes wait for its last one. */
+/** Returns true if an earlier rebalance has closes to come: changes wait for its last one. */
 export function isInPhase(known: readonly Composition[], session: number): boolean {
   return inForce(known, session)?.transition !== undefined;
 }
@@ -73,7 +76,7 @@ export interface Ends extends Pick<EnteringInput, 'held' | 'uncapped'> {
   readonly marketValue: number;
 }
 
-/** What is held at a close, and what it is worth. */
+/** Returns the holdings at a close and their value. */
 export function endsAt(watch: Watch, { standing, session }: At): Ends {
   const book = bookOf(watch, standing, session);
   const held = ownEnd(book);
@@ -85,7 +88,7 @@ export function enteringAt(
   watch: Watch,
   at: At,
   { held, uncapped, marketValue: worth }: Ends,
-): Omit<EnteringInput, 'cause' | 'leaving' | 'entries'> {
+): Omit<EnteringInput, 'cause' | 'leaving' | 'entries' | 'swaps'> {
   const { composer, indexId, pool, known } = watch;
   const { session } = at;
   const unit = unitAt(watch, at);

@@ -1,7 +1,7 @@
 /** Mergers into securities outside the universe of an index: see `mergerKey`. */
 export type OutsideMergers = ReadonlySet<number>;
 
-/** A merger of a security on a session. */
+/** Returns the key of a merger of a security on a session. */
 export function mergerKey({ names }: { readonly names: number }, session: number, column: number): number {
   return session * names + column;
 }

@@ -9,17 +9,17 @@ import { rebalanceDates, reviewDays, type RebalanceDate } from '../schedule/sche
 import { dayFrom, type Day } from '../time/days.js';
 import { closesOf, type DueRebalance, type PhaseClose } from './due-rebalances.js';
 
-/** A rebalance to come on the days of its calendar, or one of its closes. */
+/** Upcoming rebalance on the days of its calendar, or one of its closes. */
 export interface NextRebalance extends RebalanceDate {
   readonly review?: string;
-  /** Position of the text that it follows, where that is not the first. */
+  /** Position of the version of the definition that it follows, if not the first. */
   readonly amendment?: number;
   readonly phase?: PhaseClose;
 }
 
 /**
- * The first rebalance, or close of one, that takes effect on a day or after it: of each review that runs on its session, in
- * their order. Empty where the calendar has none.
+ * Returns the first rebalance, or close of one, that takes effect on or after a day: one entry per review that runs on
+ * its session, in order. Empty if the calendar has none.
  */
 export function nextRebalances(
   document: IndexDocument,
@@ -38,11 +38,11 @@ export function nextRebalances(
 
 interface NextSpan extends Pick<SessionMarket, 'calendar'> {
   readonly day: Day;
-  /** Date of the next text. */
+  /** Date of the next version. */
   readonly until: Day;
 }
 
-/** The next rebalance of each review of a text. */
+/** Returns the next rebalance of each review of a version. */
 function nextUnder(
   { document, from: begins, amendment }: IndexText,
   { calendar, day, until }: NextSpan,
@@ -70,7 +70,7 @@ function nextUnder(
   return [{ date: at, session: at, ...days }, ...own];
 }
 
-/** A rebalance to come as if it took effect on a session: from what is known then. */
+/** Returns an upcoming rebalance as if it took effect on a session, from data known then. */
 export function dueOn(sm: SessionMarket, session: number, next: NextRebalance): DueRebalance {
   const { review, phase, amendment, decision, pricing = decision } = next;
   const at = (day: Day): number => Math.min(sm.sessionAt(day), session);
@@ -86,4 +86,14 @@ export function dueOn(sm: SessionMarket, session: number, next: NextRebalance): 
     ...(amendment === undefined ? {} : { amendment }),
     ...(phase === undefined ? {} : { phase }),
   };
+}
+
+/** True if all rebalances of a session to come are announced on a day. */
+export function areAnnounced(next: readonly NextRebalance[], day: Day): boolean {
+  return next.length > 0 && next.every((one) => announcementOf(one) <= day);
+}
+
+/** Day on which a rebalance is announced. */
+export function announcementOf({ decision, announcement = decision }: NextRebalance): Day {
+  return announcement;
 }

@@ -86,19 +86,19 @@ function requireTaxes({ sm, growth, from, to }: BookInput, columns: Int32Array):
   });
 }
 
-/** Memory for what rounding the divisor of an index does. */
+/** Allocates memory for the rounding of the divisor of an index. */
 function roundingState({ rounding, growth, from, to }: BookInput): Pick<BookState, 'roundedBy' | 'exactDivisor'> {
   const isRounded = roundsAny(rounding, 'divisor') && growth.reinvestment === 'index';
   return { roundedBy: 1, exactDivisor: isRounded ? new Float64Array(to - from + 1).fill(1) : null };
 }
 
-/** What a book has on every session, and its rows of weights. */
+/** Allocates the values of a book on every session, and its rows of weights. */
 function sessionArrays({ from, to, growth, isBrief = false, roomForWeights }: BookInput, H: number) {
   const length = to - from + 1;
   const memory = keptFloats(7 * length);
   const hasDividends = growth.reinvestment === 'index' && growth.variant !== 'price';
   const weights = roomForWeights?.(length * H) ?? new Float64Array((isBrief ? 1 : length) * H);
-  weights.fill(0, 0, H); // The other rows are cleared one by one, before they are written.
+  weights.fill(0, 0, H); // Other rows are cleared one at a time before they are written.
   const series = (place: number): Float64Array => memory.subarray(place * length, (place + 1) * length);
   const gross = series(1).fill(1);
   return {
@@ -115,7 +115,9 @@ function sessionArrays({ from, to, growth, isBrief = false, roomForWeights }: Bo
   };
 }
 
-/** Memory for what the index reinvests: dividends of its own variant make its growth another than that of prices. */
+/**
+ * Allocates memory for reinvested dividends: those of the own return variant separate its growth from that of prices.
+ */
 function incomeArrays(input: BookInput): Pick<BookState, 'reinvested'> {
   const { growth, fills, initialValue, from, to } = input;
   if (growth.reinvestment !== 'index' || fills !== 'all') return { reinvested: null };
@@ -127,7 +129,7 @@ function incomeArrays(input: BookInput): Pick<BookState, 'reinvested'> {
   return { reinvested: { levels, points: series(3), netPoints: series(4) } };
 }
 
-/** What a book has of every name that it may hold. */
+/** Allocates the values of each security that a book may hold. */
 function slotArrays(H: number) {
   return {
     everHeld: new Uint8Array(H),
@@ -142,7 +144,7 @@ function slotArrays(H: number) {
   };
 }
 
-/** Stands where the book stood that is resumed. */
+/** Sets the state to the end of the resumed book. */
 function resumeFrom(state: BookState, { end, orders }: BookResume): void {
   const { input, slotOf, columns, weights, held, heldColumns, places, units, isHeld, everHeld } = state;
   state.count = end.held.length;

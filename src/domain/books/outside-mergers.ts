@@ -1,30 +1,48 @@
 import { isInAnyText } from '../documents/amended-texts.js';
 import type { IndexDocument } from '../documents/index-document.js';
 import { textFollowedOn } from '../documents/text-spans.js';
+import type { Day } from '../time/days.js';
 import type { Composer } from './compositions.js';
 import { mergerKey, type OutsideMergers } from './merger-key.js';
 
+type UniverseComposer = Pick<Composer, 'document' | 'market' | 'under'>;
+
+/** True if an index removes securities that merge into others outside its universe, under any of its texts. */
+export const removesMergers = (document: IndexDocument): boolean => isInAnyText(document, removes);
+
+const removes = ({ events }: IndexDocument): boolean => events?.acquirer === 'remove';
+
 /**
- * Mergers by which securities leave an index that holds no acquirer from outside its universe; undefined where it turns
- * them into the acquirer.
- * @cost of the universe on each session with a merger
+ * Returns the mergers by which securities leave an index that holds no acquirer from outside its universe; undefined if
+ * they convert into the acquirer.
+ * @cost one pass over the universe per session with a merger
  */
-export function outsideMergers(
-  composer: Pick<Composer, 'document' | 'market' | 'under'>,
-  indexId: string,
-): OutsideMergers | undefined {
-  const document = composer.document(indexId);
-  const removesIn = ({ events }: IndexDocument): boolean => events?.acquirer === 'remove';
-  if (!isInAnyText(document, removesIn)) return undefined;
+export function outsideMergers(composer: UniverseComposer, indexId: string): OutsideMergers | undefined {
+  if (!removesMergers(composer.document(indexId))) return undefined;
   const sm = composer.market(indexId);
   const found = new Set<number>();
   for (const { session, column, action } of sm.actions.related) {
     if (action.type !== 'MERGER' || session <= sm.first) continue;
-    const text = textFollowedOn(document, sm.calendar, sm.sessions[session]!);
-    if (!removesIn(text.document)) continue;
-    const acquirer = sm.columnOf(action.related!);
-    const { members } = composer.under(indexId, text.position);
-    if (acquirer >= 0 && members(indexId, session)[acquirer] !== 1) found.add(mergerKey(sm, session, column));
+    const merger = { session, day: sm.sessions[session]!, related: action.related! };
+    if (isOutside(composer, indexId, merger)) found.add(mergerKey(sm, session, column));
   }
   return found;
+}
+
+interface Merger {
+  /** Session whose universe decides. */
+  readonly session: number;
+  /** Ex-date. */
+  readonly day: Day;
+  /** Identifier of the acquirer. */
+  readonly related: string;
+}
+
+/** True if a security leaves an index by a merger. */
+export function isOutside(composer: UniverseComposer, indexId: string, { session, day, related }: Merger): boolean {
+  const sm = composer.market(indexId);
+  const text = textFollowedOn(composer.document(indexId), sm.calendar, day);
+  if (!removes(text.document)) return false;
+  const acquirer = sm.columnOf(related);
+  return acquirer >= 0 && composer.under(indexId, text.position).members(indexId, session)[acquirer] !== 1;
 }

@@ -12,16 +12,16 @@ export interface OverlayBookInput {
   readonly compositions: Compositions & Required<Pick<Compositions, 'overlay'>>;
   /** Last session. */
   readonly to: number;
-  /** Keeps levels alone. */
+  /** Keeps only levels. */
   readonly isBrief: boolean;
-  /** Book of an index beneath. */
+  /** Returns the book of an underlying index. */
   readonly bookOf: (source: Compositions) => Book;
 }
 
 /**
- * An overlay as a book: what it holds of each name after each close, its own parts, and the level.
+ * Computes an overlay as a book: its holding of each security after each close, its own parts, and the level.
  * @throws Refusal FX_MISSING, NO_DATA_AT_DATE, NUMERIC_FAILURE
- * @cost O(T H) beside the books beneath
+ * @cost O(T H) in addition to the underlying books
  */
 export function overlayBook({ compositions, to, isBrief, bookOf }: OverlayBookInput): Book {
   const { overlay, sm, first: from, document } = compositions;
@@ -29,7 +29,7 @@ export function overlayBook({ compositions, to, isBrief, bookOf }: OverlayBookIn
   const { currency } = overlay.sources[0]!.document;
   const type = overlayTypeOf(overlay.spec);
   const codes = type.weighed(overlay.spec);
-  // Every return variant is hedged by the weights of the index's own.
+  // Every return variant is hedged by the weights of the variant of the index.
   const shares = overlay.book?.overlay?.shares ?? sharesIn({ book: beneath[0]!, currency, codes, first: from, to });
   const path = overlayPath({ sm, first: from, document: overlayOf(document), currency }, { beneath, shares, to });
   const valued = valuedIn(overlay.spec, beneath[0]!, currency);
@@ -46,7 +46,10 @@ export function overlayBook({ compositions, to, isBrief, bookOf }: OverlayBookIn
   });
 }
 
-/** Currency that the securities of an overlay are valued in; undefined where that is its own. */
+/**
+ * Returns the currency in which the securities of an overlay are valued; undefined if it is the currency of the
+ * overlay.
+ */
 export function valuedIn(spec: OverlaySpec, beneath: Book, currency: string): string | undefined {
   const type = overlayTypeOf(spec);
   const into = type.currency(spec);
@@ -58,20 +61,20 @@ export interface PathBookInput {
   readonly path: OverlayPath;
   readonly beneath: readonly Book[];
   readonly shares: BookOverlay['shares'];
-  /** Currency that its securities are valued in, where that is not its own. */
+  /** Currency in which its securities are valued, if it differs from that of the overlay. */
   readonly valued: string | undefined;
   readonly sm: Book['sm'];
   /** First session. */
   readonly from: number;
-  /** Level on it. */
+  /** Level on that session. */
   readonly level: number;
   readonly isBrief: boolean;
   readonly indexId: string;
-  /** Of an overlay that was held before the first session. */
+  /** State of an overlay that was held before the first session. */
   readonly resumed?: Pick<BookOverlay, 'hasCurrencyPart'> & EarlierOrders;
 }
 
-/** What an overlay holds and earns along its path. */
+/** Computes holdings and earnings of an overlay along its path. */
 export function pathBook(input: PathBookInput): Book {
   const { path, beneath, shares, valued, sm, from, level, isBrief, indexId, resumed } = input;
   const length = path.growth.length;
@@ -113,7 +116,7 @@ export function pathBook(input: PathBookInput): Book {
   };
 }
 
-/** Columns of the books beneath, ascending, and their places in them. */
+/** Columns of the underlying books, ascending, and their positions in them. */
 interface Slots {
   readonly columns: Int32Array;
   /** [sources][columns of the book] */
@@ -144,17 +147,20 @@ function layerOf(book: Book, { slots, path, k, from }: LayerPlace): Layer {
   };
 }
 
-/** Drift of a layer over a session in the currency of the overlay. */
+/** Returns the drift of a layer over a session in the currency of the overlay. */
 function driftIn({ drift, shift, exchange }: Layer, t: number): number {
   return drift[t + shift]! * (exchange === null ? 1 : exchange[t]!);
 }
 
-/** Growth of a layer over a session in the currency of the overlay. */
+/** Returns the growth of a layer over a session in the currency of the overlay. */
 function growthOf({ book, shift, exchange }: Layer, t: number): number {
   return book.gross[t + shift]! * (exchange === null ? 1 : exchange[t]!);
 }
 
-/** Whether the weights of a layer drift otherwise than its level grows: it is an overlay that trades every session. */
+/**
+ * Returns true if the weights of a layer drift by another factor than its level: it is an overlay that trades on every
+ * session.
+ */
 function isTrading({ book, shift, drift }: Layer, t: number): boolean {
   return drift[t + shift] !== book.gross[t + shift];
 }
@@ -174,7 +180,7 @@ function emptyRows(length: number): Rows {
 interface RowTerms {
   readonly width: number;
   readonly value: Float64Array;
-  /** Whether it was held before the first session. */
+  /** True if it was held before the first session. */
   readonly isResumed: boolean;
 }
 
@@ -205,7 +211,8 @@ function rowsOf(
       if (!isResumed) events.push(opening(width, value[0]!));
       continue;
     }
-    // Of several layers that drift by factors of their own the weights before are stored, as where something happened.
+    // If several layers drift by different factors, the weights before each close are stored, as on sessions with
+    // events.
     const hasOwnDrifts = layers.length > 1 && layers.some((layer) => isTrading(layer, t));
     if (resets?.[t] === 1 || hasOwnDrifts || own.some((event) => event !== undefined))
       events.push(eventAt({ t, own, layers, width, growth: growth[t]!, value: value[t]!, isReset: resets?.[t] === 1 }));
@@ -225,7 +232,7 @@ function opening(width: number, valueBefore: number): BookEvent {
 
 interface EventTerms {
   readonly t: number;
-  /** Of the books beneath. */
+  /** Events of the underlying books. */
   readonly own: readonly (BookEvent | undefined)[];
   readonly layers: readonly Layer[];
   readonly width: number;
@@ -234,7 +241,7 @@ interface EventTerms {
   readonly isReset: boolean;
 }
 
-/** What happened beneath on a session, in weights of the overlay before anything was traded. */
+/** Returns the events of the underlying on a session, in weights of the overlay before any trade. */
 function eventAt({ t, own, layers, width, growth, value, isReset }: EventTerms): BookEvent {
   const before = new Float64Array(width);
   const merged = {
@@ -264,8 +271,9 @@ function eventAt({ t, own, layers, width, growth, value, isReset }: EventTerms):
 }
 
 /**
- * What the weights after each close have to be multiplied by for what those before them grew to, [T]: growth where
- * something happened, since what was held before that is stored, else that of the index beneath at the exposure before.
+ * Returns the factor from the weights after each close to the weights before the next, [T]: growth where an event
+ * happened (the previous holdings are stored there), otherwise the growth of the underlying index at the previous
+ * exposure.
  */
 function driftAlong(
   { growth, exposures }: OverlayPath,
@@ -280,7 +288,10 @@ function driftAlong(
   return drift;
 }
 
-/** Dividends and adjusted closes beneath, by what is held of each layer; nothing where there are none. */
+/**
+ * Returns dividends and adjusted closes of the underlying, scaled by the holding of each layer; empty if there are
+ * none.
+ */
 function transfersOf(layers: readonly Layer[], length: number): Pick<Book, 'transfers'> {
   const rows = layers.flatMap(({ book, places, shift, exposure, exchange }) => {
     const transfers = wholeTransfers(book);
@@ -312,7 +323,7 @@ function hasCash(layers: readonly Layer[]): boolean {
   return layers.some(({ book, shift }) => book.cash.subarray(shift).some((cash) => Math.abs(cash) > CASH_MIN));
 }
 
-/** What rounding leaves of 1 is no cash. */
+/** A smaller remainder to 1 is rounding, not cash. */
 const CASH_MIN = 1e-12;
 
 function gapsOf(beneath: readonly Book[], from: number, which: 'gaps' | 'silent'): Book['gaps'] {

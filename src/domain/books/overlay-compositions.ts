@@ -8,8 +8,8 @@ import { inForce, type Composer, type Composition, type Compositions } from './c
 import { heldAt, indexBook } from './index-run.js';
 
 /**
- * What an overlay consists of: on its first session and wherever an index beneath is rebalanced, what it holds then.
- * @throws Refusal NO_DATA_IN_RANGE, and what the indices beneath refuse
+ * Returns the holdings of an overlay on its first session and on each rebalance of an underlying index.
+ * @throws Refusal NO_DATA_IN_RANGE, and refusals of the underlying indices
  */
 export function overlayCompositions(composer: Composer, document: OverlayDocument, until: Day): Compositions {
   const sources = sourcesOf(document).map((id) => composer.compositions(id));
@@ -39,8 +39,9 @@ export function overlayCompositions(composer: Composer, document: OverlayDocumen
 }
 
 /**
- * What a book holds wherever an index beneath takes a composition, and wherever it restores its own weights.
- * @param first session on which it was first held; null where that lies before the book
+ * Returns the holdings of a book on each composition of an underlying index, and on each restoration of its own
+ * weights.
+ * @param first session on which it was first held; null if that is before the book
  */
 export function heldCompositions(
   book: Book,
@@ -65,10 +66,10 @@ export function heldCompositions(
     });
 }
 
-/** A rebalance of the overlay alone: its weights are in its definition. */
+/** Returns a rebalance of the overlay itself: its definition has the weights. */
 function restoredOn({ sessions }: Book['sm'], session: number): Omit<Composition, 'columns' | 'weights' | 'uncapped'> {
   return { date: sessions[session]!, also: [], session, decision: session, announced: null, ...UNCAPPED };
 }
 
-/** Caps are those of what lies beneath. */
+/** Caps are those of the underlying indices. */
 const UNCAPPED = { cap: null, capped: new Int32Array(0), redistributed: 0 };

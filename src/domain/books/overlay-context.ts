@@ -11,7 +11,7 @@ import type { Book, BookOverlay } from './book.js';
 import type { Compositions } from './compositions.js';
 
 interface OverlayTerms extends Pick<Compositions, 'sm' | 'first' | 'document'> {
-  /** Of what lies beneath. */
+  /** Currency of the underlying. */
   readonly currency: string;
 }
 
@@ -21,7 +21,7 @@ export interface Beneath {
   readonly to: number;
 }
 
-/** What an overlay may ask of the market and of the books beneath it. */
+/** Returns the market data and underlying books that an overlay may read. */
 export function overlayContext(
   { sm, first, document, currency }: OverlayTerms,
   { beneath, shares, to }: Beneath,
@@ -41,12 +41,12 @@ export function overlayContext(
     rate(id) {
       const series = sm.market.series?.get(id);
       if (series === undefined)
-        throw missing(`The served store holds no series ${id}, which the overlay ${document.id} needs.`, id);
+        throw missing(`The overlay ${document.id} needs the series ${id}, which the data does not contain.`, id);
       const known = carriedCloses(series, days);
       const at = known.findIndex((value) => Number.isNaN(value));
       if (at >= 0)
         throw missing(
-          `The series ${id} has no value on or before ${dateOf(at)}, which the overlay ${document.id} needs.`,
+          `The overlay ${document.id} needs a value of the series ${id} on or before ${dateOf(at)}, but the series has none.`,
           id,
         );
       return ratesOfSeries(series, known, days);
@@ -60,11 +60,11 @@ export function overlayContext(
       const pair = pairOf(of, document.currency);
       throw new Refusal(
         'FX_MISSING',
-        `The overlay ${document.id} needs the exchange rate ${pair}, which the store does not hold on ${dateOf(at)}.`,
+        `The overlay ${document.id} needs the exchange rate ${pair}, which the data does not contain on ${dateOf(at)}.`,
         { pair },
       );
     },
-    weightIn: (of) => shares[of]!, // Its type declares it.
+    weightIn: (of) => shares[of]!, // The overlay type declares these currencies.
     monthEnds: () => monthEnds(sm.calendar.sessions, days),
     resets(rebalance) {
       const dates = rebalanceDates({
@@ -81,10 +81,10 @@ export function overlayContext(
   };
 }
 
-/** What a book is asked for the currencies of its names. */
+/** Input for the weights of a book by currency. */
 export interface Weighed {
   readonly book: Pick<Book, 'sm' | 'from' | 'columns' | 'weights'>;
-  /** Of the index; names without one are quoted in it. */
+  /** Currency of the index; securities without a currency are quoted in it. */
   readonly currency: string;
   readonly codes: readonly string[];
   /** First and last session. */
@@ -92,7 +92,10 @@ export interface Weighed {
   readonly to: number;
 }
 
-/** Weights by currency of names after each close, [T] each; minor units count as the currency itself. @cost O(T H) */
+/**
+ * Computes weights by currency of the securities after each close, [T] each; minor units count as the main currency.
+ * @cost O(T H)
+ */
 export function sharesIn({ book, currency, codes, first, to }: Weighed): BookOverlay['shares'] {
   const { sm, from, columns, weights } = book;
   const rates = exchangeRates(sm, currency);
@@ -112,7 +115,10 @@ function missing(message: string, series: string): Refusal {
   return new Refusal('NO_DATA_AT_DATE', message, { series });
 }
 
-/** Day of the first last-session-of-a-month after each day; the last one there is where no other follows, [T]. */
+/**
+ * Returns, after each day, the day of the next last session of a month; the last available one if no other follows,
+ * [T].
+ */
 function monthEnds(sessions: Int32Array, days: Int32Array): Int32Array {
   const ends = sessions.filter(
     (day, s) => s + 1 === sessions.length || civilOf(day).month !== civilOf(sessions[s + 1]!).month,

@@ -1,30 +1,30 @@
 import { movedOrder, type Book, type UnfilledOrder } from './book.js';
 
-/** A book beneath, on the sessions of the overlay. */
+/** Underlying book on the sessions of the overlay. */
 export interface Layer {
   readonly book: Book;
-  /** Places of its columns. */
+  /** Positions of its columns. */
   readonly places: Int32Array;
   /** Position in the book of the first session. */
   readonly shift: number;
   /** Fraction of the overlay that holds it, after each close, [T]. */
   readonly exposure: Float64Array;
   readonly exchange: Float64Array | null;
-  /** What turns its weights into what those of the close before grew to, by session of the book. */
+  /** Factor from its weights after the previous close to those before this close, by session of the book. */
   readonly drift: Float64Array;
 }
 
 /** Orders of an overlay that was held before its first session. */
 export interface EarlierOrders {
-  /** Those given up to that session, placed from it. */
+  /** Orders up to that session, relative to it. */
   readonly orders: readonly UnfilledOrder[];
-  /** Sessions that it was held before that session. */
+  /** Number of sessions that it was held before. */
   readonly heldFor: number;
 }
 
 /**
- * Orders beneath an overlay that are given on its sessions, in its weights and money, layer after layer. Of those given
- * earlier only what became of them is new.
+ * Returns the orders of the underlying on the sessions of an overlay, in weights and money of the overlay, layer by
+ * layer. For earlier orders only the outcome is new.
  */
 export function ordersOf(layers: readonly Layer[], value: Float64Array, earlier?: EarlierOrders): UnfilledOrder[] {
   let known = 0;

@@ -2,7 +2,7 @@ import type { OverlayPath } from '../overlays/overlay-type.js';
 import type { BookPart } from './book.js';
 import type { Layer } from './overlay-orders.js';
 
-/** Parts of the overlay, and those of overlays beneath it by what is held of them. */
+/** Returns the parts of the overlay, and those of underlying overlays scaled by their holding. */
 export function partsOf(
   layers: readonly Layer[],
   path: OverlayPath,
@@ -30,7 +30,7 @@ export function partsOf(
   return joined([...own, ...converted, ...inherited]);
 }
 
-/** Each part once: an overlay may lie beneath another by several ways. */
+/** Returns each part once: an overlay may be an underlying of another in several ways. */
 function joined(parts: readonly BookPart[]): BookPart[] {
   const byKey = new Map<string, BookPart>();
   for (const part of parts) {

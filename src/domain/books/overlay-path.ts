@@ -7,21 +7,21 @@ import type { SessionMarket } from '../market/session-market.js';
 import type { BookOverlay } from './book.js';
 import { overlayContext, type Beneath } from './overlay-context.js';
 
-/** A document of an index that is an overlay. */
+/** Returns the document of an index that is an overlay. */
 export function overlayOf(document: IndexDocument): OverlayDocument {
   if (isOverlayDocument(document)) return document;
-  throw new Error(`${document.id} is no overlay`);
+  throw new Error(`${document.id} is not an overlay`);
 }
 
 interface OverlayOn {
   readonly sm: SessionMarket;
   readonly first: number;
   readonly document: OverlayDocument;
-  /** Of what lies beneath. */
+  /** Currency of the underlying. */
   readonly currency: string;
 }
 
-/** Sessions of an overlay that follow one text, from the close of the first to that of the last. */
+/** Sessions of an overlay under one version of its definition, from the close of the first to that of the last. */
 interface Segment {
   readonly spec: OverlaySpec;
   readonly first: number;
@@ -29,7 +29,8 @@ interface Segment {
 }
 
 /**
- * What an overlay does with the indices beneath it. An amended text begins at the level and close of its date.
+ * Computes the path of an overlay through its underlying indices. An amended version begins at the level and close of
+ * its date.
  * @cost O(T sources)
  */
 export function overlayPath(overlay: OverlayOn, beneath: Beneath): OverlayPath {
@@ -60,7 +61,7 @@ function segmentsOf({ sm, first, document }: OverlayOn, to: number): Segment[] {
   return kept.map((one, k) => ({ ...one, to: kept[k + 1]?.first ?? to }));
 }
 
-/** Weights by currency on the sessions of a segment. @param first session that they begin on */
+/** Returns weights by currency on the sessions of a segment. @param first session on which they begin */
 function sharesOf(shares: BookOverlay['shares'], segment: Segment, first: number): BookOverlay['shares'] {
   const { first: from, to } = segment;
   return Object.fromEntries(
@@ -68,7 +69,7 @@ function sharesOf(shares: BookOverlay['shares'], segment: Segment, first: number
   );
 }
 
-/** A path with one that begins at its last close: the exposures after that close are those of the second. */
+/** Joins a path and one that begins at its last close: the exposures after that close are those of the second. */
 function joined(before: OverlayPath, after: OverlayPath): OverlayPath {
   const shift = before.growth.length - 1;
   const begins = Uint8Array.from(before.growth, (_, t) => (t === shift ? 1 : 0));

@@ -16,7 +16,7 @@ interface Span {
   readonly rebalances: readonly number[];
 }
 
-/** A portfolio that holds an overlay, in money: all of it, or what a strategy does. */
+/** Computes a portfolio that holds an overlay, in money: all of it, or the fraction of a strategy. */
 export function overlayPortfolio(book: Book, span: Span): Book {
   const { plan, from, to, rebalances } = span;
   if (plan.strategy === undefined) return heldWhole(book, span);
@@ -26,7 +26,7 @@ export function overlayPortfolio(book: Book, span: Span): Book {
 interface StrategySpan extends Span {
   /** Value on the first session. */
   readonly level: number;
-  /** Of a strategy that began before it. */
+  /** State of a strategy that began earlier. */
   readonly resumed?: EarlierOrders & { readonly exposure: number };
 }
 
@@ -49,9 +49,9 @@ function strategyBook(book: Book, span: StrategySpan): Book {
   return { ...own, end: { stretchValue: value, value, exposure: path.exposures[0]!.at(-1)! } };
 }
 
-/** A fraction in the overlay, restored at the rebalances where it is further from its target than the tolerance. */
+/** Computes a fraction in the overlay that rebalances restore if it is further from its target than the tolerance. */
 function strategyPath(book: Book, { plan: { strategy }, from, to, rebalances, resumed }: StrategySpan): OverlayPath {
-  const { exposure: target, drift_tolerance: tolerance } = strategy!; // Asked of a strategy alone.
+  const { exposure: target, drift_tolerance: tolerance } = strategy!; // Only strategies reach this function.
   const due = new Set(rebalances);
   const length = to - from + 1;
   const growth = new Float64Array(length).fill(1);
@@ -69,11 +69,11 @@ function strategyPath(book: Book, { plan: { strategy }, from, to, rebalances, re
   return { growth, exposures: [held], exchange: null, parts: [], resets };
 }
 
-/** The levels of an overlay from a session on, in money. */
+/** Returns the levels of an overlay from a session on, in money. */
 function heldWhole(book: Book, { plan, from, to }: Span): Book {
   const { initial_capital: capital } = plan.request;
   const [shift, length, width] = [from - book.from, to - from + 1, book.columns.length];
-  const rows = <A extends Float64Array | Int32Array | Uint8Array>(of: A): A => of.subarray(shift, shift + length) as A; // The same kind of array.
+  const rows = <A extends Float64Array | Int32Array | Uint8Array>(of: A): A => of.subarray(shift, shift + length) as A; // The result has the same array type.
   const value = rows(book.value).map((level) => (capital * level) / book.value[shift]!);
   const weights = book.weights.subarray(shift * width, (shift + length) * width);
   const gross = rows(book.gross).slice().fill(1, 0, 1);
@@ -105,7 +105,7 @@ function heldWhole(book: Book, { plan, from, to }: Span): Book {
     end: { stretchValue: value.at(-1)!, value: value.at(-1)! },
     overlay: {
       ...book.overlay!,
-      drift: rows(book.overlay!.drift).slice().fill(1, 0, 1), // Of an overlay.
+      drift: rows(book.overlay!.drift).slice().fill(1, 0, 1), // Only overlays reach this function.
       parts: book.overlay!.parts.map((part) => ({
         ...part,
         contributions: rows(part.contributions).slice().fill(0, 0, 1),
@@ -114,7 +114,7 @@ function heldWhole(book: Book, { plan, from, to }: Span): Book {
   };
 }
 
-/** Events from a session on, in money; on the first everything is bought. */
+/** Returns the events from a session on, in money; the first event buys everything. */
 function eventsFrom({ columns, events, value: levels }: Book, shift: number, value: Float64Array): BookEvent[] {
   const scale = value[0]! / levels[shift]!;
   const first: BookEvent = {
@@ -147,7 +147,7 @@ interface ResumedSpan {
   readonly levelAtStart: number;
 }
 
-/** The portfolio over sessions that came later, of the book of those. */
+/** Computes the portfolio over later sessions from the book of those. */
 export function resumedOverlayPortfolio(book: Book, span: ResumedSpan): Book {
   const { plan, rebalances, stored, first, levelAtStart } = span;
   const { from, length } = book;
@@ -179,7 +179,7 @@ export function resumedOverlayPortfolio(book: Book, span: ResumedSpan): Book {
 }
 
 /**
- * A portfolio has an overlay as one holding, which nothing is charged for and nothing is optimised in.
+ * A portfolio has an overlay as one holding, without costs and without optimisation.
  * @throws Refusal VALIDATION_FAILED
  */
 export function assertHeldAsOne({ request, strategy, indexId }: BacktestPlan): void {

@@ -14,25 +14,29 @@ export interface PendingInput {
   readonly document: IndexDocument;
   readonly treatment: TreatmentSpec;
   readonly outside?: OutsideMergers | undefined;
-  /** Session whose closes turn target weights into index shares, and the one at whose close the shares take effect. */
+  /**
+   * Session whose closes convert target weights into index shares, and the session at whose close the shares take
+   * effect.
+   */
   readonly pricing: number;
   readonly session: number;
 }
 
-/** Pending index shares at the close at which they take effect. */
+/** Pending index shares at the close on which they take effect. */
 export interface PendingShares {
   /** Columns of the market, ascending. */
   readonly columns: Int32Array;
   readonly weights: Float64Array;
-  /** Market value at that close over that at the pricing close. */
+  /** Market value at that close over market value at the pricing close. */
   readonly growth: number;
-  /** Share counts that they stand for, where the index follows them. */
+  /** Share counts behind them, if the index follows them. */
   readonly counts?: SecurityCounts;
 }
 
 /**
- * Target weights as index shares: they are held from the closes of the pricing session on, adjusted by corporate actions
- * as what the index itself holds. A security that leaves is dropped, the others take over its weight.
+ * Converts target weights into index shares: they are held from the closes of the pricing session on and adjusted by
+ * corporate actions like the holdings of the index. A security that leaves is dropped, and the others take over its
+ * weight.
  * @cost O((session - pricing) N)
  */
 export function pendingShares(
@@ -45,7 +49,7 @@ export function pendingShares(
     title: `The pending composition of ${document.id}`,
     sm: between,
     shareChanges: shareChangeTerms({ sm: between, document, treatment }),
-    // What waits for a bar, or fails without one, is a matter of the index that takes the shares over.
+    // Waiting or failing for lack of a price bar is up to the index that adopts the shares.
     treatment: { ...treatment, stale_targets: 'carry', missing_prices: 'carry' },
     growth,
     outside,

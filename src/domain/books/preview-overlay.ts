@@ -7,20 +7,20 @@ import { knownCompositions, noRebalanceUntil } from './known-compositions.js';
 import type { ExposureStep } from '../overlays/overlay-type.js';
 import type { SessionMarket } from '../market/session-market.js';
 
-/** Securities that an overlay holds after the close of a session, by way of the indices beneath it. */
+/** Securities that an overlay holds, through its underlying indices, after the close of a session. */
 export interface OverlayPreview {
   readonly document: OverlayDocument;
   readonly sm: SessionMarket;
   readonly session: number;
   /** Columns, ascending. */
   readonly columns: Int32Array;
-  /** Fractions of the overlay: what their sum leaves of 1 is cash, or borrowed. */
+  /** Fractions of the overlay; the difference of their sum from 1 is cash, or borrowed. */
   readonly weights: Float64Array;
-  /** How it came to its exposure; absent of an overlay whose exposure follows no target. */
+  /** Derivation of its exposure; absent if the exposure follows no target. */
   readonly exposure?: ExposureStep;
 }
 
-/** @throws Refusal NO_DATA_AT_DATE before the overlay begins, and what the indices beneath refuse */
+/** @throws Refusal NO_DATA_AT_DATE before the overlay begins, and refusals of the underlying indices */
 export function previewOverlay(composer: Composer, document: OverlayDocument, asOf: Day): OverlayPreview {
   const compositions = knownCompositions(composer, document.id);
   const sm = composer.market(document.id);
@@ -33,15 +33,15 @@ export function previewOverlay(composer: Composer, document: OverlayDocument, as
 }
 
 export interface FirstOverlayPreview {
-  /** A composer that knows of nothing after a day. */
+  /** Returns a composer without data after a day. */
   readonly composerUntil: (until: Day) => Composer;
   readonly document: OverlayDocument;
 }
 
-/** Days after the base date within which the first session is looked for; the next search is four times as long. */
+/** Days after the base date in which the first session is searched; each further search covers four times as many. */
 const FIRST_SPAN = 14;
 
-/** The same on the first session: the base date, or the first session with a price of everything beneath after it. */
+/** Previews the first session: the base date, or the first later session with prices of all underlying indices. */
 export function previewFirstOverlay({ composerUntil, document }: FirstOverlayPreview): OverlayPreview {
   const begin = composerUntil(0);
   const last = begin.market(document.id).market.dates.at(-1) ?? 0;

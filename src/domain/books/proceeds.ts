@@ -1,22 +1,22 @@
-/** Weights of a book by side; both as magnitudes. */
+/** Weights of a book by side, as magnitudes. */
 export interface Sides {
   readonly long: number;
   readonly short: number;
 }
 
 export interface ProceedsInput {
-  /** Weights of the names that left: what the long ones brought, and what covering the short ones took. */
+  /** Weights of the securities that left: proceeds of long positions, cost of covering short positions. */
   readonly left: Sides;
-  /** Weights of the names that take them over. */
+  /** Weights of the securities that take them over. */
   readonly rest: Sides;
   readonly cash: number;
-  /** Cost of a unit of traded notional. */
+  /** Cost per unit of traded notional. */
   readonly costRate: number;
 }
 
-/** What names that left do to those that stay, of the value before costs. */
+/** Effect of securities that left on those that stay, relative to the value before costs. */
 export interface ProceedsOutcome {
-  /** What long and short weights are multiplied by. */
+  /** Factors on long and short weights. */
   readonly long: number;
   readonly short: number;
   /** Change of the cash. */
@@ -26,10 +26,10 @@ export interface ProceedsOutcome {
 }
 
 /**
- * Spreads what left over the names of the same side in proportion to their weights: proceeds of long names buy long
- * names, and what short names took is raised by selling short names, so that the book is long and short by as much as
- * before. Without a long name left the proceeds stay in cash. Without a short name left covers are paid from proceeds,
- * then from cash, then by selling long names.
+ * Distributes the weight of securities that left over the securities of the same side, in proportion to their weights.
+ * Proceeds of long positions buy long positions; the cost of covering short positions is raised by selling more short,
+ * so that long and short exposure stay the same. If no long position remains, the proceeds stay in cash. If no short
+ * position remains, covers are paid from proceeds, then from cash, then by selling long positions.
  */
 export function spreadSides({ left, rest, cash, costRate }: ProceedsInput): ProceedsOutcome {
   const hasLong = rest.long > 0;
@@ -48,7 +48,7 @@ export function spreadSides({ left, rest, cash, costRate }: ProceedsInput): Proc
   };
 }
 
-/** Weights by side. */
+/** Sums weights by side. */
 export function sidesOf(weights: Iterable<number>): Sides {
   let long = 0;
   let short = 0;
@@ -59,10 +59,13 @@ export function sidesOf(weights: Iterable<number>): Sides {
   return { long, short };
 }
 
-/** What rounding leaves of 1 is no cash. */
+/** A smaller remainder to 1 is rounding, not cash. */
 const CASH_MIN = 1e-9;
 
-/** Weights of names that stay after they took over those of names that left: what was invested still is. */
+/**
+ * Returns the weights of remaining securities after they took over those that left: the invested fraction stays the
+ * same.
+ */
 export function takeOver(staying: Float64Array, leaving: Float64Array): Float64Array {
   const [rest, left] = [sidesOf(staying), sidesOf(leaving)];
   const cash = 1 - (rest.long - rest.short + left.long - left.short);

@@ -10,14 +10,15 @@ import { rebalanceDates } from '../schedule/schedule.js';
 import { firstAtLeast } from '../numbers/search.js';
 import type { RebalanceCause } from '../schedule/rebalance-causes.js';
 import { changesMembers } from '../documents/events-spec.js';
+import { pendingChange } from './pending-changes.js';
 import { isWatched } from './rule-on.js';
 import type { Composer } from './compositions.js';
 
 /**
- * What calls for a rebalance that is decided on a session; null where none is, or where the index cannot be run up to
- * it.
- * @param composer of everything up to the session, and nothing after it
- * @cost of the schedule; where breaches call for rebalances, of the index up to the session
+ * Returns the trigger of a rebalance that is decided on a session; null if there is none, or if the index cannot be run
+ * up to it.
+ * @param composer has data up to the session only
+ * @cost of the schedule; if breaches trigger rebalances, of the index up to the session
  */
 export function causeOn(composer: Composer, indexId: string, session: number): RebalanceCause | null {
   const document = composer.document(indexId);
@@ -28,20 +29,23 @@ export function causeOn(composer: Composer, indexId: string, session: number): R
   try {
     const { list, called } = composer.compositions(indexId);
     const own = list.find(({ cause, decision }) => cause !== undefined && decision === session)?.cause;
-    return own ?? (called?.session === session ? 'breach' : null);
+    if (own !== undefined) return own;
+    if (called?.session === session) return 'breach';
+    const pending = pendingChange(composer, { indexId, session, list })?.composition;
+    return pending?.decision === session ? (pending.cause ?? null) : null;
   } catch (thrown) {
     if (thrown instanceof Refusal) return null;
     throw thrown;
   }
 }
 
-/** A review, and the position of the text that it belongs to. */
+/** Review, and the position of the version of the definition that it belongs to. */
 export interface DecidedReview {
   readonly review: Review;
   readonly amendment: number;
 }
 
-/** The reviews of a schedule whose reference date a session is, in their order. */
+/** Returns the reviews of a schedule whose reference date is a session, in order. */
 export function reviewsDecidedOn(
   document: IndexDocument,
   { calendar, sessions }: SessionMarket,
@@ -64,7 +68,7 @@ export function reviewsDecidedOn(
     const { rebalance } = text;
     const last = Math.min(at + noticeSessions(rebalance), calendar.sessions.length - 1);
     const dates = rebalanceDates({ rebalance, calendar, baseDay, from: day, to: calendar.sessions[last]! });
-    // The base rebalance is that of the document.
+    // The base rebalance is part of the document.
     return dates.some(
       ({ date, decision, session: on }) =>
         decision === day && date >= from && date < until && (id === DEFAULT_REVIEW || on !== base),

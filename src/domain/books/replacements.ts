@@ -2,16 +2,18 @@ import type { EventsSpec } from '../documents/events-spec.js';
 import type { EventCause } from '../schedule/rebalance-causes.js';
 import type { BookEnd } from './book.js';
 import type { Composer, Composition } from './compositions.js';
+import type { Candidate, ConstituentSwap } from './constituent-swap.js';
 import type { ReviewPool } from './decider.js';
+import { selectedIn } from './decide-one.js';
 import { countsOn, shareChangeTerms } from './share-changes.js';
 
 /** Sessions within which a security needs a price to enter. */
 export const ENTRY_SESSIONS = 5;
 
-/** An entry between reviews, in place of a constituent. */
+/** Entry between reviews in place of a constituent. */
 export interface Entry {
   readonly column: number;
-  /** Weight of the constituent that it replaces, of what is held before it enters; 0 of one that waits for none. */
+  /** Weight of the constituent that it replaces, relative to the holdings before it enters; 0 if it replaces none. */
   readonly replaced: number;
 }
 
@@ -25,26 +27,50 @@ export interface CandidateInput {
   readonly wanted: number;
 }
 
-/** The securities that enter for constituents which left, in their order. */
-export function candidatesFor(input: CandidateInput, events: EventsSpec): number[] {
+/** Returns the securities that replace constituents that left, in order. */
+export function candidatesFor(input: CandidateInput, events: EventsSpec): Candidate[] {
   const { composer, indexId, pool, session, ranking, wanted } = input;
   const sm = composer.market(indexId);
   const isReserve = events.replacement === 'reserve';
   const order = isReserve ? (events.reserve ?? []).map((id) => sm.columnOf(id)) : [...ranking];
   const members = new Set(isReserve ? [] : composer.universe(indexId, session));
-  const found: number[] = [];
+  const found: Candidate[] = [];
   const staying = [...input.staying];
-  for (const column of order) {
+  for (const [position, column] of order.entries()) {
     if (found.length === wanted) break;
     if (column < 0 || staying.includes(column)) continue;
     const isThere = isReserve
       ? sm.isPriceable(session, column, ENTRY_SESSIONS)
       : members.has(column) && pool.passes(session, Int32Array.from(staying), column);
     if (!isThere) continue;
-    found.push(column);
+    found.push({ column, rank: position + 1 });
     staying.push(column);
   }
   return found;
+}
+
+interface Replaced {
+  readonly rule: 'next_ranked' | 'reserve';
+  /** Composition whose review ranked the securities. */
+  readonly before: Composition;
+  readonly decision: number;
+  readonly found: readonly Candidate[];
+  /** Columns that left, in the order in which they are replaced. */
+  readonly left: readonly number[];
+}
+
+/** The swaps of constituents that left and the securities found for them. */
+export function replacementsOf({ rule, before, decision, found, left }: Replaced): ConstituentSwap[] {
+  const ranked = rule === 'reserve' ? null : selectedIn(before).decision;
+  return found.map(({ column, rank }, k) => ({
+    rule,
+    entered: column,
+    left: left[k]!, // No more are found than left.
+    decision,
+    ranked,
+    rank,
+    leftRank: null,
+  }));
 }
 
 export interface EnteringInput {
@@ -56,22 +82,23 @@ export interface EnteringInput {
   readonly cause: EventCause;
   /** Composition in force before. */
   readonly before: Composition;
-  /** What is held at the close, with what left gone, in weights; and the same of the index without caps. */
+  /** Holdings at the close in weights, without securities that left; and the same of the index without caps. */
   readonly held: Pick<BookEnd, 'held' | 'weights' | 'counts'>;
   readonly uncapped: Pick<BookEnd, 'held' | 'weights'>;
-  /** Columns that leave for those that enter. */
+  /** Columns that leave in exchange for entering ones. */
   readonly leaving: readonly number[];
   readonly entries: readonly Entry[];
-  /** Money over which a market value is a weight at the close; null where the weight is that of the one that left. */
+  readonly swaps: readonly ConstituentSwap[];
+  /** Divisor of a market value for its weight at the close; null if an entry takes the weight of the security that left. */
   readonly worth: number | null;
 }
 
 /**
- * The composition of an index from a close on at which securities enter between reviews: others keep their shares, and
- * a security enters with its own market value, or with the weight of the one that it replaces.
+ * Returns the composition of an index from a close at which securities enter between reviews. Other constituents keep
+ * their shares; a security enters with its own market value, or with the weight of the one that it replaces.
  */
 export function enteringComposition(input: EnteringInput): Composition {
-  const { composer, indexId, session, decision, cause, before, held, uncapped, worth } = input;
+  const { composer, indexId, session, decision, cause, before, held, uncapped, worth, swaps } = input;
   const { columns, weights, grown } = entered(input, { ...held, worth, cap: before.cap });
   const ofUncapped =
     before.uncapped === before.weights ? null : entered(input, { ...uncapped, worth: uncappedWorth(input), cap: null });
@@ -105,22 +132,23 @@ export function enteringComposition(input: EnteringInput): Composition {
     capped: before.capped.filter((column) => columns.includes(column)),
     redistributed: before.redistributed,
     cause,
+    swaps,
     entered: grown,
     ...(worth === null ? {} : { worth: worth * grown }),
     ...(before.basket === undefined || worth === null ? {} : { basket: worth * grown }),
     ...(before.ranking === undefined ? {} : { ranking: before.ranking }),
-    ...(before.selected === undefined ? {} : { selected: before.selected }),
+    selected: selectedIn(before),
     ...(counts === undefined ? {} : { counts }),
   };
 }
 
-/** Money over which a market value is a weight of the index without caps. */
+/** Returns the money that divides a market value to give a weight of the index without caps. */
 function uncappedWorth({ pool, session, uncapped, leaving, entries, worth }: EnteringInput): number | null {
   if (worth === null || entries.length === 0) return null;
   return marketWorth(pool, session, { ...uncapped, without: leaving });
 }
 
-/** Market value of constituents over their weight at a close; null where none has a market value. */
+/** Returns the market value of constituents over their weight at a close; null if none has a market value. */
 export function marketWorth(
   pool: ReviewPool,
   session: number,

@@ -6,14 +6,14 @@ import { textFollowedOn } from '../documents/text-spans.js';
 import type { Day } from '../time/days.js';
 import type { Composer } from './compositions.js';
 
-/** The rule that calls for rebalances of an index on a day. */
+/** Returns the rule that triggers rebalances of an index on a day. */
 export function ruleOn(composer: Composer, indexId: string, day: Day): LimitRuleName | null {
   const { calendar } = composer.market(indexId);
   const { document } = textFollowedOn(composer.document(indexId), calendar, day);
   return breachRuleOf(document.pipeline?.treatment);
 }
 
-/** Whether breaches call for rebalances of an index under any of its texts. */
+/** Returns true if breaches trigger rebalances of an index under any version of its definition. */
 export function isWatched(document: IndexDocument): boolean {
   return isInAnyText(document, ({ pipeline }) => breachRuleOf(pipeline?.treatment) !== null);
 }

@@ -4,35 +4,35 @@ import type { Series } from '../datapoints/series.js';
 /** Share counts that a book follows between reviews. */
 export interface ShareChangeTerms {
   readonly counts: Series;
-  /** Smallest change that applies on a day; Infinity where shares change at reviews alone. */
+  /** Smallest change that applies on a day; Infinity if shares change only at reviews. */
   readonly thresholdOn: (day: Day) => number;
 }
 
-/** Counts of securities: those that index shares stand for, and those of the data seen last, [n] each; NaN unknown. */
+/** Counts of securities: those behind index shares, and the latest ones in the data, [n] each; NaN if unknown. */
 export interface SecurityCounts {
   readonly adopted: Float64Array;
   readonly latest: Float64Array;
 }
 
-/** The same of what a book holds. */
+/** Counts of the holdings of a book. */
 export interface HeldCounts extends SecurityCounts {
   readonly columns: Int32Array;
 }
 
-/** Share counts of a book while it is simulated, by slot, [H]. */
+/** Share counts of a book during its simulation, by slot, [H]. */
 export interface CountState extends SecurityCounts {
   readonly terms: ShareChangeTerms;
-  /** Memory for the counts of what is held on a session. */
+  /** Memory for the counts of the holdings on a session. */
   readonly values: Float64Array;
   readonly changes: ShareChange[];
 }
 
-/** A change of shares or float that a book took up between reviews. */
+/** Change of shares or float that a book adopted between reviews. */
 export interface ShareChange {
-  /** Session of its date: it applied after the close before. */
+  /** Session of its date: it applied after the previous close. */
   readonly session: number;
   readonly column: number;
-  /** Float-adjusted shares before, on the share basis of the session, and after. */
+  /** Float-adjusted shares before the change, on the share basis of the session, and after it. */
   readonly before: number;
   readonly after: number;
 }
@@ -48,11 +48,11 @@ export function openCounts(terms: ShareChangeTerms | undefined, slots: number): 
   };
 }
 
-/** What of a book has share counts. */
+/** Part of a book that has share counts. */
 interface Counted {
   readonly shareCounts: CountState | null;
   readonly columns: Int32Array;
-  /** Slots held, in the first `count` places. */
+  /** Held slots, in the first `count` positions. */
   readonly held: Int32Array;
   readonly count: number;
 }
@@ -64,7 +64,7 @@ export function forgetCounts({ shareCounts: counts }: Counted, slot: number): vo
   counts.latest[slot] = Number.NaN;
 }
 
-/** Counts of what is held. */
+/** Returns the counts of the holdings. */
 export function heldCounts({ shareCounts: counts, columns, held, count }: Counted): HeldCounts | undefined {
   if (counts === null) return undefined;
   const of = (values: Float64Array): Float64Array => Float64Array.from({ length: count }, (_, k) => values[held[k]!]!);

@@ -9,14 +9,14 @@ import { firstAtLeast, lastAtMost } from '../numbers/search.js';
 
 type InCurrency = Pick<IndexDocument, 'currency'>;
 
-/** Currency of a series: its own, else that of the store, else that of the index. */
+/** Returns the currency of a series. Default: that of the store, then that of the index. */
 export const currencyOf = (series: PriceSeries, market: MarketData, document: InCurrency): string =>
   series.currency ?? market.currency ?? document.currency;
 
 /**
- * What a series as a benchmark is refused for without running anything.
- * @param range first and last day that were asked for
- * @throws Refusal FX_MISSING where the store holds no rate at all, NUMERIC_FAILURE for a value of 0 or less on a session
+ * Checks a series as a benchmark without a run.
+ * @param range first and last requested day
+ * @throws Refusal FX_MISSING if the store has no rate at all; NUMERIC_FAILURE for a value of 0 or less on a session
  */
 export function assertSeriesBenchmark(
   series: PriceSeries,
@@ -33,7 +33,8 @@ export function assertSeriesBenchmark(
 }
 
 /**
- * @throws Refusal NUMERIC_FAILURE for a value of 0 or less on a session of a range, from which nothing can have grown
+ * @throws Refusal NUMERIC_FAILURE for a value of 0 or less on a session of a range, from which no growth can be
+ *   computed
  */
 export function assertAboveZero(
   { identifier, days, closes }: PriceSeries,
@@ -51,17 +52,17 @@ interface SeriesOn {
   readonly range: { readonly start: Day; readonly end: Day };
 }
 
-/** Refusal of a value from which nothing can have grown. */
+/** Returns the refusal of a value from which no growth can be computed. */
 export const notAboveZero = (identifier: string, close: number, day: Day): Refusal =>
   new Refusal(
     'NUMERIC_FAILURE',
-    `The benchmark ${identifier} is ${close} on ${formatDay(day)}; a level greater than 0 is needed.`,
+    `The benchmark ${identifier} is ${close} on ${formatDay(day)}; a benchmark level must be greater than 0.`,
   );
 
-/** Refusal of a series that cannot be converted, on a day, or on none. */
+/** Returns the refusal of a series that cannot be converted, on a given day or on any day. */
 export const rateMissing = (identifier: string, pair: string, day?: Day): Refusal =>
   new Refusal(
     'FX_MISSING',
-    `The benchmark ${identifier} needs the exchange rate ${pair}, which the store does not hold${day === undefined ? '' : ` on ${formatDay(day)}`}.`,
+    `The benchmark ${identifier} needs the exchange rate ${pair}, which the data does not contain${day === undefined ? '' : ` on ${formatDay(day)}`}.`,
     { identifier, pair },
   );

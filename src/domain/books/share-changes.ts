@@ -10,7 +10,7 @@ import type { SessionMarket } from '../market/session-market.js';
 import type { BookState } from './book-state.js';
 import type { CountState, SecurityCounts, ShareChangeTerms } from './security-counts.js';
 
-/** What an index needs to follow share counts; undefined where its shares change at reviews alone. */
+/** Returns the terms on which an index follows share counts; undefined if its shares change only at reviews. */
 export function shareChangeTerms({ sm, document, treatment }: FollowingIndex): ShareChangeTerms | undefined {
   const texts = [{ after: -Infinity, text: { document } }, ...textSpans(document, sm.calendar)].map(
     ({ after, text }) => ({ after, ...followedUnder(text.document) }),
@@ -19,10 +19,10 @@ export function shareChangeTerms({ sm, document, treatment }: FollowingIndex): S
   if (counted === null) return undefined;
   const counts = shareCounts(sm, { counted, maxStaleSessions: priceSessions(treatment) });
   if (counts === null) return undefined;
-  return { counts, thresholdOn: (day) => texts.findLast(({ after }) => after < day)!.threshold }; // The first is from the beginning.
+  return { counts, thresholdOn: (day) => texts.findLast(({ after }) => after < day)!.threshold }; // The first version applies from the beginning.
 }
 
-/** Counts that a text follows between reviews, null where it follows none. */
+/** Returns the counts that a version follows between reviews; null if it follows none. */
 function followedUnder({ events, pipeline }: IndexDocument): {
   readonly counted: 'all' | 'float' | null;
   readonly threshold: number;
@@ -37,19 +37,20 @@ interface FollowingIndex {
   readonly treatment: TreatmentSpec;
 }
 
-/** Counts of some securities on a session, as a composition adopts them. */
+/** Returns the counts of securities on a session, as a composition adopts them. */
 export function countsOn({ counts }: ShareChangeTerms, session: number, columns: Int32Array): SecurityCounts {
   const adopted = new Float64Array(columns.length);
   counts.fill(session, columns, adopted);
   return { adopted, latest: adopted };
 }
 
-/** Rounding of a count that is a product of two. */
+/** Rounding error of a count that is a product of two numbers. */
 const EPSILON = 1e-12;
 
 /**
- * Changes of share counts that take effect after the close before a session: factors on what is held, by place. Counts
- * are compared where those of the data change, so that data which states a split or a rights issue late changes nothing.
+ * Computes changes of share counts that take effect after the previous close: factors on holdings, by position. Counts
+ * are compared where the counts in the data change, so that a split or a rights issue that the data states late changes
+ * nothing.
  * @cost O(H)
  */
 export function countFactors(state: BookState, session: number): ReadonlyMap<number, number> | null {
@@ -59,7 +60,7 @@ export function countFactors(state: BookState, session: number): ReadonlyMap<num
   const { latest, values, terms } = counts;
   const { panel } = terms.counts;
   const row = panel?.rowAt(session) ?? -1;
-  // Cells of a panel are compared where they lie.
+  // Cells of a panel are compared in place.
   const cells = panel === undefined || row < 0 ? null : panel.cells;
   if (cells === null) terms.counts.fill(session, heldColumns.subarray(0, count), values.subarray(0, count));
   const threshold = terms.thresholdOn(state.sm.sessions[session]!);
@@ -68,7 +69,7 @@ export function countFactors(state: BookState, session: number): ReadonlyMap<num
     const after = cells === null ? values[k]! : cells[row + heldColumns[k]!]!;
     if (after === latest[held[k]!]! || !(after > 0)) continue;
     const column = heldColumns[k]!;
-    // Shares that a merger issues are compared once the shares of the other security have turned into them.
+    // Shares that a merger issues are compared after the shares of the other security have converted.
     if (today !== undefined && isIssuing(today.conversions, column)) continue;
     const factor = takeCount(counts, { session, column, slot: held[k]!, after, threshold });
     if (factor !== 1) (factors ??= new Map()).set(k, factor);
@@ -84,7 +85,7 @@ interface SeenCount {
   readonly threshold: number;
 }
 
-/** Factor on index shares by a count of the data; 1 where it is adopted by a review alone. */
+/** Returns the factor on index shares from a count in the data; 1 if only reviews adopt counts. */
 function takeCount(
   { adopted, latest, changes }: CountState,
   { session, column, slot, after, threshold }: SeenCount,
@@ -107,7 +108,7 @@ function isIssuing(conversions: ReadonlyMap<number, number>, column: number): bo
   return false;
 }
 
-/** Splits and rights change counts as they change index shares. */
+/** Scales counts by splits and rights issues, as index shares. */
 function scaleCounts({ shareCounts: counts, effects, slotOf, isHeld, sm }: BookState, session: number): void {
   const { starts, columns, ratio, rights } = effects;
   for (let e = starts[session]!; e < starts[session + 1]!; e++) {
@@ -120,7 +121,7 @@ function scaleCounts({ shareCounts: counts, effects, slotOf, isHeld, sm }: BookS
   }
 }
 
-/** Counts of the constituents that targets bring, one per column of theirs. */
+/** Adopts the counts of new constituents in targets, one per column. */
 export function adoptCounts(
   { shareCounts: counts, slotOf, isHeld }: BookState,
   { columns, counts: of }: { readonly columns: Int32Array; readonly counts?: SecurityCounts },
@@ -135,7 +136,7 @@ export function adoptCounts(
   }
 }
 
-/** Counts of a security that another turned into: those of one that was held grow as what is held of it. */
+/** Sets the counts of a security into which another converted: counts of a held security grow with its holding. */
 export function convertCounts(state: BookState, { slot, into, growth }: ConvertedCount): void {
   const { shareCounts: counts } = state;
   if (counts === null) return;
@@ -150,13 +151,16 @@ export function convertCounts(state: BookState, { slot, into, growth }: Converte
 interface ConvertedCount {
   readonly slot: number;
   readonly into: number;
-  /** Of what is held of the other; null for a change of ticker into one that was not held, which has the counts before. */
+  /**
+   * Growth of the holding of the acquirer; null for a ticker change into a security that was not held, which inherits
+   * the counts.
+   */
   readonly growth: number | null;
 }
 
 /**
- * Sessions over which what is held may be summed ahead: changes that came one after the other are expected to go on, and
- * throw away what was summed.
+ * Returns the number of sessions over which holdings may be summed ahead: frequent changes are expected to continue,
+ * and they discard the sums.
  */
 export function sessionsAhead({ shareCounts }: BookState, session: number): number {
   if (shareCounts === null) return Infinity;

@@ -7,14 +7,15 @@ import { driftTo } from './book-drift.js';
 import { beginHoldingPeriod, endOf, pendingOf, writeRow, type BookState } from './book-state.js';
 import { openBook } from './open-book.js';
 
-/** Sessions between two looks at the cancel flag. */
+/** Sessions between two checks of the cancel flag. */
 const TICK_SESSIONS = 64;
 
 /**
- * Simulates a book: weights drift by growth, names leave and enter by corporate actions, targets are taken at the
- * close. The return of a session is earned by the weights held before it. Between sessions on which something happens a
- * holding is a number of units of the value index, so that a session costs one product per name.
- * @throws Refusal FX_MISSING when a name's exchange rate is not known when it is bought, MISSING_PRICE, NUMERIC_FAILURE
+ * Simulates a book: weights drift by growth, securities leave and enter by corporate actions, and targets take effect
+ * at the close. The weights held before a session earn its return. Between sessions with events a holding is a number
+ * of units of the value index, so that a session costs one product per security.
+ * @throws Refusal FX_MISSING if the exchange rate of a security is unknown at its purchase, MISSING_PRICE,
+ *   NUMERIC_FAILURE
  * @cost O(T H)
  */
 export function simulateBook(input: BookInput): Book {
@@ -78,7 +79,7 @@ export function simulateBook(input: BookInput): Book {
   };
 }
 
-/** Changes of share counts, and decimals of index shares, of a book that has them. */
+/** Returns changes of share counts, and decimals of index shares, if the book has them. */
 function ofShares({ shareCounts, input }: BookState): Pick<Book, 'shareChanges' | 'hasWholeShares'> {
   return {
     ...(shareCounts === null ? {} : { shareChanges: shareCounts.changes }),
@@ -94,14 +95,14 @@ function roundEntered(state: BookState, session: number): void {
   beginHoldingPeriod(state, session);
 }
 
-/** Lets a portfolio follow a book from a close on. @returns what it waits for then */
+/** Lets a portfolio follow a book from a close on. @returns the pending securities at that close */
 function followedOn(state: BookState, session: number): PendingNames {
   writeRow(state, session);
   if (state.path !== 1 || state.carry !== 1) beginHoldingPeriod(state, session);
   return pendingOf(state);
 }
 
-/** What the weights of a book do not show of its growth. */
+/** Returns the part of the growth of a book that its weights do not show. */
 function earnedBeside({
   drift,
   gross,

@@ -1,23 +1,23 @@
 import type { Book } from './book.js';
 
-/** Memory for the weights of sparse books, one after the other. */
+/** Memory for the weights of sparse books, one at a time. */
 export interface SparseRoom {
-  /** All zero; memory of their own for books beside the one that has it. */
+  /** All zero; newly allocated if another book is using the shared memory. */
   take(cells: number): Float64Array;
   /**
-   * Nobody reads the book that took it any more.
+   * Releases the memory when the book is no longer read.
    * @param followedFrom session from which a portfolio followed it
    */
   giveBack(book: Book, followedFrom: number): void;
-  /** The same of a book that was not finished. */
+  /** Releases the memory of an unfinished book. */
   drop(): void;
-  /** What is kept for the next book. */
+  /** Size of the memory kept for the next book. */
   bytes(): number;
 }
 
 /**
- * A sparse book writes few of its rows: to clear those is quicker than to fill memory for all of them, and nothing is
- * left to the collector.
+ * Reuses memory between sparse books: clearing the few rows that one writes is faster than zeroing memory for all rows,
+ * and avoids garbage.
  */
 export function createSparseRoom(): SparseRoom {
   let kept = new Float64Array(0);
@@ -42,7 +42,7 @@ export function createSparseRoom(): SparseRoom {
   };
 }
 
-/** Clears the rows of a sparse book: where a holding period begins, where it is followed from, and the last. */
+/** Clears the rows of a sparse book: starts of holding periods, the first followed session, and the last. */
 function clearRows({ weights, begins, columns, length }: Book, followedAt: number): void {
   const width = columns.length;
   for (let at = 0; at < length; at++)

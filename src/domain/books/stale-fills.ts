@@ -5,18 +5,18 @@ import type { Book, BookEvent } from './book.js';
 import type { Composition } from './compositions.js';
 import { moveWeights, NOTIONAL_MIN } from './trades.js';
 
-/** Names that a rebalance traded at the price of an earlier session, by column. */
+/** Securities that a rebalance traded at the price of an earlier session, by column. */
 export interface StaleFills {
   readonly columns: Int32Array;
-  /** Day of the bar that each was traded at. */
+  /** Day of the price bar at which each was traded. */
   readonly lastBars: Int32Array;
-  /** Sessions of the name's own calendar since then. */
+  /** Sessions of the calendar of the security since then. */
   readonly ages: Int32Array;
 }
 
 /**
- * Trades of a book at carried prices, by the session of their rebalance. A name whose exchange was closed has the price
- * of its latest session: that is not stale.
+ * Returns trades of a book at carried prices, by the session of their rebalance. A security whose exchange was closed
+ * has the price of its latest session, which is not stale.
  * @cost O(E H)
  */
 export function staleFillsOf(book: Book): ReadonlyMap<number, StaleFills> {
@@ -35,7 +35,7 @@ function fillsOf(book: Book, event: BookEvent): StaleFills | null {
   const { lastBar } = sm;
   const bars = panelRow(sm, session);
   const row = at * columns.length;
-  // Without those nothing happened to a name that was not held and is not.
+  // Without these events a security that was and is not held did not change.
   const areOthersIdle = conversions.length + exits.length === 0;
   const unpriced: number[] = [];
   for (let slot = 0; slot < columns.length; slot++) {
@@ -53,7 +53,7 @@ function fillsOf(book: Book, event: BookEvent): StaleFills | null {
   };
 }
 
-/** Those slots whose weight changed by more than rounding, beside what left them or came without a trade. */
+/** Returns the slots whose weight changed by more than rounding, apart from exits and entries without a trade. */
 function tradedOf(slots: readonly number[], { columns, weights, value }: Book, event: BookEvent): number[] {
   const { at, before, valueBefore } = event;
   const held = before.slice();
@@ -65,8 +65,8 @@ function tradedOf(slots: readonly number[], { columns, weights, value }: Book, e
 }
 
 /**
- * The stale fills of a portfolio by the session of each of its rebalances. Those of a first purchase between two
- * rebalances belong to the one in force then.
+ * Returns the stale fills of a portfolio by the session of each of its rebalances. Fills of a first purchase between
+ * two rebalances belong to the rebalance in force at that time.
  */
 export function fillsByRebalance(
   portfolio: Book,
@@ -79,7 +79,7 @@ export function fillsByRebalance(
   return new Map([[first, opening], ...[...fills].filter(([session]) => session !== portfolio.from)]);
 }
 
-/** How many trades of how many rebalances were filled at a price of an earlier session. */
+/** Numbers of trades and of rebalances filled at a price of an earlier session. */
 export interface StaleCount {
   readonly fills: number;
   readonly rebalances: number;
@@ -95,11 +95,11 @@ export function countStale(
   };
 }
 
-/** A warning with their number; none without any. */
+/** Returns a warning with their number; empty if there are none. */
 export function staleFindings({ fills, rebalances }: StaleCount): Finding[] {
   if (fills === 0) return [];
   const [trades, were] = fills === 1 ? ['trade', 'was'] : ['trades', 'were'];
   const dates = rebalances === 1 ? '1 rebalance' : `${rebalances} rebalances`;
-  const message = `${fills} ${trades} of ${dates} ${were} filled at the price of an earlier session: stale_fills of each rebalance has the names.`;
+  const message = `${fills} ${trades} of ${dates} ${were} filled at the price of an earlier session: stale_fills of each rebalance lists the securities.`;
   return [{ severity: 'warning', code: 'STALE_FILL', message, path: 'pipeline.treatment.stale_targets', value: fills }];
 }

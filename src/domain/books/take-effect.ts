@@ -15,16 +15,16 @@ import type { DueRebalance } from './due-rebalances.js';
 import type { Composition } from './compositions.js';
 
 /**
- * A decided composition on its effective session: its weights became index shares at the closes of the pricing date, or
- * hold at the effective close. Undefined where every constituent has left.
+ * Returns a decided composition on its effective session: its weights became index shares at the closes of the pricing
+ * date, or hold at the effective close. Undefined if every constituent has left.
  */
 export function takeEffect(index: TakingIndex, due: DueRebalance, decided: Decided): Composition | undefined {
   const { pricing: _, ...unpriced } = due;
-  // Fixed numbers of shares are index shares already.
+  // Fixed numbers of shares are already index shares.
   const timing: DueRebalance = decided.basket === undefined ? due : unpriced;
   const taken = takeComposition(index, timing, decided);
   const { ranking } = decided;
-  const worth = timing.pricing === undefined ? decided.worth : undefined; // Money of the decision.
+  const worth = timing.pricing === undefined ? decided.worth : undefined; // Money at the decision.
   if (taken === undefined || (ranking === undefined && worth === undefined)) return taken;
   return {
     ...(worth === undefined ? {} : { worth }),
@@ -47,19 +47,19 @@ function takeComposition(index: TakingIndex, timing: DueRebalance, decided: Deci
   return priced && takeShares(index, { ...timing, pricing }, { decided, priced });
 }
 
-/** An index that takes a composition. */
+/** Index that adopts a composition. */
 export interface TakingIndex extends Pick<PendingInput, 'sm' | 'document' | 'treatment' | 'outside'> {
-  /** Of the review. */
+  /** Setting of the review. */
   readonly weightsAs: RebalanceSpec['weights_as'];
 }
 
 interface Priced {
   readonly decided: Decided;
-  /** Those of it that are there on the pricing date. */
+  /** Decided constituents that exist on the pricing date. */
   readonly priced: Decided;
 }
 
-/** Index shares of the pricing session at what they have become by the effective close. */
+/** Returns the index shares of the pricing session as adjusted up to the effective close. */
 function takeShares(
   index: TakingIndex,
   timing: DueRebalance & { readonly pricing: number },
@@ -102,7 +102,7 @@ export function sameColumns(
   return Float64Array.from(wanted, (column) => weightOf.get(column) ?? 0);
 }
 
-/** Members of a composition that its decision has. */
+/** Returns the fields of a composition that its decision provides. */
 function compositionParts({ columns, weights, uncapped, cap, capped, redistributed, trackingError, basket }: Decided) {
   return {
     columns,
@@ -117,8 +117,8 @@ function compositionParts({ columns, weights, uncapped, cap, capped, redistribut
 }
 
 /**
- * What was decided, on a later session: of constituents that have ended since or leave at it for want of a price, those of
- * their side take over the weight pro rata. Undefined where all have.
+ * Returns a decision on a later session: constituents that have ended since, or leave at it for want of a price, pass
+ * their weight pro rata to those of their side. Undefined if all have left.
  */
 function withoutLeavers(
   { sm, treatment }: TakingIndex,
@@ -157,7 +157,7 @@ interface Undone {
   readonly decision: Decided | Undecided;
 }
 
-/** Why an index has nothing to begin with: its own refusal where the decider has one. */
+/** Returns the reason why an index has nothing to begin with: the refusal of the decider if it has one. */
 export function emptyIndex(indexId: string, sm: SessionMarket, { rebalance, decision }: Undone): Refusal {
   const first = `The index ${indexId} has no composition on its first date ${formatDay(sm.sessions[rebalance.session]!)}`;
   const explained = decision.kind === 'decided' ? undefined : decision.explain?.();
@@ -177,5 +177,5 @@ export function heldFinding(rebalance: DueRebalance, decision: Decided | Undecid
 }
 
 function reasonOf(decision: Decided | Undecided): string {
-  return decision.kind === 'decided' ? 'every name had left before it took effect.' : decision.finding.message;
+  return decision.kind === 'decided' ? 'every constituent had left before it took effect.' : decision.finding.message;
 }

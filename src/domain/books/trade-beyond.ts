@@ -3,10 +3,10 @@ import type { TradeInput } from './trade.js';
 export interface BeyondOutcome {
   /** Value after costs as a fraction of the value before. */
   readonly retained: number;
-  /** Share of every purchase that is made: 1 unless money is short. */
+  /** Fraction of every purchase that is executed: 1 unless cash is short. */
   readonly bought: number;
   /**
-   * Share of every long holding with a price that is sold beside the trade, where sales bring too little: 0 without
+   * Fraction of every priced long holding that is sold in addition to the trade, if sales raise too little: 0 without
    * short positions.
    */
   readonly raised: number;
@@ -14,17 +14,17 @@ export interface BeyondOutcome {
   readonly cash: number;
 }
 
-/** Value after costs that trades without short positions never go below. */
+/** Value after costs below which trades without short positions never fall. */
 const RETAINED_MIN = 0.5;
 /** Halvings that bring an interval of length 1 below the spacing of doubles near 1. */
 const HALVINGS = 60;
 
 /**
- * A trade of the slots that are not frozen to their targets, around whatever the others hold: the difference is cash,
- * and purchases are scaled down, all by one factor, before cash would turn negative. Sales are made whole. To cover a
- * short position is a purchase, to open one a sale. Where covers of names that left took more than all sales bring,
- * long holdings are sold for it, frozen ones as well; cash is negative only where none of them has a price. Solves V' +
- * c (sales + purchases) = V for V'; the left side is strictly increasing.
+ * Trades the slots that are not frozen to their targets; the others keep their holdings. The difference is cash; before
+ * cash would turn negative, all purchases are scaled down by one factor. Sales are executed in full. Covering a short
+ * position is a purchase, opening one a sale. If covering positions that left cost more than all sales raise, long
+ * holdings are sold for it, frozen ones as well; cash is negative only if none of them has a price. Solves V' + c
+ * (sales + purchases) = V for V'; the left side is strictly increasing.
  * @param unpriced slots among the frozen that cannot be traded at all
  * @cost O(H) per halving, one pass without costs
  */
@@ -33,7 +33,7 @@ export function tradeBeyond(input: TradeInput, unpriced: ReadonlySet<number> = N
   const free = slots.filter((slot) => !frozen.has(slot));
   let held = 0;
   for (const slot of slots) held += before[slot]!;
-  // Short positions that left at this close were covered: what that took may be more than there was in cash.
+  // Short positions that left at this close were covered: the cost may exceed the available cash.
   const cashBefore = 1 - held < -CASH_MIN ? 1 - held : Math.max(0, 1 - held);
   const flows: Flows = { sold: 0, bought: 0, share: 1, raised: 0 };
   const spentAt = (retained: number): number => {
@@ -67,7 +67,9 @@ const NONE: ReadonlySet<number> = new Set();
 /** Cash below this fraction of the value is rounding. */
 const CASH_MIN = 1e-12;
 
-/** @param share of the purchases that is made: a part of them spends everything, and none of them may not be enough. */
+/**
+ * @param share executed fraction of the purchases: part of them spends all the money, or none of them is affordable.
+ */
 function isRounding(cash: number, share: number): boolean {
   return (share > 0 && share < 1) || (share === 0 ? Math.abs(cash) : cash) <= CASH_MIN;
 }
@@ -84,7 +86,7 @@ interface Flows {
   raised: number;
 }
 
-/** Sells long holdings, what the trade leaves of them, for the money that is missing. */
+/** Sells remaining long holdings for the missing money. */
 function raise(
   { before, targets, slots, frozen, costRate }: TradeInput,
   unpriced: ReadonlySet<number>,
@@ -102,7 +104,7 @@ function raise(
   flows.sold += flows.raised * long;
 }
 
-/** Sales and purchases towards the targets, and the share of the purchases that cash and sales pay for. */
+/** Returns sales and purchases towards the targets, and the fraction of the purchases that cash and sales pay for. */
 function flowsAt(
   { before, targets, costRate }: TradeInput,
   free: Int32Array,

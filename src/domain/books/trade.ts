@@ -1,35 +1,35 @@
 /**
- * A trade from held weights to target weights, all of the value before costs. Slots are positions in `before` and
+ * Trade from held weights to target weights, relative to the value before costs. Slots are positions in `before` and
  * `targets`.
  */
 export interface TradeInput {
   /** Weights held before the trade, of the value before costs, [H]. */
   readonly before: Float64Array;
   /**
-   * Weights asked for, of the value after costs, negative for a short position, [H]; what their sum leaves of 1 is
-   * cash.
+   * Target weights, relative to the value after costs, negative for a short position, [H]; the difference of their sum
+   * from 1 is cash.
    */
   readonly targets: Float64Array;
-  /** Fraction of the value after costs in cash, where it is known to the last bit. */
+  /** Fraction of the value after costs in cash, if its exact value is known. */
   readonly cash?: number | undefined;
-  /** Ascending slots that are held or asked for. */
+  /** Slots that are held or targeted, ascending. */
   readonly slots: Int32Array;
-  /** Slots among them that cannot or need not be traded: they stay as held. */
+  /** Slots that cannot or need not be traded: they keep their holdings. */
   readonly frozen: ReadonlySet<number>;
-  /** Cost of a unit of traded notional, at most 0.1. */
+  /** Cost per unit of traded notional, at most 0.1. */
   readonly costRate: number;
 }
 
 export interface TradeOutcome {
-  /** Value after costs as a fraction of the value before; 0 when there is not enough for them. */
+  /** Value after costs as a fraction of the value before; 0 if it does not cover the costs. */
   readonly retained: number;
-  /** What traded slots hold is `scale * targets`: 1 unless holdings that stay leave too little money. */
+  /** Traded slots hold `scale * targets`: 1 unless frozen holdings leave too little money. */
   readonly scale: number;
   /** Cash after the trade, as a fraction of the value after costs. */
   readonly cash: number;
 }
 
-/** Newton ends when the set of buys no longer changes: in practice after two or three steps. */
+/** Newton's method ends when the set of purchases no longer changes: in practice after two or three steps. */
 const STEPS_MAX = 64;
 /** Halvings that bring an interval of length 1 below the spacing of doubles near 1. */
 const HALVINGS = 60;
@@ -44,8 +44,8 @@ export function trade(input: TradeInput): TradeOutcome {
 }
 
 /**
- * Every slot trades: the left side is convex and piecewise linear, so Newton from V ends exactly after finitely many
- * steps.
+ * Trades every slot: the left side is convex and piecewise linear, so Newton's method from V ends exactly after
+ * finitely many steps.
  */
 function tradeAll({ before, targets, cash: known, slots, costRate }: TradeInput): TradeOutcome {
   let invested = 0;
@@ -69,7 +69,7 @@ function tradeAll({ before, targets, cash: known, slots, costRate }: TradeInput)
       }
     }
     const next = (1 + costRate * offset) / (1 + costRate * slope);
-    // Only short positions make more costs of less value, or trades that cost more than there is.
+    // Only short positions let costs rise as the value falls, or make a trade cost more than the value.
     if (!(1 + costRate * slope > 0) || !(next > 0)) return { retained: 0, scale: 1, cash };
     if (next === retained) break;
     retained = next;
@@ -78,8 +78,8 @@ function tradeAll({ before, targets, cash: known, slots, costRate }: TradeInput)
 }
 
 /**
- * Some slots stay: their money is not there to spend, and money meant for them waits in cash. Nothing is held or asked
- * for short.
+ * Trades around slots that stay: their money cannot be spent, and money meant for them stays in cash. There are no
+ * short positions or targets.
  */
 function tradeAround({ before, targets, slots, frozen, costRate }: TradeInput): TradeOutcome {
   const free = slots.filter((slot) => !frozen.has(slot));

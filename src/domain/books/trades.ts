@@ -1,21 +1,21 @@
 import { keptMemory } from '#base/memory/kept-memory.js';
 import type { Book, BookEvent } from './book.js';
 
-/** Why a trade was made. */
+/** Reasons for a trade. */
 export const TRADE_REASONS = ['rebalance', 'retry', 'delisting'] as const;
 const [REBALANCE, RETRY, DELISTING] = [0, 1, 2];
 
-/** The trades of a book as columns, by date then slot. */
+/** Trades of a book as columns, by date then slot. */
 export interface Trades {
   readonly count: number;
   /** Position of the date in the book. */
   readonly at: Int32Array;
   readonly slot: Int32Array;
-  /** Money bought, negative for a sale; to cover a short position is to buy. */
+  /** Money bought, negative for a sale; covering a short position is a purchase. */
   readonly notional: Float64Array;
   /** Position in TRADE_REASONS. */
   readonly reason: Uint8Array;
-  /** 1 for a name that left at its price or was received for another: that costs nothing. */
+  /** 1 for a security that left at its price or was received for another, at no cost. */
   readonly isFree: Uint8Array;
 }
 
@@ -23,7 +23,7 @@ export interface Trades {
 export const NOTIONAL_MIN = 1e-12;
 
 /**
- * What holdings changed by beside drift.
+ * Derives trades from the changes of holdings beyond drift.
  * @cost O(E H)
  */
 export function tradesOf(book: Book): Trades {
@@ -33,7 +33,7 @@ export function tradesOf(book: Book): Trades {
     (sum, { conversions, exits, fills }) => sum + names + 2 * conversions.length + exits.length + fills.length,
     0,
   );
-  const memory = keptMemory(18 * most); // Some 20 MB of daily trades count for the collector no more than rows of a year.
+  const memory = keptMemory(18 * most); // Daily trades take some 20 MB, which the collector should not count as garbage.
   const trades: MutableTrades = {
     count: 0,
     notional: new Float64Array(memory, 0, most),
@@ -64,7 +64,7 @@ function addTrades(trades: MutableTrades, { value, weights, columns }: Book, eve
     const given = moved === null ? 0 : moved[slot]!;
     const notional = weights[row + slot]! * valueAfter - (before[slot]! * valueBefore + given);
     if (Math.abs(given) > smallest) add(trades, free, { slot, notional: given });
-    // A name may be traded to replace one that left, and the other way by an earlier order.
+    // A security may be bought to replace one that left and sold by an earlier order.
     const fill = filled?.get(slot);
     const rest = fill === undefined ? notional : notional - fill;
     const isOfFill = fill !== undefined && Math.abs(rest) <= smallest;
@@ -74,7 +74,7 @@ function addTrades(trades: MutableTrades, { value, weights, columns }: Book, eve
   }
 }
 
-/** What trades of one event have in common. */
+/** Common fields of the trades of one event. */
 interface TradeKind {
   readonly at: number;
   readonly reason: number;
@@ -95,7 +95,7 @@ function add(trades: MutableTrades, { at, reason, isFree }: TradeKind, { slot, n
   trades.isFree[position] = isFree;
 }
 
-/** Money of names that left or came without being traded, [H]; null when there are none. */
+/** Returns the money of securities that left or entered without a trade, [H]; null if there are none. */
 function movedMoney(event: BookEvent, names: number): Float64Array | null {
   if (event.exits.length === 0 && event.conversions.length === 0) return null;
   const money = new Float64Array(names);
@@ -103,7 +103,7 @@ function movedMoney(event: BookEvent, names: number): Float64Array | null {
   return money;
 }
 
-/** Adds what names that left or turned into others changed, times a value, [H]. */
+/** Adds the changes from securities that left or converted, times a value, [H]. */
 export function moveWeights(
   into: Float64Array,
   { conversions, exits }: Pick<BookEvent, 'conversions' | 'exits'>,

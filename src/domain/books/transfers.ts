@@ -1,23 +1,26 @@
 import { firstAtLeast } from '../numbers/search.js';
 
-/** What a security earned beside its price, as fractions of the value at the close before, by session. */
+/** Earnings of a security beyond its price, as fractions of the value at the previous close, by session. */
 export interface Transfers {
   /** Position from the first session of the book, ascending. */
   readonly at: Int32Array;
   readonly slot: Int32Array;
   /** Ordinary dividends that the whole index reinvests. */
   readonly dividends: Float64Array;
-  /** Weight that the adjustment of previous closes, or a change of its share count, took from it, or gave to it below 0. */
+  /**
+   * Weight that an adjustment of previous closes, or a change of its share count, took from it; negative if it gained
+   * weight.
+   */
   readonly moved: Float64Array;
   /**
-   * Positions on which share counts changed, ascending, and the fraction of its weight that every security kept then;
+   * Positions on which share counts changed, ascending, and the fraction of its weight that every security kept;
    * `moved` is relative to that.
    */
   readonly keptAt: Int32Array;
   readonly kept: Float64Array;
 }
 
-/** Those after a position, placed from it. */
+/** Returns the transfers after a position, relative to it. */
 export function transfersFrom({ at, slot, dividends, moved, keptAt, kept }: Transfers, first: number): Transfers {
   const begin = firstAtLeast(at, first + 1);
   const beginKept = firstAtLeast(keptAt, first + 1);
@@ -31,13 +34,13 @@ export function transfersFrom({ at, slot, dividends, moved, keptAt, kept }: Tran
   };
 }
 
-/** Where share counts changed nothing. */
+/** No change of share counts. */
 export const NOTHING_KEPT: Pick<Transfers, 'keptAt' | 'kept'> = {
   keptAt: new Int32Array(0),
   kept: new Float64Array(0),
 };
 
-/** A book with its rows of weights. */
+/** Book with its rows of weights. */
 interface Transferring {
   readonly transfers?: Transfers;
   readonly columns: Int32Array;
@@ -46,7 +49,10 @@ interface Transferring {
 
 const wholes = new WeakMap<Transfers, Transfers>();
 
-/** Transfers of a book with a row for each security that kept a part of its weight. @cost O(H) for each change, once */
+/**
+ * Returns the transfers of a book with a row for each security that kept a part of its weight. @cost O(H) for each
+ * change, once
+ */
 export function wholeTransfers(book: Transferring): Transfers | undefined {
   const { transfers } = book;
   if (transfers === undefined || transfers.keptAt.length === 0) return transfers;

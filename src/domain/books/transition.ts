@@ -6,17 +6,17 @@ import { pendingShares } from './pending-shares.js';
 import { weightMoved } from './weight-moved.js';
 import { sameColumns, type TakingIndex } from './take-effect.js';
 
-/** A whole rebalance at the first close of its phase. */
+/** Whole rebalance at the first close of its phase. */
 export interface WholeRebalance {
-  /** In force until then. */
+  /** Composition in force until then. */
   readonly before: Composition;
-  /** What the rebalance leads to, as if it took effect at once. */
+  /** Result of the rebalance if it took effect at once. */
   readonly whole: Composition;
 }
 
 /**
- * The first close of a phase: both portfolios have the market value of the index, and shares move from the one to the other
- * in the increments of the phase.
+ * Starts a phase at its first close: both portfolios have the market value of the index, and shares move from one to
+ * the other in the increments of the phase.
  */
 export function beginPhase(index: TakingIndex, due: DueRebalance, { before, whole }: WholeRebalance): Composition {
   const { session } = due;
@@ -47,8 +47,8 @@ export function beginPhase(index: TakingIndex, due: DueRebalance, { before, whol
 }
 
 /**
- * A later close of a phase, from the one before it. With weights that hold at the effective close the target keeps its
- * weights and the market value of the shares before; else its shares drift.
+ * Continues a phase from its previous close. With weights that hold at the effective close the target keeps its weights
+ * and the previous market value of its shares; otherwise its shares drift.
  */
 export function continuePhase(
   index: TakingIndex,
@@ -70,7 +70,7 @@ export function continuePhase(
   });
 }
 
-/** Weights of a leg that stay as they are, but for constituents that have left. */
+/** Keeps the weights of a leg, apart from constituents that have left. */
 function keepingWeights({ columns, weights }: Leg, { columns: staying, counts }: Leg, value: number): Leg {
   const kept = staying.filter((column) => columns.includes(column));
   const ofKept = counts && countsFor(kept, [{ columns: staying, counts }]);
@@ -84,7 +84,10 @@ function keepingWeights({ columns, weights }: Leg, { columns: staying, counts }:
   };
 }
 
-/** A portfolio from one close to a later one: corporate actions adjust its shares, and what leaves is distributed. */
+/**
+ * Moves a portfolio from one close to a later one: corporate actions adjust its shares, and the weight of securities
+ * that leave is distributed.
+ */
 export function advanced(index: Omit<TakingIndex, 'weightsAs'>, { value, ...leg }: Leg, from: number, to: number): Leg {
   if (from === to) return { ...leg, value };
   const { growth, ...taken } = pendingShares({ ...index, pricing: from, session: to }, leg);
@@ -95,7 +98,7 @@ export function countsIn({ counts }: Pick<Leg, 'counts'>): Pick<Leg, 'counts'> {
   return counts === undefined ? {} : { counts };
 }
 
-/** Share counts of securities, each from the first of some portfolios that holds it. */
+/** Returns share counts of securities, each from the first portfolio that holds it. */
 function countsFor(columns: Int32Array, legs: readonly Pick<Leg, 'columns' | 'counts'>[]): SecurityCounts {
   const known = new Map<number, readonly [number, number]>();
   for (const { columns: of, counts } of legs.toReversed())
@@ -108,9 +111,9 @@ function countsFor(columns: Int32Array, legs: readonly Pick<Leg, 'columns' | 'co
   };
 }
 
-/** The composition of a close: the fraction of the target, the rest of what was held. */
+/** Returns the composition of a close: the completed fraction of the target, and the rest of the previous holdings. */
 function mixed(like: Composition, due: DueRebalance, transition: Transition): Composition {
-  const { fraction } = due.phase!; // a close of a phase
+  const { fraction } = due.phase!; // only closes of a phase reach this function
   const { applied, uncapped = applied, isBasket } = transition;
   const { columns, weights, value } = mixOf(applied, fraction);
   const { basket: _basket, transition: _transition, worth: _worth, counts: ofLike, ...rest } = like;
@@ -130,7 +133,10 @@ function mixed(like: Composition, due: DueRebalance, transition: Transition): Co
   };
 }
 
-/** Whether weights are those that caps made: securities that leave during a phase change the weights of the others. */
+/**
+ * Returns true if weights are still those set by caps: securities that leave during a phase change the weights of the
+ * others.
+ */
 function areKept(
   { cap, capped }: Transition['caps'],
   { columns, weights }: Pick<Composition, 'columns' | 'weights'>,
@@ -141,10 +147,10 @@ function areKept(
   );
 }
 
-/** Largest difference of two weights that are equal but for their last digits. */
+/** Largest difference of two weights that are equal up to rounding. */
 const ROUNDING = 1e-12;
 
-/** Nothing is capped before the target is reached. */
+/** No cap applies before the target is reached. */
 const UNCAPPED = { cap: null, capped: new Int32Array(0) };
 
 function capsOn({ capped, ...caps }: Transition['caps'], columns: Int32Array): Transition['caps'] {

@@ -13,7 +13,7 @@ import { panelRow, type SessionMarket } from '../market/session-market.js';
 import { lastAtMost } from '../numbers/search.js';
 import type { Composer } from './compositions.js';
 
-/** Spells in the universes of a market, looked for once a universe. */
+/** Returns membership spells in the universes of a market, searched once per universe. */
 export function membersIn(market: Pick<MarketData, 'universes'>): (universe: string) => readonly Membership[] {
   const memberships = new Map<string, Membership[]>();
   return (universe) => {
@@ -32,8 +32,8 @@ interface UniverseInput {
 }
 
 /**
- * Columns of the universe of an index that are priceable on a session, ascending. A name that leaves at its close for want
- * of a price is not among them.
+ * Returns the columns of the universe of an index that have a price on a session, ascending. A security that leaves at
+ * its close for want of a price is not included.
  */
 export function universeOn(
   composer: UniverseComposer,
@@ -62,7 +62,7 @@ export function universeOn(
   return count === columns.length ? columns : columns.slice(0, count);
 }
 
-/** By column, 1 for the members of the universe of an index on a session, priced or not. */
+/** Returns 1 for the members of the universe of an index on a session, by column, with or without a price. */
 export function universeMembers(
   composer: UniverseComposer,
   membersOf: (universe: string) => readonly Membership[],
@@ -77,7 +77,7 @@ export function universeMembers(
   return membersOn(input, universe, 'inForce');
 }
 
-/** Of columns those that can be bought on a session. */
+/** Keeps the columns that can be bought on a session. */
 export function priceableOn(sm: SessionMarket, session: number, columns: Int32Array, staleMax: number): Int32Array {
   return columns.filter(
     (column) => !sm.isSilent(session, column, staleMax) && sm.isPriceable(session, column, staleMax),
@@ -88,14 +88,14 @@ interface MembersInput {
   readonly composer: UniverseComposer;
   readonly membersOf: (universe: string) => readonly Membership[];
   readonly sm: SessionMarket;
-  /** Of the index. */
+  /** Currency of the index. */
   readonly currency: string;
   readonly day: Day;
 }
 
 /**
- * By column, 1 for the members of a universe on a day.
- * @param indexAs what an index stands for: what is in force, or in a set what was decided last
+ * Returns 1 for the members of a universe on a day, by column.
+ * @param indexAs constituents of an index: those in force, or in a set those decided last
  */
 function membersOn(input: MembersInput, universe: UniverseSpec, indexAs: 'inForce' | 'decidedOn'): Uint8Array {
   const { composer, membersOf, sm, currency, day } = input;
@@ -138,7 +138,7 @@ function membersOn(input: MembersInput, universe: UniverseSpec, indexAs: 'inForc
 
 type SetKind = (typeof SET_KINDS)[number];
 
-/** Membership in a set, from that in what was combined before and that in the next part. */
+/** Computes membership in a set from that in the previous parts and that in the next. */
 const COMBINED: Readonly<Record<SetKind, (left: number, right: number) => number>> = {
   union: (left, right) => left | right,
   intersection: (left, right) => left & right,

@@ -5,7 +5,9 @@ import { formatDay } from '../time/days.js';
 import { ruleOn } from './rule-on.js';
 import type { Composer, Composition } from './compositions.js';
 
-/** A warning where decided weights break the rule whose breaches call for them: a rebalance onto them ends none. */
+/**
+ * Returns a warning if decided weights break the rule whose breaches trigger rebalances: adopting them ends no breach.
+ */
 export function unkeptLimit(composer: Composer, indexId: string, composition: Composition): Finding[] {
   const { columns, weights, date, session } = composition;
   const rule = ruleOn(composer, indexId, composer.market(indexId).sessions[session]! + 1);
@@ -15,7 +17,7 @@ export function unkeptLimit(composer: Composer, indexId: string, composition: Co
   const headroom = headroomOf({ rule, market, names }, date, weights);
   if (headroom >= -TOLERANCE) return [];
   const beyond = Number((-headroom * 100).toPrecision(6));
-  const message = `The weights decided for ${formatDay(date)} are beyond ${rule} by ${beyond} percentage points: a rebalance onto them ends no breach.`;
+  const message = `The weights decided for ${formatDay(date)} are beyond ${rule} by ${beyond} percentage points: the rebalance does not end the breach.`;
   const path = 'pipeline.treatment.on_breach';
   return datedFindings([{ severity: 'warning', code: 'LIMIT_NOT_KEPT', message, path }], date);
 }

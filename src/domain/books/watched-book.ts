@@ -7,7 +7,7 @@ import { resumeOf, storedAfter, storedBook, type StoredBook } from './resumed-bo
 import { shareChangeTerms } from './share-changes.js';
 import { simulateBook } from './simulate-book.js';
 
-/** An index whose rebalances depend on its book between the decisions of its schedule. */
+/** Index whose rebalances depend on its book between the decisions of its schedule. */
 export interface WatchInput {
   readonly indexId: string;
   /** Rebalances of the schedule, ascending; the first is that of the first session. */
@@ -19,16 +19,18 @@ export interface WatchInput {
 
 /** Sessions of a book that was simulated up to a close. */
 interface BookSpan extends Pick<WatchInput, 'indexId' | 'first'> {
-  /** The book at the close of `at`; null before the first session. */
+  /** State of the book at the close of `at`; null before the first session. */
   readonly stored: StoredBook | null;
   readonly at: number;
   readonly to: number;
   readonly known: readonly Composition[];
-  /** On the weights before capping. */
+  /** Uses the weights before capping. */
   readonly isUncapped?: boolean;
 }
 
-/** Simulates the book of an index from one close to a later one, on the compositions known so far. @cost O((to - at) H) */
+/**
+ * Simulates the book of an index from one close to a later one, on the compositions known so far. @cost O((to - at) H)
+ */
 export function bookUntil(
   composer: Composer,
   { indexId, first, stored, at, to, known, isUncapped = false }: BookSpan,
@@ -56,6 +58,6 @@ export function bookUntil(
   });
 }
 
-/** A book at the end of the sessions that were simulated last. */
+/** Returns a book at the end of the sessions that were simulated last. */
 export const storedUntil = (before: StoredBook | null, book: Book): StoredBook =>
   before === null ? storedBook(book) : storedAfter(before, book);

@@ -1,7 +1,9 @@
-/** Weight that rounding may move: sums of weights that nothing was capped in differ by some 1e-15. */
+/** Weight change that rounding may cause: sums of uncapped weights differ by some 1e-15. */
 const ROUNDING = 1e-12;
 
-/** The sum of the reductions from raw to applied weights, fractions, [n] each; 0 where it is no more than rounding. */
+/**
+ * Returns the sum of the reductions from raw to applied weights, fractions, [n] each; 0 if it is no more than rounding.
+ */
 export function weightMoved(raw: Float64Array, applied: Float64Array): number {
   let moved = 0;
   for (let i = 0; i < raw.length; i++) {

@@ -5,12 +5,12 @@ import { Refusal } from '../refusals/refusal.js';
 import { firstAtLeast, lastAtMost } from '../numbers/search.js';
 import type { ResolvedRequest } from '../documents/backtest-plan.js';
 
-/** The range a backtest was asked for, and what calendar and store leave of it. */
+/** Requested range of a backtest, and the part that calendar and store cover. */
 export interface RequestedRange {
-  /** As asked: the base date unless a start was given, the store's last date unless an end was given. */
+  /** Requested dates: the base date without a start, the last date of the store without an end. */
   readonly start: Day;
   readonly end: Day;
-  /** Set when the calendar narrowed the range. */
+  /** Present if the calendar narrowed the range. */
   readonly coverage: CalendarCoverage | null;
 }
 
@@ -27,14 +27,15 @@ export interface CalendarCoverage {
 export interface RangeInput {
   readonly document: Pick<IndexDocument, 'id' | 'base_date'>;
   readonly calendar: Calendar;
-  /** Days of the store with any bar, ascending. */
+  /** Days of the store with any price bar, ascending. */
   readonly dates: Int32Array;
   readonly request: Pick<ResolvedRequest, 'start' | 'end'>;
 }
 
 /**
- * Checks a requested range against calendar and store without reading a price; decided before a job is queued.
- * @throws Refusal CALENDAR_NOT_COVERED; RANGE_TOO_SHORT for fewer than two sessions; NO_DATA_IN_RANGE where the store has no price on any
+ * Checks a requested range against calendar and store without reading a price; runs before a job is queued.
+ * @throws Refusal CALENDAR_NOT_COVERED; RANGE_TOO_SHORT for fewer than two sessions; NO_DATA_IN_RANGE if the store has
+ *   no price in it
  */
 export function requestedRange({ document, calendar, dates, request }: RangeInput): RequestedRange {
   const base = dayFrom(document.base_date);
@@ -42,7 +43,7 @@ export function requestedRange({ document, calendar, dates, request }: RangeInpu
   const datasetStart = dates[0];
   const datasetEnd = dates.at(-1);
   if (datasetStart === undefined || datasetEnd === undefined)
-    throw new Refusal('NO_DATA_IN_RANGE', 'The data holds no price at all.');
+    throw new Refusal('NO_DATA_IN_RANGE', 'The data contains no prices.');
   const end = request.end === null ? Math.max(datasetEnd, start) : dayFrom(request.end);
   const started =
     start > base ? `start ${formatDay(start)}` : `base_date ${document.base_date} of the index ${document.id}`;
@@ -56,21 +57,21 @@ export function requestedRange({ document, calendar, dates, request }: RangeInpu
   if (end < from || start > to) {
     throw new Refusal(
       'CALENDAR_NOT_COVERED',
-      `The calendar ${calendar.code} covers ${formatDay(from)} to ${formatDay(to)}, nothing of ${asked}.`,
+      `The calendar ${calendar.code} covers ${formatDay(from)} to ${formatDay(to)}, no part of ${asked}.`,
     );
   }
-  const held = `The data holds prices from ${formatDay(datasetStart)} to ${formatDay(datasetEnd)}`;
+  const held = `The data contains prices from ${formatDay(datasetStart)} to ${formatDay(datasetEnd)}`;
   const startsAfterData = () => new Refusal('NO_DATA_IN_RANGE', `${held}; the ${started} is after them.`);
   if (request.end === null && start > datasetEnd) throw startsAfterData();
   const open = firstAtLeast(calendar.sessions, end + 1) - firstAtLeast(calendar.sessions, start);
-  if (open < SESSIONS_MIN) throw tooShort(`${asked} holds ${open}`, open);
+  if (open < SESSIONS_MIN) throw tooShort(`${asked} contains ${open}`, open);
   if (end < datasetStart) throw new Refusal('NO_DATA_IN_RANGE', `${held}; the end ${formatDay(end)} is before them.`);
   if (start > datasetEnd) throw startsAfterData();
   const heldFrom = Math.max(start, datasetStart);
   const heldTo = Math.min(end, datasetEnd);
   const count = sessionsWithin(calendar, dates, { from: heldFrom, to: heldTo });
   if (count === 0) throw new Refusal('NO_DATA_IN_RANGE', `${held}, and none on a session from ${asked}.`);
-  if (count < SESSIONS_MIN) throw tooShort(`${asked} holds prices on ${count}`, count);
+  if (count < SESSIONS_MIN) throw tooShort(`${asked} contains prices on ${count}`, count);
   return { start, end, coverage: coverageOf(calendar, { start, end }) };
 }
 
@@ -79,10 +80,12 @@ const SESSIONS_MIN = 2;
 
 function tooShort(what: string, count: number): Refusal {
   const sessions = count === 1 ? 'session' : 'sessions';
-  return new Refusal('RANGE_TOO_SHORT', `${what} ${sessions}; a backtest needs ${SESSIONS_MIN}.`);
+  return new Refusal('RANGE_TOO_SHORT', `${what} ${sessions}; a backtest needs at least ${SESSIONS_MIN}.`);
 }
 
-/** What a calendar can speak for of a range, whatever prices the store has; null when that is the whole range. */
+/**
+ * Returns the part of a range that a calendar covers, whatever prices the store has; null if it covers the whole range.
+ */
 export function coverageOf(
   { code, coverage: { from, to } }: Calendar,
   { start, end }: { readonly start: Day; readonly end: Day },
@@ -101,7 +104,7 @@ export function coverageOf(
   };
 }
 
-/** Sessions from the first to the last one in the range on which the store has any bar. */
+/** Returns the sessions from the first to the last one in the range on which the store has any price bar. */
 function sessionsWithin(
   { sessions, isSession }: Calendar,
   dates: Int32Array,

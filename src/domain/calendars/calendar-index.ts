@@ -2,8 +2,8 @@ import { compareText } from '../refusals/findings.js';
 import type { AliasFile, CalendarIndex, RuleFile } from './rule-file.js';
 
 /**
- * The index of a folder: one entry per rule file and per alias, in code order.
- * @throws Error when a code is given twice or an alias uses a code that has no rules
+ * Builds the index of a folder: one entry per rule file and per alias, in code order.
+ * @throws Error if a code occurs twice or an alias uses a code without rules
  */
 export function indexCalendars(files: readonly RuleFile[], aliases: AliasFile): CalendarIndex {
   const byCode = new Map(files.map((file) => [file.code, file]));
@@ -15,6 +15,6 @@ export function indexCalendars(files: readonly RuleFile[], aliases: AliasFile): 
   });
   const index = [...own, ...others].sort((a, b) => compareText(a.code, b.code));
   const twice = index.find((entry, i) => entry.code === index[i + 1]?.code);
-  if (twice !== undefined) throw new Error(`the code ${twice.code} is given twice`);
+  if (twice !== undefined) throw new Error(`the code ${twice.code} occurs twice`);
   return index;
 }

@@ -1,6 +1,6 @@
 import type { Day } from '../time/days.js';
 
-/** One entry of the calendar list, known without expanding any calendar. */
+/** Entry of the calendar list, available without expanding any calendar. */
 export interface CalendarOption {
   /** Exchange MIC. */
   readonly code: string;
@@ -12,23 +12,23 @@ export interface CalendarOption {
 }
 
 export interface CalendarCoverage {
-  /** First day the calendar can speak for. */
+  /** First day that the calendar covers. */
   readonly from: Day;
-  /** Last day whose closures are taken from a published list. */
+  /** Last day whose closures come from a published list. */
   readonly publishedTo: Day;
-  /** Last day the calendar can speak for by rule alone; equals `publishedTo` where tables rule. */
+  /** Last day that the calendar covers by rules; equals `publishedTo` for calendars based on tables. */
   readonly to: Day;
 }
 
-/** The sessions of one exchange over its whole coverage. */
+/** Sessions of one exchange over its whole coverage. */
 export interface Calendar extends CalendarOption {
   /** Session days, ascending. */
   readonly sessions: Int32Array;
-  /** @cost O(1), a bit test. Days outside the coverage are no sessions. */
+  /** @cost O(1), a bit test. Days outside the coverage are not sessions. */
   isSession(day: Day): boolean;
 }
 
-/** The calendars of the service. Expands a calendar at its first use and keeps it. */
+/** Calendars of the service. Expands a calendar at its first use and caches it. */
 export interface Calendars {
   /** Every accepted code, in code order. */
   list(): readonly CalendarOption[];

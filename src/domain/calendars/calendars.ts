@@ -4,11 +4,11 @@ import { coverageOf, expand, type Expansion } from './expand.js';
 import { DateTables, FamilyFile, RuleFile, type CalendarIndex, type IndexEntry } from './rule-file.js';
 import type { TradingHours } from './trading-hours.js';
 
-/** A calendar with its hours. */
+/** Calendar with trading hours. */
 export interface ExchangeCalendar extends Calendar {
-  /** Local closing time `HH:MM` of the sessions that end at another time than usual. */
+  /** Local closing time `HH:MM` of sessions that end at an unusual time. */
   readonly earlyCloses: ReadonlyMap<Day, string>;
-  /** Local trading hours of a session; undefined on a day without one. */
+  /** Returns the local trading hours of a session; undefined on other days. */
   hoursOn(day: Day): TradingHours | undefined;
 }
 
@@ -20,14 +20,15 @@ export interface CalendarSources {
   /** Every accepted code, in any order. */
   readonly index: CalendarIndex;
   /**
-   * A file of the calendar folder as parsed JSON, by its name without `.json`: `XLON`, `families/euronext`, `dates`.
+   * Returns a file of the calendar folder as parsed JSON, by its name without `.json`: `XLON`, `families/euronext`,
+   * `dates`.
    */
   readonly read: (name: string) => unknown;
 }
 
 /**
- * The calendars of the service. Nothing is read or expanded before its first use; what was expanded is kept and never
- * changes. Codes that trade on the same days share one expansion.
+ * Creates the calendars of the service. Nothing is read or expanded before its first use; expanded calendars are cached
+ * and never change. Codes that trade on the same days share one expansion.
  */
 export function createCalendars({ index, read }: CalendarSources): ExchangeCalendars {
   const options = index.map(optionOf).sort((a, b) => (a.code < b.code ? -1 : 1));
@@ -61,7 +62,7 @@ export function createCalendars({ index, read }: CalendarSources): ExchangeCalen
   };
 }
 
-/** File name of a code: a slash cannot stand in one. */
+/** Returns the file name of a code: a file name cannot contain a slash. */
 export function fileNameOf(code: string): string {
   return code.replace('/', '-');
 }

@@ -4,13 +4,13 @@ import type { SessionReference } from './session-reference.js';
 
 export interface SessionComparison {
   readonly code: string;
-  /** Days that both speak for; `to` is before `from` when there are none. */
+  /** Days that both cover; `to` is before `from` if there are none. */
   readonly from: Day;
   readonly to: Day;
   readonly years: readonly YearDifference[];
 }
 
-/** Where a calendar and a reference part in one year. */
+/** Differences between a calendar and a reference in one year. */
 export interface YearDifference {
   readonly year: number;
   /** Sessions of the reference on which the calendar is closed. */
@@ -19,7 +19,7 @@ export interface YearDifference {
   readonly extra: readonly Day[];
 }
 
-/** The years in which a calendar and a reference differ, over the days both speak for. */
+/** Returns the years in which a calendar and a reference differ, over the days that both cover. */
 export function compareSessions(calendar: Calendar, reference: SessionReference): SessionComparison {
   const from = Math.max(calendar.coverage.from, reference.from);
   const to = Math.min(calendar.coverage.to, reference.to);

@@ -2,12 +2,12 @@ import { formatDay, type Day } from '../time/days.js';
 import { Refusal } from '../refusals/refusal.js';
 import type { CalendarOption } from './calendar.js';
 
-/** A range of days and how much of it a calendar can speak for. */
+/** Range of days, and the part that a calendar covers. */
 export interface CoveredRange {
   readonly calendar: string;
   readonly requestedStart: Day;
   readonly requestedEnd: Day;
-  /** The part that the calendar covers. */
+  /** Covered part. */
   readonly start: Day;
   readonly end: Day;
   readonly trimmedStart: boolean;
@@ -15,8 +15,8 @@ export interface CoveredRange {
 }
 
 /**
- * The part of a range that a calendar covers; nothing is ever extrapolated.
- * @throws Refusal CALENDAR_NOT_COVERED when it covers nothing of the range
+ * Returns the part of a range that a calendar covers; nothing is extrapolated.
+ * @throws Refusal CALENDAR_NOT_COVERED if it covers no part of the range
  */
 export function coveredRange({ code, coverage }: CalendarOption, requestedStart: Day, requestedEnd: Day): CoveredRange {
   const start = Math.max(requestedStart, coverage.from);
@@ -24,7 +24,7 @@ export function coveredRange({ code, coverage }: CalendarOption, requestedStart:
   if (start > end) {
     const asked = `${formatDay(requestedStart)} to ${formatDay(requestedEnd)}`;
     const spoken = `${formatDay(coverage.from)} to ${formatDay(coverage.to)}`;
-    throw new Refusal('CALENDAR_NOT_COVERED', `The calendar ${code} covers ${spoken}, nothing of ${asked}.`, {
+    throw new Refusal('CALENDAR_NOT_COVERED', `The calendar ${code} covers ${spoken}, no part of ${asked}.`, {
       calendar: code,
       requested_start: formatDay(requestedStart),
       requested_end: formatDay(requestedEnd),
@@ -43,7 +43,7 @@ export function coveredRange({ code, coverage }: CalendarOption, requestedStart:
   };
 }
 
-/** What a run says about a range that its calendar narrowed. */
+/** Report of a run on a range that its calendar narrowed. */
 export interface CalendarCoveragePayload {
   readonly calendar: string;
   readonly requested_start: string;
@@ -54,7 +54,7 @@ export interface CalendarCoveragePayload {
   readonly trimmed_end: boolean;
 }
 
-/** The payload of a run, null when its calendar covered the whole range. */
+/** Returns the payload of a run; null if its calendar covered the whole range. */
 export function coveragePayload(range: CoveredRange): CalendarCoveragePayload | null {
   if (!range.trimmedStart && !range.trimmedEnd) return null;
   return {

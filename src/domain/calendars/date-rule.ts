@@ -3,20 +3,20 @@ import { easterSunday, orthodoxEasterSunday } from './easter.js';
 import type { DatesByYear } from './rule-file.js';
 import { weekdayFrom } from './weekdays.js';
 
-/** The days a rule names in a year; none in a year it does not occur in. */
+/** Days of a rule in a year; empty in a year in which it does not occur. */
 export type DateRule = (year: number) => readonly Day[];
 
 /** Feast days by table name and year. */
 export type FeastDays = Readonly<Record<string, DatesByYear>>;
 
 /**
- * The rule of an `on` text:
+ * Parses the rule of an `on` text:
  * - `12-25`, a day of the year (`02-29` only in leap years);
  * - `mon#1/05`, `mon#last/05`, the nth or last such weekday of a month;
  * - `mon>=05-25`, `mon<=05-24`, the first on or after, the last on or before a day;
- * - `easter`, `orthodox-easter`, or the name of a table of feast days;
- * each with an optional count of days behind it: `easter-2`, `thu#4/11+1`.
- * @throws Error when the text is none of these: a rule file is wrong.
+ * - `easter`, `orthodox-easter`, or the name of a table of feast days; each with an optional offset in days:
+ *   `easter-2`, `thu#4/11+1`.
+ * @throws Error if the text is none of these: the rule file is wrong.
  */
 export function parseDateRule(text: string, feasts: FeastDays): DateRule {
   const plain = parseBase(text, feasts);
@@ -71,7 +71,7 @@ export function weekdayOnOrBefore(day: Day, weekday: number): Day {
   return day - ((weekdayOf(day) - weekday + 7) % 7);
 }
 
-/** Every day of a table, ascending within a year. */
+/** Returns every day of a table, ascending within a year. */
 export function datesIn(dates: DatesByYear): Day[] {
   return Object.keys(dates).flatMap((year) => datesOfYear(dates, Number(year)));
 }

@@ -1,6 +1,9 @@
 import type { Calendar } from './calendar.js';
 
-/** A calendar whose sessions are given days, ascending: the axis of names that belong to no exchange in particular. */
+/**
+ * Creates a calendar whose sessions are given days, ascending: the axis of securities that belong to no particular
+ * exchange.
+ */
 export function daysCalendar(days: Int32Array): Calendar {
   const sessions = new Set(days);
   const from = days[0] ?? 0;

@@ -1,7 +1,7 @@
 import { dayOf, type Day } from '../time/days.js';
 
 /**
- * Western Easter Sunday.
+ * Returns Western Easter Sunday.
  * @source Meeus, Astronomical Algorithms, 2nd edition, chapter 8
  */
 export function easterSunday(year: number): Day {
@@ -22,7 +22,7 @@ export function easterSunday(year: number): Day {
 }
 
 /**
- * Orthodox Easter Sunday as a Gregorian day: the Julian computus moved by the calendars' difference.
+ * Returns Orthodox Easter Sunday as a Gregorian day: the Julian computus plus the difference between the calendars.
  * @source Meeus, Astronomical Algorithms, 2nd edition, chapter 8
  */
 export function orthodoxEasterSunday(year: number): Day {

@@ -6,11 +6,11 @@ import type { ClosureRule, DatedRule, FamilyFile, RuleFile, ShortSession } from 
 import { closingAt, usualHours, type TradingHours } from './trading-hours.js';
 import { weekdayMask } from './weekdays.js';
 
-/** The days of a calendar, worked out over its whole coverage. */
+/** Days of a calendar, computed over its whole coverage. */
 export interface Expansion {
   /** Ascending. */
   readonly sessions: Int32Array;
-  /** One bit a day from the first covered one. */
+  /** One bit per day from the first covered day. */
   readonly bits: Uint32Array;
   /** Local closing time of the sessions that end early. */
   readonly earlyCloses: ReadonlyMap<Day, string>;
@@ -76,7 +76,10 @@ interface Recurrence {
   readonly except?: string | undefined;
 }
 
-/** The days a recurring rule names in the covered years and the years beside them, whose observances may reach in. */
+/**
+ * Returns the days of a recurring rule in the covered years and the years next to them, whose observances may fall
+ * inside.
+ */
 function daysOf({ on, only, years, except }: Recurrence, coverage: CalendarCoverage, feasts: FeastDays): Day[] {
   const rules = (typeof on === 'string' ? [on] : on).map((text) => parseDateRule(text, feasts));
   const applies = yearsOf(years);
@@ -132,7 +135,7 @@ function earlyClosesOf(
   return closes;
 }
 
-/** Longest closure that an early close before it can be looked for across. */
+/** Longest closure across which an early close before it is searched. */
 const CLOSURE_DAYS_MAX = 14;
 
 function shortDaysOf(

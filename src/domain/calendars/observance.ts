@@ -1,13 +1,13 @@
 import { weekdayOf, type Day } from '../time/days.js';
 import { weekdayFrom } from './weekdays.js';
 
-/** What becomes of a holiday by the weekday it falls on. */
+/** Movement of a holiday by the weekday on which it falls. */
 export interface Observance {
   /** Days to move by weekday, 0 Monday to 6 Sunday. */
   readonly shifts: readonly number[];
-  /** Weekdays from which it moves to the next free day of business. */
+  /** Weekdays from which it moves to the next free business day. */
   readonly toNextFree: ReadonlySet<number>;
-  /** It moves to the next free day of business when another holiday has its day. */
+  /** True if it moves to the next free business day when another holiday has its day. */
   readonly onClash: boolean;
 }
 
@@ -26,16 +26,15 @@ export function parseObservance(text: string | undefined): Observance {
 }
 
 export interface Holiday {
-  /** The day it is due, its fixed shift already made. */
+  /** Due day, after its fixed shift. */
   readonly day: Day;
   readonly observance: Observance;
 }
 
 /**
- * The days closed by the holidays. Those that give way to another on the same day are placed after all others, the
- * first in the list first; then whatever looks for a free day takes the next one that no holiday has, in order of
- * dates.
- * @param isBusinessDay by the week alone
+ * Returns the days closed by the holidays. Holidays that move when they clash are placed after all others, in list
+ * order; then each holiday that needs a free day takes the next one without a holiday, in date order.
+ * @param isBusinessDay decides by the week only
  */
 export function observedDays(holidays: readonly Holiday[], isBusinessDay: (day: Day) => boolean): Set<Day> {
   const closed = new Set<Day>();

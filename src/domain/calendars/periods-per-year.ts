@@ -2,8 +2,8 @@ import { LIMITS } from '../refusals/limits.js';
 import { weekdayOf, type Day } from '../time/days.js';
 
 /**
- * Sessions of a year, by which figures of a session are annualised: 365 where sessions follow each other day by day
- * through a weekend, as on a calendar that trades every day, else 252.
+ * Returns the sessions of a year, by which figures are annualised: 365 if there are sessions on both days of a weekend,
+ * as in a calendar that trades every day, otherwise 252.
  * @param days ascending, each once: the sessions of a calendar, or the dates of a series.
  * @cost O(1)
  */
@@ -13,7 +13,7 @@ export function periodsPerYear(days: ArrayLike<Day>): number {
   return isUnbroken && hasWeekend(days[0]!, length) ? LIMITS.DAYS_PER_YEAR : LIMITS.PERIODS_PER_YEAR;
 }
 
-/** Whether consecutive days have a Saturday with the Sunday after it. */
+/** Returns true if consecutive days include a Saturday and the Sunday after it. */
 function hasWeekend(first: Day, count: number): boolean {
   return (SATURDAY - weekdayOf(first) + 7) % 7 < count - 1;
 }

@@ -2,33 +2,33 @@ import { z } from 'zod';
 import { IsoDate } from '../schema/shape.js';
 
 /**
- * The files of `data/calendars`: what people write and review. A calendar is a week, recurring closures by rule,
- * one-off closures by date, special sessions and early closes; `README.md` beside the files explains the notation.
+ * Files of `data/calendars`, which people write and review. A calendar consists of a week, recurring closures by rule,
+ * one-off closures by date, special sessions and early closes; `README.md` in that folder explains the notation.
  */
 
 /** `mon tue wed thu fri`. */
 const Weekdays = z.string().regex(/^(mon|tue|wed|thu|fri|sat|sun)( (mon|tue|wed|thu|fri|sat|sun))*$/);
 
-/** Years and spans of years, both ends included, an open end left out: `1978-`, `-1994`, `2002 2012-2014`. */
+/** Years and spans of years, both ends included, open ends omitted: `1978-`, `-1994`, `2002 2012-2014`. */
 const Years = z.string().regex(/^(\d{4}|\d{4}-|-\d{4}|\d{4}-\d{4})( (\d{4}|\d{4}-|-\d{4}|\d{4}-\d{4}))*$/);
 
-/** By year, `MM-DD` and spans `MM-DD..MM-DD`, separated by spaces. */
+/** `MM-DD` and spans `MM-DD..MM-DD` by year, separated by spaces. */
 export const DatesByYear = z.record(
   z.string().regex(/^\d{4}$/),
   z.string().regex(/^\d\d-\d\d(\.\.\d\d-\d\d)?( \d\d-\d\d(\.\.\d\d-\d\d)?)*$/),
 );
 export type DatesByYear = z.infer<typeof DatesByYear>;
 
-/** Where a holiday goes when it falls on a weekday it does not keep: `sat-1 sun+1`, `sun> same>`. */
+/** Movement of a holiday from weekdays on which it is not observed: `sat-1 sun+1`, `sun> same>`. */
 const Observance = z
   .string()
   .regex(/^((mon|tue|wed|thu|fri|sat|sun)([+-]\d|>)|same>)( ((mon|tue|wed|thu|fri|sat|sun)([+-]\d|>)|same>))*$/);
 
 const Recurring = {
   name: z.string().min(1),
-  /** One day of each year, or several: see `parseDateRule`. */
+  /** One or several days of each year: see `parseDateRule`. */
   on: z.union([z.string(), z.array(z.string()).min(1)]),
-  /** Only when the day falls on one of these weekdays. */
+  /** Weekdays to which the rule is limited. */
   only: Weekdays.optional(),
   years: Years.optional(),
   except: Years.optional(),
@@ -72,16 +72,16 @@ export const RuleFile = z.strictObject({
   country: z.string().min(1),
   tz: z.string().min(1),
   extends: z.array(z.string()).default([]),
-  /** Dated: a later entry rules from its `from` on. */
+  /** Dated: a later entry applies from its `from` on. */
   week: z.array(z.strictObject({ from: IsoDate.optional(), days: Weekdays })).min(1),
-  /** Local trading hours, dated: the last entry that applies to a day rules it. */
+  /** Local trading hours, dated: the last entry that applies to a day is used. */
   hours: z
     .array(
       z.strictObject({
         from: IsoDate.optional(),
-        /** Only on these weekdays. */
+        /** Weekdays to which the entry is limited. */
         days: Weekdays.optional(),
-        /** Only in these days of each year, `MM-DD..MM-DD`. */
+        /** Days of each year to which the entry is limited, `MM-DD..MM-DD`. */
         season: z
           .string()
           .regex(/^\d\d-\d\d\.\.\d\d-\d\d$/)
@@ -89,7 +89,7 @@ export const RuleFile = z.strictObject({
         open: LocalTime,
         close: LocalTime,
         breaks: z.array(z.tuple([LocalTime, LocalTime])).default([]),
-        /** -1: the session opens on the evening before its date. */
+        /** -1 if the session opens on the evening before its date. */
         openDay: z.literal([-1, 0]).default(0),
       }),
     )
@@ -102,11 +102,11 @@ export const RuleFile = z.strictObject({
 });
 export type RuleFile = z.infer<typeof RuleFile>;
 
-/** Feast days of calendars that are not computed here: name of the table, then dates by year. */
+/** Feast days of calendars that are not computed: name of the table, then dates by year. */
 export const DateTables = z.strictObject({ about: z.string(), tables: z.record(z.string(), DatesByYear) });
 export type DateTables = z.infer<typeof DateTables>;
 
-/** Codes that trade on another code's days. */
+/** Codes that trade on the days of another code. */
 export const AliasFile = z.array(
   z.strictObject({
     code: z.string().min(1),
@@ -117,7 +117,7 @@ export const AliasFile = z.array(
 );
 export type AliasFile = z.infer<typeof AliasFile>;
 
-/** `index.json`: everything the list of calendars shows, derived from the rule files and the aliases. */
+/** `index.json`: the list of calendars, derived from the rule files and the aliases. */
 export const IndexEntry = z.strictObject({
   code: z.string(),
   name: z.string(),

@@ -5,7 +5,7 @@ import { IsoDate } from '../schema/shape.js';
 /** Sessions of an exchange from another source. */
 export interface SessionReference {
   readonly code: string;
-  /** First and last day the source speaks for. */
+  /** First and last day that the source covers. */
   readonly from: Day;
   readonly to: Day;
   isSession(day: Day): boolean;
@@ -20,7 +20,7 @@ const ListedSessions = z.object({
   range: z.tuple([IsoDate, IsoDate]).optional(),
 });
 
-/** A dated week (seven digits, Monday first) less the closures, and the sessions on days off. */
+/** Dated week (seven digits, Monday first), closures, and sessions on days off. */
 const ListedClosures = z.object({
   code: Code,
   range: z.tuple([IsoDate, IsoDate]),
@@ -29,7 +29,7 @@ const ListedClosures = z.object({
   special_sessions: z.array(IsoDate).default([]),
 });
 
-/** Changes to a reference by code: days it should have had closed, and open. */
+/** Corrections of a reference by code: days that should be closed, and open. */
 export const Corrections = z.record(
   Code,
   z.array(z.object({ close: z.array(IsoDate), open: z.array(IsoDate), confidence: z.string().default('') })),
@@ -37,8 +37,8 @@ export const Corrections = z.record(
 export type Corrections = z.infer<typeof Corrections>;
 
 /**
- * A reference from parsed JSON: `sessions` by date, or `range`, `weekmask`, `holidays` and `special_sessions`.
- * @throws when it is neither
+ * Reads a reference from parsed JSON: `sessions` by date, or `range`, `weekmask`, `holidays` and `special_sessions`.
+ * @throws if it is neither
  */
 export function referenceFromJson(value: unknown): SessionReference {
   const listed = ListedSessions.safeParse(value);
@@ -57,8 +57,8 @@ export function referenceFromJson(value: unknown): SessionReference {
 }
 
 /**
- * A reference from CSV with a column `date`, one row a session.
- * @throws when there is no such column, or a cell of it is no date
+ * Reads a reference from CSV with a column `date`, one row per session.
+ * @throws if there is no such column, or a cell in it is not a date
  */
 export function referenceFromCsv(code: string, text: string): SessionReference {
   const [header = '', ...lines] = text.split(/\r?\n/);
@@ -68,7 +68,7 @@ export function referenceFromCsv(code: string, text: string): SessionReference {
     .map((line) => line.split(',')[column] ?? '')
     .map((cell) => parseDay(cell.slice(0, 10)));
   if (column < 0 || sessions.length === 0 || sessions.includes(undefined))
-    throw new Error('a column named date with dates is needed');
+    throw new Error('a column named "date" with dates is required');
   return ofSessions(
     code,
     sessions.filter((day) => day !== undefined),
@@ -81,7 +81,7 @@ function ofSessions(code: string, sessions: readonly Day[], range?: readonly [st
   return { code, from: first!, to: last!, isSession: (day) => days.has(day) };
 }
 
-/** A reference with the corrections of the wanted confidences applied. */
+/** Applies the corrections with the given confidences to a reference. */
 export function correct(
   reference: SessionReference,
   corrections: Corrections,

@@ -2,19 +2,22 @@ import { dayFrom, formatDay, weekdayOf, type Day } from '../time/days.js';
 import type { RuleFile } from './rule-file.js';
 import { weekdayMask } from './weekdays.js';
 
-/** When an exchange trades on a day, in its local time. Historic hours are indicative; see the calendars' README. */
+/**
+ * Trading hours of an exchange on a day, in its local time. Historical hours are indicative; see the README of the
+ * calendars.
+ */
 export interface TradingHours {
   /** `HH:MM`. */
   readonly open: string;
-  /** `HH:MM`; not after `open` when the session ends on the next day. */
+  /** `HH:MM`; at or before `open` if the session ends on the next day. */
   readonly close: string;
-  /** Pauses between the two. */
+  /** Breaks between open and close. */
   readonly breaks: readonly (readonly [string, string])[];
-  /** -1 when the session opens on the evening before its date. */
+  /** -1 if the session opens on the evening before its date. */
   readonly openDay: -1 | 0;
 }
 
-/** The usual hours of a calendar by day: the last entry that applies rules. */
+/** Returns the usual hours of a calendar by day, from the last entry that applies. */
 export function usualHours(entries: RuleFile['hours']): (day: Day) => TradingHours {
   const dated = entries.map((entry) => ({
     hours: { open: entry.open, close: entry.close, breaks: entry.breaks, openDay: entry.openDay },
@@ -35,7 +38,7 @@ export function usualHours(entries: RuleFile['hours']): (day: Day) => TradingHou
   };
 }
 
-/** The hours of a session that closes at another time than usual; a break that it would cut is not held. */
+/** Returns the hours of a session that closes at an unusual time; a break that it would cut is omitted. */
 export function closingAt(hours: TradingHours, close: string): TradingHours {
   return { ...hours, close, breaks: hours.breaks.filter(([, end]) => end < close) };
 }

@@ -1,16 +1,16 @@
 import { z } from 'zod';
 import { AssetIdentifier } from '../schema/shape.js';
 
-/** An asset that a value names, and where. */
+/** Asset identifier within a value, with its path. */
 export interface NamedAsset {
   readonly path: string;
   readonly identifier: string;
 }
 
 /**
- * Every asset that a value names: a schema says where by `AssetIdentifier`, in lists and as keys. Values of another
- * shape name none.
- * @param path Of the value.
+ * Returns every asset identifier within a value: a schema marks them by `AssetIdentifier`, in lists and as keys. Values
+ * of another shape contain none.
+ * @param path Path of the value.
  */
 export function assetsNamed(schema: z.core.$ZodType, value: unknown, path: string): NamedAsset[] {
   if (schema === AssetIdentifier) return typeof value === 'string' ? [{ path, identifier: value }] : [];

@@ -5,11 +5,10 @@ import { checkShape, type Shaped } from '../schema/shape.js';
 import { unreadParameters } from './unread-parameters.js';
 
 /**
- * The parameters of a catalogue row by its class's schema: defaults filled in, every problem of them, and those that
- * nothing reads beside the others.
- * They are constructor arguments, so a name the class does not take is an error, unlike an unknown field of a document.
- *
- * @param path  Where the parameters stand: `pipeline.selection[0].params`.
+ * Checks the parameters of a catalogue row against the schema of its class: fills in defaults and reports every
+ * problem, including parameters that have no effect in combination with the others. They are constructor arguments, so
+ * an unknown parameter is an error, unlike an unknown field of a document.
+ * @param path Path of the parameters: `pipeline.selection[0].params`.
  */
 export function checkParams<S extends z.ZodObject>(
   schema: S,
@@ -41,8 +40,8 @@ function asParameterFinding(
   if (finding.code === 'UNKNOWN_PARAMETER' && !isParameter) return { ...finding, code: 'UNKNOWN_FIELD' };
   if (finding.code === 'UNKNOWN_PARAMETER') {
     const accepted = Object.keys(schema.shape);
-    const set = accepted.length === 0 ? 'it takes none' : `the accepted names are ${accepted.join(', ')}`;
-    const message = `The parameter ${name} is not known; ${set}.${didYouMean(name, accepted)}`;
+    const set = accepted.length === 0 ? 'it has no parameters' : `the accepted names are ${accepted.join(', ')}`;
+    const message = `Unknown parameter ${name}; ${set}.${didYouMean(name, accepted)}`;
     return { ...finding, message, accepted };
   }
   if (finding.code === 'REQUIRED' && isParameter) {

@@ -1,32 +1,32 @@
 import { z } from 'zod';
 
-/** One parameter of a catalogue class as forms and clients read it. */
+/** Parameter of a catalogue class, for forms and clients. */
 export interface ParameterSpec extends MemberSpec {
-  /** Members of an object, or of each entry of a list of objects; null of other values. */
+  /** Members of an object, or of each entry of a list of objects; null for other values. */
   readonly fields: readonly MemberSpec[] | null;
 }
 
-/** What is said of any value by its name. */
+/** Description of a named value. */
 export interface MemberSpec {
   readonly name: string;
   readonly label: string;
   readonly type: 'number' | 'integer' | 'boolean' | 'string' | 'json';
   readonly required: boolean;
-  /** Value used when omitted; absent on a required parameter. */
+  /** Default value; absent for a required parameter. */
   readonly default?: unknown;
   readonly order: number;
-  /** Closed set of accepted values; null means any value of the type. */
+  /** Accepted values; null if any value of the type is accepted. */
   readonly choices: readonly string[] | null;
   readonly help: string | null;
-  /** Component schema the value must conform to. */
+  /** Component schema to which the value must conform. */
   readonly ref: string | null;
-  /** What a text or a list holds; null where its type says all. */
+  /** Format of a text or a list; null if its type is sufficient. */
   readonly format: Format | null;
-  /** Values of other parameters with which this one is read: any of these; null for always. */
+  /** Values of other parameters that make this one effective: any one of these; null for always. */
   readonly when: readonly Condition[] | null;
 }
 
-/** What a text or a list holds. */
+/** Formats of texts and lists. */
 export const FORMATS = {
   date: 'a day, YYYY-MM-DD',
   prose: 'text of several lines',
@@ -45,10 +45,10 @@ export const FORMATS = {
 } as const;
 export type Format = keyof typeof FORMATS;
 
-/** Values that parameters may have, by name: all of them at once. */
+/** Required values of parameters, by name: all of them. */
 export type Condition = Readonly<Record<string, readonly string[]>>;
 
-/** One rule, weighting or constraint class as clients read it. */
+/** Rule, weighting or constraint class, for clients. */
 export interface TypeSpec {
   readonly type: string;
   readonly label: string;
@@ -61,23 +61,23 @@ export interface TypeSpec {
   readonly example: Readonly<Record<string, unknown>> | null;
 }
 
-/** What every catalogue entry says of itself; `params` is the one truth about its parameters. */
+/** Description of a catalogue entry; `params` is the only source of its parameters. */
 export interface CatalogueEntry {
   readonly type: string;
   readonly label: string;
   readonly category: TypeSpec['category'];
   readonly help: string;
   readonly params: z.ZodObject;
-  /** A complete valid row. */
+  /** Complete valid row. */
   readonly example: Readonly<Record<string, unknown>>;
   readonly unit?: NonNullable<TypeSpec['unit']>;
   readonly kind?: NonNullable<TypeSpec['kind']>;
   readonly convex?: boolean;
-  /** Set for a class whose parameter `plugin` names a plug-in of the document; its kind is the category. */
+  /** Set for a class whose parameter `plugin` refers to a plug-in of the document; its kind is the category. */
   readonly takesPlugin?: true;
 }
 
-/** The served form of an entry. */
+/** Returns the served form of an entry. */
 export function typeSpec(entry: CatalogueEntry): TypeSpec {
   return {
     type: entry.type,
@@ -93,8 +93,8 @@ export function typeSpec(entry: CatalogueEntry): TypeSpec {
 }
 
 /**
- * Parameters of a schema in its order. The schema's `.meta({ label, help, unit, ref, format, when })` words the form:
- * a unit is reported at the end of the help, `ref` names the component schema of a `json` parameter.
+ * Returns the parameters of a schema in order. The schema's `.meta({ label, help, unit, ref, format, when })` provides
+ * the texts of the form: a unit is appended to the help, `ref` refers to the component schema of a `json` parameter.
  */
 export function parameterSpecs(params: z.ZodObject): ParameterSpec[] {
   return Object.entries(memberSpecs(params)).map(([name, spec]) => {
@@ -128,7 +128,7 @@ function memberSpecs(params: z.ZodObject): Readonly<Record<string, MemberSpec>> 
   return Object.fromEntries(specs);
 }
 
-/** Values of an enumeration, or of a union of numbers. */
+/** Returns the values of an enumeration, or of a union of numbers. */
 function choicesOf(schema: z.ZodType): string[] | null {
   if (schema instanceof z.ZodEnum) return schema.options.map(String);
   return literals(schema)?.map(String) ?? null;
@@ -140,7 +140,7 @@ function literals(schema: z.ZodType): number[] | null {
   return values.every((value) => typeof value === 'number') ? values : null;
 }
 
-/** What the schema itself says of its texts and lists. */
+/** Returns the format of texts and lists according to the schema. */
 function formatOf(schema: z.ZodType): Format | null {
   if (schema instanceof z.ZodObject) return 'object';
   if (schema instanceof z.ZodRecord)
@@ -160,18 +160,18 @@ interface Words {
   readonly ref?: string;
   readonly format?: Format;
   readonly when?: readonly Condition[];
-  /** Value that accepted rows state when none is given, where the default of the schema is that of stored rows. */
+  /** Default for new rows, if the default of the schema applies to stored rows. */
   readonly stated?: unknown;
 }
 
 interface Unwrapped {
   readonly inner: z.ZodType;
   readonly meta: Words;
-  /** Absent on a required parameter. */
+  /** Absent for a required parameter. */
   readonly fallback: { readonly value: unknown } | undefined;
 }
 
-/** The schema below defaults and nullability; the outermost words win. */
+/** Returns the schema below defaults and nullability; the outermost texts apply. */
 function unwrap(schema: z.ZodType): Unwrapped {
   const words = (schema.meta() ?? {}) as Words; // our own `.meta` calls: see `parameterSpecs`
   if (schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault) {
@@ -196,7 +196,7 @@ function displayType(schema: z.ZodType): ParameterSpec['type'] {
   if (literals(schema) !== null) return 'integer';
   if (schema instanceof z.ZodBoolean) return 'boolean';
   if (schema instanceof z.ZodUnion && schema.options.some((option) => option instanceof z.ZodNumber)) return 'number';
-  // A text that may be an object with more: forms offer the text.
+  // For a text that may also be an object, forms offer the text.
   if (schema instanceof z.ZodUnion && schema.options.some(isText) && schema.options.some(isObject)) return 'string';
   return isText(schema) ? 'string' : 'json';
 }
@@ -205,7 +205,7 @@ const isObject = (schema: unknown): boolean =>
   schema instanceof z.ZodObject || schema instanceof z.ZodDiscriminatedUnion;
 const isText = (schema: unknown): boolean => schema instanceof z.ZodString || schema instanceof z.ZodEnum;
 
-/** `enter_rank` reads `Enter rank`. */
+/** Converts `enter_rank` to `Enter rank`. */
 function labelOf(name: string): string {
   const words = name.replaceAll('_', ' ');
   return words.charAt(0).toUpperCase() + words.slice(1);

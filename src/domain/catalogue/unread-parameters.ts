@@ -3,7 +3,7 @@ import { smallValue, type Finding } from '../refusals/findings.js';
 import { pathText } from '../schema/shape.js';
 import { parameterSpecs, type Condition } from './type-spec.js';
 
-/** A parameter that is read beside some values of others alone. */
+/** Parameter that is effective only with some values of others. */
 interface Conditional {
   readonly name: string;
   readonly when: readonly Condition[];
@@ -13,9 +13,10 @@ interface Conditional {
 const known = new WeakMap<z.ZodObject, readonly Conditional[]>();
 
 /**
- * Parameters of another value than their default that nothing reads beside the others, as their schema says by `when`.
- * @param values  Parsed by the schema.
- * @param path    Of the values, as the client wrote it.
+ * Reports parameters with a value other than the default that have no effect in combination with the others, as their
+ * schema declares by `when`.
+ * @param values Parsed by the schema.
+ * @param path Path of the values, as the client wrote it.
  */
 export function unreadParameters(
   schema: z.ZodObject,
@@ -28,7 +29,7 @@ export function unreadParameters(
     const beside = firstAgainst(when, values);
     if (beside === undefined) return [];
     const field = pathText(path, [name]);
-    const message = `${field} has no effect beside ${beside} ${String(values[beside])}.`;
+    const message = `${field} has no effect if ${beside} is ${String(values[beside])}.`;
     return [{ severity: 'warning', code: 'NO_EFFECT', message, path: field, ...smallValue(value) }];
   });
 }
@@ -43,7 +44,10 @@ function conditionalOf(schema: z.ZodObject): readonly Conditional[] {
   return conditional;
 }
 
-/** Of the condition that holds furthest the parameter that it fails by; undefined where one holds. */
+/**
+ * Returns, for the condition that is closest to being met, the parameter that violates it; undefined if a condition is
+ * met.
+ */
 function firstAgainst(when: readonly Condition[], values: Readonly<Record<string, unknown>>): string | undefined {
   let furthest = -1;
   let against: string | undefined;

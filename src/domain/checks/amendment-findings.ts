@@ -16,7 +16,7 @@ import type { Finding } from '../refusals/findings.js';
 import { error, isObject, type Raw } from './index-context.js';
 
 /**
- * Amendments out of order, members that none can change, and texts that are no valid document.
+ * Finds amendments out of order, members that cannot be amended, and amended documents that are invalid.
  * @param check findings of a document without amendments
  */
 export function amendmentFindings(body: Raw, check: (text: Raw) => readonly Finding[]): Finding[] {
@@ -26,24 +26,27 @@ export function amendmentFindings(body: Raw, check: (text: Raw) => readonly Find
   if (findings.length > 0) return findings;
   let text: Raw = first;
   return amendments.flatMap((amendment, k) => {
-    text = amended(text, amendment) as Raw; // A patch of an object is one.
+    text = amended(text, amendment) as Raw; // A patched object is an object.
     return [...check(text), ...fixedMembers(first, text), ...bookFindings(first, text)]
       .filter(({ severity }) => severity === 'error')
       .map((finding) => ({ ...finding, path: `amendments[${k}].changes.${finding.path}` }));
   });
 }
 
-/** Members that say what prices and actions do to index shares: a run does it in one way. */
+/**
+ * Finds changes of members that determine the effect of prices and actions on index shares: a run has only one
+ * treatment of them.
+ */
 function bookFindings(first: Raw, text: Raw): Finding[] {
   const [before, after] = [IndexDocument.safeParse(first), IndexDocument.safeParse(text)];
   if (!before.success || !after.success) return [];
   const [had, has] = [before.data, after.data].map(({ pipeline }) => holdsPrices(pipeline?.weighting));
   if (had === has) return [];
-  const message = `An amendment cannot change between fixed index shares and others: it ${SHARES_FIXED}.`;
+  const message = `An amendment cannot change between fixed and other index shares: it ${SHARES_FIXED}.`;
   return [error('IMMUTABLE_FIELD', 'pipeline.weighting', message)];
 }
 
-const SHARES_FIXED = 'decides what becomes of index shares from the first session to the last';
+const SHARES_FIXED = 'determines the treatment of index shares on all sessions';
 
 interface Sent {
   readonly effective_from: string;
@@ -76,35 +79,35 @@ function memberFindings({ changes }: Sent, k: number): Finding[] {
           error(
             'NOT_IN_CHOICES',
             `${path}.universe`,
-            'An amendment names a list instead of a watchlist, which can change.',
+            'An amendment needs a list of identifiers; a watchlist is not allowed because it can change.',
           ),
         ]
       : []),
   ];
 }
 
-/** Return variant and reinvestment decide which series there are, from the first session to the last. */
+/** Finds changes of return variant and reinvestment, which determine the series of an index on all sessions. */
 function fixedTreatment(treatment: unknown, path: string): Finding[] {
   if (treatment === undefined) return [];
-  if (!isObject(treatment)) return [error('IMMUTABLE_FIELD', path, 'An amendment cannot take treatment away.')];
+  if (!isObject(treatment)) return [error('IMMUTABLE_FIELD', path, 'An amendment cannot remove treatment.')];
   return FIXED_TREATMENT.filter((member) => member in treatment).map((member) =>
     error(
       'IMMUTABLE_FIELD',
       `${path}.${member}`,
-      `An amendment cannot change ${member}: the series of an index are the same from the first session to the last.`,
+      `An amendment cannot change ${member}: it must be constant over all sessions.`,
     ),
   );
 }
 
-/** Members that an amended text shares with the first one. */
+/** Finds changes of members that all versions must share. */
 function fixedMembers(first: Raw, text: Raw): Finding[] {
   return [...fixedOverlay(first, text), ...fixedCounts(first, text), ...oneWatch(first, text)];
 }
 
-/** An overlay keeps its type, its currencies and the indices beneath it. */
+/** Finds changes of the type, the currencies or the underlying indices of an overlay. */
 function fixedOverlay(first: Raw, text: Raw): Finding[] {
   const [before, after] = [first, text].map((one) => IndexDocument.safeParse(one).data);
-  if (before === undefined || after === undefined) return []; // Found by the checks of its text.
+  if (before === undefined || after === undefined) return []; // The checks of that version report it.
   if (!isOverlayDocument(before) && !isOverlayDocument(after)) return [];
   const kept = (document: IndexDocument): string => {
     if (!isOverlayDocument(document)) return '';
@@ -113,23 +116,22 @@ function fixedOverlay(first: Raw, text: Raw): Finding[] {
     return JSON.stringify([overlay.type, sourcesOf(document), type.currency(overlay), type.weighed(overlay)]);
   };
   if (kept(before) === kept(after)) return [];
-  const message = 'An amendment cannot change the type, the currencies or the indices beneath an overlay.';
+  const message = 'An amendment cannot change the type, the currencies or the underlying indices of an overlay.';
   return [error('IMMUTABLE_FIELD', 'overlay', message)];
 }
 
-/** Share counts that are followed between reviews are with free float, or without, in every text. */
+/** Requires share counts that are followed between reviews to be with free float, or without, in every version. */
 function fixedCounts(first: Raw, text: Raw): Finding[] {
   const [before, after] = [first, text].map((one) => {
     const { data } = IndexDocument.safeParse(one);
     return data?.events?.share_changes === 'effective' ? countedShares(data.pipeline?.weighting) : null;
   });
   if (before === null || after === null || before === after) return [];
-  const message =
-    'An amendment cannot change the share counts that are followed between reviews: with free float, or all.';
+  const message = 'An amendment cannot change whether share counts followed between reviews include free float.';
   return [error('IMMUTABLE_FIELD', 'pipeline.weighting', message)];
 }
 
-/** Constituents change between reviews by breaches, or by events: an index is watched for one of them. */
+/** Requires one kind of change between reviews, by breaches or by events, in all versions. */
 function oneWatch(first: Raw, text: Raw): Finding[] {
   const [before, after] = [first, text].map((one) => IndexDocument.safeParse(one).data);
   const isCalled = (one: IndexDocument | undefined): boolean => breachRuleOf(one?.pipeline?.treatment) !== null;
@@ -137,7 +139,7 @@ function oneWatch(first: Raw, text: Raw): Finding[] {
   const isMixed = (isCalled(before) && changes(after)) || (isCalled(after) && changes(before));
   if (!isMixed) return [];
   const message =
-    'One text is rebalanced on breaches and another changes constituents by events; an index can have one of these.';
+    'One version is rebalanced on breaches and another changes constituents by events; an index can use only one of these.';
   return [error('IMMUTABLE_FIELD', 'pipeline.treatment.on_breach', message)];
 }
 

@@ -1,10 +1,10 @@
 import { dayFrom, formatDay } from '../time/days.js';
 import type { Finding } from '../refusals/findings.js';
 
-/** Days between the last prices and a date asked for that are no gap: a weekend and holidays around it. */
+/** Days between the last prices and a requested date that do not count as a gap: a weekend with holidays. */
 const GAP_DAYS_MAX = 7;
 
-/** Warnings about a date that the data does not reach. @param dates of the market, ascending */
+/** Warns about a date outside the data. @param dates of the market, ascending */
 export function asOfFindings(asOf: string, dates: ArrayLike<number>): Finding[] {
   const [first, last] = [dates[0], dates[dates.length - 1]];
   if (first === undefined || last === undefined) return [];
@@ -15,12 +15,12 @@ export function asOfFindings(asOf: string, dates: ArrayLike<number>): Finding[] 
   if (day < first)
     return warning(
       'INVALID_RANGE',
-      `as_of ${asOf} is before the first date of the data, ${formatDay(first)}: no name is decided.`,
+      `as_of ${asOf} is before the first date of the data, ${formatDay(first)}: no security can be selected.`,
     );
   if (day > last + GAP_DAYS_MAX)
     return warning(
       'WINDOW_CUT',
-      `as_of ${asOf} is after the last date of the data, ${formatDay(last)}, on which names are decided.`,
+      `as_of ${asOf} is after the last date of the data, ${formatDay(last)}, which is used for decisions.`,
     );
   return [];
 }

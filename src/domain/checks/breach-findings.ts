@@ -15,14 +15,14 @@ import { equalWeight } from '../rules/weighting/equal-weight.js';
 import { error, isObject } from './index-context.js';
 import { isRuleDocument, type IndexDocument, type RuleDocument } from '../documents/index-document.js';
 
-/** A rule that is watched by default, and one that nothing watches. */
+/** Reports a rule that applies by default, and one without effect. */
 export function breachFindings(treatment: unknown): Finding[] {
   if (!isObject(treatment)) return [];
   const { on_breach: response } = treatment;
   const rule = treatment['breach_rule'] ?? undefined;
   const path = 'pipeline.treatment.breach_rule';
   if (response === 'rebalance' && rule === undefined) {
-    const message = `A breach of ${DEFAULT_LIMIT_RULE} calls for a rebalance; ${path} names another rule.`;
+    const message = `A breach of ${DEFAULT_LIMIT_RULE} triggers a rebalance; use ${path} to select another rule.`;
     return [
       { severity: 'info', code: 'DEFAULT_TAKEN', path, message, accepted: LIMIT_RULE_NAMES, value: DEFAULT_LIMIT_RULE },
     ];
@@ -30,15 +30,15 @@ export function breachFindings(treatment: unknown): Finding[] {
   if (rule === undefined || response === 'rebalance') return [];
   const field = 'pipeline.treatment.on_breach';
   if (response === 'none') {
-    const message = `${path} is ${String(rule)} and does nothing: ${field} is none.`;
+    const message = `${path} is ${String(rule)} and has no effect because ${field} is none.`;
     return [{ severity: 'warning', code: 'NO_EFFECT', path, message, ...smallValue(rule) }];
   }
   if (response !== undefined) return [];
-  const message = `${field} is required beside ${path}: rebalance, or none. Without it no breach of ${String(rule)} is acted on.`;
+  const message = `${field} (rebalance or none) is required together with ${path}. Without it a breach of ${String(rule)} has no effect.`;
   return [error('REQUIRED', field, message, { accepted: ['none', 'rebalance'] })];
 }
 
-/** A warning where weights of a definition may break the rule whose breach calls for them. */
+/** Warns if weights of a definition may break the rule whose breach triggers their rebalance. */
 export function unkeptFindings(document: IndexDocument): Finding[] {
   if (!isRuleDocument(document)) return [];
   const rule = breachRuleOf(document.pipeline.treatment);
@@ -53,7 +53,7 @@ export function unkeptFindings(document: IndexDocument): Finding[] {
     ? ['pipeline.weighting', `Equal weights of ${count} securities are`, 'weights of at most']
     : reasonOf(weighting);
   const most = percent(keepingCap(rule));
-  const message = `${why} beyond ${rule} on the day they are decided: ${reachSentence(unkept)}. A rebalance onto such weights ends no breach; ${remedy} ${most} ${isEqual ? 'keep' : 'keeps'} the rule.`;
+  const message = `${why} beyond ${rule} on the day they are decided: ${reachSentence(unkept)}. A rebalance to such weights does not end the breach; ${remedy} ${most} ${isEqual ? 'keep' : 'keeps'} the rule.`;
   return [{ severity: 'warning', code: 'LIMIT_NOT_KEPT', path, message, ...smallValue(capBound(weighting)) }];
 }
 
@@ -62,13 +62,13 @@ function unkeptUnder(rule: LimitRuleName, weighting: WeightingSpec): UnkeptRow |
   return ladder === undefined ? unkeptUnderCap(rule, capBound(weighting) ?? 1) : unkeptUnderLadder(rule, ladder);
 }
 
-/** The largest weight that the cap of a weighting allows, as far as it states a number; null for any. */
+/** Returns the maximum weight under the cap of a weighting, if it states a number; null for any weight. */
 function capBound({ cap }: WeightingSpec): number | null {
   const bound = cap === null ? Infinity : typeof cap === 'number' ? cap : boundOf(asNode(requested(cap)));
   return bound < 1 ? bound : null;
 }
 
-/** The largest value of an expression: a constant, or the least of those in a minimum. */
+/** Returns the maximum value of an expression: a constant, or the smallest constant in a minimum. */
 function boundOf(node: ExpressionNode): number {
   if (node.node === 'value') return typeof node.value === 'number' ? node.value : Infinity;
   if (node.node !== 'function' || node.name !== 'min' || node.window !== undefined) return Infinity;
@@ -89,7 +89,10 @@ function reachSentence({ row, value }: UnkeptRow): string {
   return `${row.row} ${verb} ${percent(value)}, the limit is ${percent(row.limit)}`;
 }
 
-/** Securities that a definition asks for: those of its last rule that counts them, or of its list; null where none says. */
+/**
+ * Returns the number of securities of a definition: from its last rule that counts them, or its list; null if neither
+ * states it.
+ */
 function securitiesOf({ universe, pipeline: { selection } }: RuleDocument): number | null {
   const count = selection.findLast(({ params }) => typeof params['count'] === 'number')?.params['count'];
   if (typeof count === 'number') return count;

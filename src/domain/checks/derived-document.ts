@@ -9,7 +9,7 @@ import { INHERITED_FIELDS } from './validate-derivation.js';
 import { requestWithTrees } from '../documents/request-expressions.js';
 import { isObject } from './index-context.js';
 
-/** Fields that a client gives for a new derived index; the others are its parent's. */
+/** Fields of a request for a new derived index; the others come from its parent. */
 export const DerivationRequest = z.strictObject({
   id: Id,
   name: z.string().min(1).max(200),
@@ -19,7 +19,7 @@ export const DerivationRequest = z.strictObject({
 });
 export type DerivationRequest = z.infer<typeof DerivationRequest>;
 
-/** The request of a body. @throws Refusal VALIDATION_FAILED, a bad row named by its path */
+/** Reads the request in a body. @throws Refusal VALIDATION_FAILED with the path of each bad row */
 export function readDerivation(body: unknown): DerivationRequest {
   const { body: raw, findings: ofTexts } = requestWithTrees(isObject(body) ? body : {});
   const { value, findings } = checkShape(DerivationRequest, isObject(body) ? raw : body);
@@ -35,8 +35,8 @@ export function readDerivation(body: unknown): DerivationRequest {
 }
 
 /**
- * The document of a new derived index: base date, base value, currency, calendar and cadence are its parent's at this
- * moment.
+ * Creates the document of a new derived index: it copies base date, base value, currency, calendar and cadence from its
+ * parent.
  */
 export function derivedDocument(
   parent: IndexDocument,

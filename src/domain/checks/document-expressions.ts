@@ -15,15 +15,18 @@ import { WeightingSpec } from '../documents/weighting-spec.js';
 import { derivationWithTrees, rowWithTrees, type ReadRow } from '../documents/request-expressions.js';
 import { error, isObject, type Raw } from './index-context.js';
 
-/** A body whose expressions are trees. */
+/** Body whose expressions are trees. */
 export interface BodyWithTrees {
   readonly body: Raw;
   readonly findings: readonly Finding[];
-  /** Texts that were read, by their paths. */
+  /** Parsed texts by path. */
   readonly texts: ReadonlyMap<string, ReadText>;
 }
 
-/** The body of an index document with every expression in it as a tree, and what is wrong with those that are texts. */
+/**
+ * Returns the body of an index document with every expression as a tree, and the problems of expressions given as
+ * texts.
+ */
 export function documentWithTrees(sent: Raw, market: MarketData | undefined): BodyWithTrees {
   const findings: Finding[] = [];
   const texts = new Map<string, ReadText>();
@@ -52,19 +55,19 @@ export function documentWithTrees(sent: Raw, market: MarketData | undefined): Bo
   return { body, findings, texts };
 }
 
-/** Members of a weighting beside its class that are expressions. */
+/** Members of a weighting, other than its class, that are expressions. */
 const WeightingLimits = WeightingSpec.pick({ cap: true, phase_in: true });
 
-/** A weighting whose cap is a number where its expression is one. */
+/** Replaces an expression that is a constant by a number as the cap of a weighting. */
 function withNumber(weighting: Raw): Raw {
   const { cap } = weighting;
-  // What cannot be read has no text.
+  // An expression that cannot be parsed has no text.
   return isObject(cap) && cap['node'] === 'value' && typeof cap['value'] === 'number' && 'text' in cap
     ? { ...weighting, cap: cap['value'] }
     : weighting;
 }
 
-/** The selection and weighting of a pipeline or a review. */
+/** Parses the selection and weighting of a pipeline or a review. */
 function rowsWithTrees(holder: Raw, path: string, read: ReadRow): Raw {
   const { selection, weighting } = holder;
   const rows = Array.isArray(selection)
@@ -96,7 +99,7 @@ function definitionsWithTrees(
     return [name, withText(read.tree ?? { node: 'value', value: 0 })];
   });
   const units = unitsOf(new Map(entries.filter(isTree)));
-  // Units of what others define are known only now.
+  // Units of datapoints defined elsewhere are known only now.
   for (const [path, { text, problems }] of texts) {
     if (!path.startsWith('datapoints.') || problems.length > 0) continue;
     const later = readExpression(text, 'number', units).problems;
@@ -109,13 +112,13 @@ const isTree = (entry: [string, unknown]): entry is [string, ExpressionNode] => 
 
 const RESERVED: ReadonlySet<string> = new Set([...DERIVED_NAMES, 'DIVIDEND']);
 
-/** Names that mean something else, and definitions that lead back to themselves or read too much. */
+/** Finds ambiguous names, and definitions that refer to themselves or read too much. */
 function definitionFindings(datapoints: Raw, market: MarketData | undefined): Finding[] {
   const trees = new Map(Object.entries(datapoints).filter(isTree));
   const named = [...trees.keys()].flatMap((name) => nameFindings(name, `datapoints.${name}`, market));
   const circle = circleIn(trees);
   if (circle.length > 0) {
-    const message = `The datapoint ${circle[0]} is defined by itself: ${circle.join(', ')}.`;
+    const message = `The datapoint ${circle[0]} refers to itself: ${circle.join(', ')}.`;
     return [...named, error('CIRCULAR_REFERENCE', `datapoints.${circle[0]}`, message, { value: circle[0] })];
   }
   const most = LIMITS.MAX_EXPRESSION_READS;
@@ -125,13 +128,13 @@ function definitionFindings(datapoints: Raw, market: MarketData | undefined): Fi
   return [...named, error('OUT_OF_RANGE', `datapoints.${large}`, message)];
 }
 
-/** Names of plug-ins that mean something else. */
+/** Finds ambiguous names of plug-ins. */
 function pluginNameFindings({ plugins, datapoints }: Raw, market: MarketData | undefined): Finding[] {
   if (!isObject(plugins)) return [];
   return Object.keys(plugins).flatMap((name) => {
     const path = `plugins.${name}`;
     if (!isObject(datapoints) || !Object.hasOwn(datapoints, name)) return nameFindings(name, path, market);
-    const message = `The name ${name} is one of the datapoints of the document; a plug-in needs another.`;
+    const message = `The name ${name} is already used by a datapoint of the document; choose another name for the plug-in.`;
     return [error('DUPLICATE_KEY', path, message, { value: name })];
   });
 }
@@ -139,14 +142,14 @@ function pluginNameFindings({ plugins, datapoints }: Raw, market: MarketData | u
 function nameFindings(name: string, path: string, market: MarketData | undefined): Finding[] {
   if (RESERVED.has(name))
     return [
-      error('DUPLICATE_KEY', path, `${name} is a datapoint of the service; another name is needed.`, { value: name }),
+      error('DUPLICATE_KEY', path, `${name} is a datapoint of the service; choose another name.`, { value: name }),
     ];
   if (market?.fields.has(name) !== true && market?.reference.columns.includes(name) !== true) return [];
   const message = `The datapoint ${name} hides the column ${name} of the store.`;
   return [{ severity: 'warning', code: 'DUPLICATE_KEY', path, message, value: name }];
 }
 
-/** Findings about the market or indices, at the place in the text that they are about. */
+/** Returns findings about the market or indices at their position in the text. */
 export function placedInTexts(findings: readonly Finding[], texts: ReadonlyMap<string, ReadText>): Finding[] {
   return findings.map((finding) => {
     if (finding.position !== undefined || typeof finding.value !== 'string') return finding;

@@ -10,7 +10,7 @@ import { validateRebalance } from '../schedule/validate-rebalance.js';
 import { error, isObject } from './index-context.js';
 import { unknownMembers } from './unknown-members.js';
 
-/** Findings about the members of changes between reviews, as far as their shape is readable. */
+/** Returns findings about the settings of changes between reviews, if their shape is valid. */
 export function eventsFindings(events: unknown): Finding[] {
   if (!isObject(events)) return [];
   const { replacement, reserve, fast_exit: exit } = events;
@@ -26,25 +26,25 @@ export function eventsFindings(events: unknown): Finding[] {
   ];
 }
 
-/** Members of changes between reviews that do nothing in a document, or on the market that is served. */
+/** Reports settings of changes between reviews that have no effect in a document or on the current market. */
 export function idleEvents(document: IndexDocument, market: MarketData | undefined): Finding[] {
   const { events } = document;
   if (events === undefined) return [];
   if (!isRuleDocument(document))
-    return [idle('events', 'an index that selects and weighs by no rules has no constituents of its own to change')];
+    return [idle('events', 'an index without selection and weighting rules has no constituents to change')];
   const { weighting, treatment } = document.pipeline;
   const isCounted = countedShares(weighting) !== null;
   const isEffective = events.share_changes === 'effective';
   const { rules } = bindPipeline(document);
   return [
     ...(isEffective && !isCounted
-      ? [idle('events.share_changes', `the weights of ${weighting.type} are no market values`, 'effective')]
+      ? [idle('events.share_changes', `the weights of ${weighting.type} are not market values`, 'effective')]
       : []),
     ...(isEffective && isCounted && market !== undefined && !isSharesHeld(market)
       ? [idle('events.share_changes', 'the store has no SHARES_OUTSTANDING', 'effective')]
       : []),
     ...(events.replacement === 'next_ranked' && rules.every(({ rule }) => rule.ranks !== true)
-      ? [idle('events.replacement', 'no rule of the selection keeps the best of a ranking', 'next_ranked')]
+      ? [idle('events.replacement', 'no selection rule ranks securities', 'next_ranked')]
       : []),
     ...(events.reserve !== undefined && events.replacement !== 'reserve'
       ? [idle('events.reserve', `events.replacement is ${events.replacement}`)]
@@ -60,7 +60,7 @@ function idle(path: string, why: string, value?: string): Finding {
     severity: 'warning',
     code: 'NO_EFFECT',
     path,
-    message: `${path} does nothing: ${why}.`,
+    message: `${path} has no effect: ${why}.`,
     ...smallValue(value),
   };
 }

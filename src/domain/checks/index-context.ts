@@ -6,17 +6,17 @@ import type { IndexDocument } from '../documents/index-document.js';
 /** Context of a document's checks. */
 export interface IndexContext {
   readonly calendars: readonly CalendarOption[];
-  /** Sessions of a calendar: dates of reviews are checked on them. */
+  /** Returns a calendar, on whose sessions review dates are checked. */
   readonly calendarOf?: Calendars['get'] | undefined;
-  /** A stored document, undefined when there is none that can be read. */
+  /** Returns a stored document; undefined if none can be read. */
   readonly indexOf: (id: string) => IndexDocument | undefined;
-  /** The document that the checked one replaces. */
+  /** Document that the checked one replaces. */
   readonly replaces?: IndexDocument | undefined;
-  /** The market being served: what it lacks is a warning. */
+  /** Current market: missing data in it gives a warning. */
   readonly market?: MarketData | undefined;
 }
 
-/** A JSON object of unknown content. */
+/** JSON object of unknown content. */
 export type Raw = Readonly<Record<string, unknown>>;
 
 export const isObject = (value: unknown): value is Raw =>

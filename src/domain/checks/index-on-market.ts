@@ -19,10 +19,10 @@ import type { IndexContext } from './index-context.js';
 import { definitionsOf } from '../documents/definitions.js';
 
 /**
- * What a market lacks for a valid document: datapoints, a named universe, exchange rates.
- * @param severity Warnings while the document is saved, since another store may have them; errors once it is computed.
- *   Rates that names need stay warnings then: names that have them are computed.
- * @param indexOf indices beneath it
+ * Finds data that a market lacks for a valid document: datapoints, a named universe, exchange rates.
+ * @param severity warnings while the document is saved, because another store may have the data; errors once it is
+ *   computed. Missing rates of securities then stay warnings, because the other securities are computed.
+ * @param indexOf underlying indices
  */
 export function marketFindings(
   document: IndexDocument,
@@ -51,13 +51,13 @@ export function marketFindings(
       severity: 'warning',
       code: 'FX_MISSING',
       path: 'currency',
-      message: `The store has no exchange rate ${pair}, which names in that currency need.`,
+      message: `The store has no exchange rate ${pair}, which securities in that currency need.`,
       value: pair,
     })),
   ];
 }
 
-/** Datapoints that reviews read by rows of their own. */
+/** Returns datapoints that reviews read in their own rows. */
 function reviewReads({ reviews = [], ...document }: RuleDocument): PlacedUse[] {
   const { pipeline } = document;
   return reviews.flatMap(({ selection = [], weighting = pipeline.weighting }, i) => {
@@ -68,17 +68,17 @@ function reviewReads({ reviews = [], ...document }: RuleDocument): PlacedUse[] {
   });
 }
 
-/** A base date on which the served store has no prices yet, or no longer. */
+/** Warns about a base date before the first or after the last prices of the data. */
 export function baseDateFindings({ base_date: base }: Pick<IndexDocument, 'base_date'>, market: MarketData): Finding[] {
   const [first, last] = [market.dates[0], market.dates.at(-1)];
   if (first === undefined || last === undefined) return [];
   const day = dayFrom(base);
   if (day >= first && day <= last) return [];
-  const held = `the prices of the served store, ${formatDay(first)} to ${formatDay(last)}`;
+  const held = `the prices in the data, ${formatDay(first)} to ${formatDay(last)}`;
   const message =
     day < first
-      ? `The base date ${base} is before ${held}: a run begins with the first of them.`
-      : `The base date ${base} is after ${held}: a run has no session.`;
+      ? `The base date ${base} is before ${held}: runs begin at the first price.`
+      : `The base date ${base} is after ${held}: runs have no sessions.`;
   return [{ severity: 'warning', code: 'OUT_OF_RANGE', path: 'base_date', message, value: base }];
 }
 

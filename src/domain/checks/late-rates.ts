@@ -19,20 +19,23 @@ interface Reached {
   readonly calendars: Pick<Calendars, 'get'>;
 }
 
-/** What begins only after the first session of an overlay that needs it, as far as that is known without a run. */
+/**
+ * Finds data that begins only after the first session of an overlay that needs it, as far as a run is not necessary to
+ * know.
+ */
 export function lateRates(indexId: string, reached: Reached): Finding[] {
   const { documents, market } = reached;
   const document = documents[indexId];
   const day = document !== undefined && isOverlayDocument(document) ? beginsBy(indexId, reached) : undefined;
   if (day === undefined) return [];
-  return lateFindings(document as OverlayDocument, { market, severity: 'error', indexOf: (id) => documents[id] }, day); // As was just asked.
+  return lateFindings(document as OverlayDocument, { market, severity: 'error', indexOf: (id) => documents[id] }, day); // This was checked above.
 }
 
 /**
- * A session on or before which an index begins, if it does: for a universe of all names or of listed ones the first
- * session on or after the base date on which one of them has a bar, for an overlay the first on which all beneath it
- * have begun. Undefined where only a run tells.
- * @cost O(names) of the rows before it
+ * Returns a session on or before which an index begins, if it does: for a universe of all or of listed securities the
+ * first session on or after the base date with a price bar of one of them, for an overlay the first on which all
+ * underlying indices have begun. Undefined if only a run can determine it.
+ * @cost O(securities) for each earlier row
  */
 function beginsBy(indexId: string, reached: Reached): Day | undefined {
   const document = reached.documents[indexId];
@@ -43,7 +46,7 @@ function beginsBy(indexId: string, reached: Reached): Day | undefined {
   if (!isOverlayDocument(document)) return undefined;
   const beneath = sourcesOf(document).map((id) => beginsBy(id, reached));
   if (beneath.some((day) => day === undefined)) return undefined;
-  const from = Math.max(base, ...(beneath as Day[])); // As was just asked.
+  const from = Math.max(base, ...(beneath as Day[])); // This was checked above.
   return calendar.sessions[firstAtLeast(calendar.sessions, from)];
 }
 
@@ -65,5 +68,5 @@ function firstPriced(
   return undefined;
 }
 
-/** What may be an exchange rate is no constituent. */
+/** Identifiers that may be exchange rates are not constituents. */
 const PAIR = /^[A-Z]{6}$/;

@@ -7,13 +7,15 @@ import { rebalanceDates } from '../schedule/schedule.js';
 
 interface KnownMarket {
   readonly calendar: Calendar;
-  /** First day with prices; null where no store is served. */
+  /** First day with prices; null without a store. */
   readonly firstDay: Day | null;
-  /** Last day of the returns of a stored risk model; undefined of one that is not known. */
+  /** Returns the last day of the returns of a stored risk model; undefined for an unknown one. */
   readonly observedEndOf: (modelId: string) => string | undefined;
 }
 
-/** A warning where the stored risk model of a definition knows returns after its first decision, which a run then refuses. */
+/**
+ * Warns if the stored risk model of a definition contains returns after its first decision, which a run then refuses.
+ */
 export function lookAheadFindings(
   document: IndexDocument,
   { calendar, firstDay, observedEndOf }: KnownMarket,

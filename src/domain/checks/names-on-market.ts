@@ -11,20 +11,23 @@ import { UniverseSpec, type DerivationPayload, type IndexDocument } from '../doc
 import type { ReviewSpec } from '../documents/review-spec.js';
 import type { ConstraintRow } from '../constraints/constraint-row.js';
 
-/** Names listed one by one; beyond it they are counted. */
+/** Maximum number of securities listed individually; the rest are counted. */
 const NAMES_LISTED_MAX = 20;
 
-/** Of those, as many are compared with every name of the market. */
+/** Maximum number of those that are compared with every security of the market. */
 const NAMES_COMPARED_MAX = 5;
 
-/** A name that a document lists. */
+/** Security that a document lists. */
 interface ListedName extends NamedAsset {
   /** Path of the list. */
   readonly list: string;
   readonly rowId: string | null;
 }
 
-/** Names and groups of a document that the market does not hold: warnings, since those that are there are computed. */
+/**
+ * Finds securities and groups of a document that the market does not contain: warnings, because the others are
+ * computed.
+ */
 export function unknownNames(document: IndexDocument, market: MarketData): Finding[] {
   const { universe, pipeline, derivation, reviews = [] } = document;
   const names = strangers(
@@ -39,7 +42,7 @@ export function unknownNames(document: IndexDocument, market: MarketData): Findi
   return [...names, ...unknownGroups(derivation?.constraints ?? [], market, 'derivation.constraints')];
 }
 
-/** The same of constraint rows, with their groups. @param path Of their list. */
+/** Finds the same in constraint rows, with their groups. @param path Path of their list. */
 export function unknownRowNames(rows: readonly ConstraintRow[], market: MarketData, path: string): Finding[] {
   return [...strangers(rowNames(rows, path), market), ...unknownGroups(rows, market, path)];
 }
@@ -76,7 +79,7 @@ interface Place {
   readonly rowId?: string | null;
 }
 
-/** Names in the parameters of a class, each in the list that is a parameter. */
+/** Returns securities in the parameters of a class, with the list that contains each. */
 function listed(
   entry: { readonly params: z.ZodObject } | undefined,
   params: unknown,
@@ -90,7 +93,7 @@ function listed(
   }));
 }
 
-/** @cost for each of a few names that are not there O(N) comparisons of words */
+/** @cost for each of a few unknown securities O(N) comparisons of words */
 function strangers(names: readonly ListedName[], market: MarketData): Finding[] {
   if (names.length === 0) return [];
   const held = new Set(market.identifiers);

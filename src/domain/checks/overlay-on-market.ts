@@ -14,7 +14,10 @@ interface OnMarket {
   readonly severity: 'error' | 'warning';
 }
 
-/** Series of rates, and exchange rates, that a market lacks for an overlay; what it has too late is a warning. */
+/**
+ * Finds series of rates, and exchange rates, that a market lacks for an overlay; data that begins too late gives a
+ * warning.
+ */
 export function overlayOnMarket(document: OverlayDocument, on: OnMarket): Finding[] {
   const missing = [...missingSeries(document, on), ...otherCurrencies(document, on), ...missingPairs(document, on)];
   if (on.severity === 'error') return missing;
@@ -22,7 +25,7 @@ export function overlayOnMarket(document: OverlayDocument, on: OnMarket): Findin
   return [...missing, ...lateFindings(document, on, base), ...unquoted(document, on)];
 }
 
-/** Series that a market lacks, and those whose values cannot be rates. */
+/** Finds series that a market lacks, and series whose values cannot be rates. */
 function missingSeries({ id: overlayId, overlay }: OverlayDocument, { market, severity }: OnMarket): Finding[] {
   return overlayTypeOf(overlay)
     .series(overlay)
@@ -34,10 +37,10 @@ function missingSeries({ id: overlayId, overlay }: OverlayDocument, { market, se
         return [{ severity, code: 'UNKNOWN_IDENTIFIER', path, message, value: id }];
       }
       if (severity === 'warning' && isPair(id)) {
-        const message = `overlay.${member} is to be a rate of interest in percent a year, and ${id} is called as an exchange rate is.`;
+        const message = `overlay.${member} must be an interest rate in percent per year, but ${id} is the name of an exchange rate.`;
         return [{ severity, code: 'VALUE_TYPE_MISMATCH', path, message, value: id }];
       }
-      // What a run needs of them it refuses itself.
+      // The run refuses the values that it cannot use.
       const beyond = severity === 'error' ? undefined : rateBeyond(held);
       if (beyond === undefined) return [];
       return [{ severity, code: 'OUT_OF_RANGE', path, message: beyondRates(beyond), value: beyond.value }];
@@ -47,8 +50,9 @@ function missingSeries({ id: overlayId, overlay }: OverlayDocument, { market, se
 const isPair = (id: string): boolean => pairIn(id)?.every(isCurrency) === true;
 
 /**
- * Rates that say to be of another currency than the one they are used for. That of another one that the overlay has a
- * rate for is refused where it is computed: the two are swapped. Any other may be meant, as for a pegged currency.
+ * Finds rates whose stated currency differs from the one they are used for. If the overlay has a rate for that other
+ * currency, computation refuses it, because the two are swapped. Any other currency may be intended, as for a pegged
+ * currency.
  */
 function otherCurrencies(document: OverlayDocument, { market, indexOf, severity }: OnMarket): Finding[] {
   const beneath = indexOf(sourcesOf(document)[0]!)?.currency ?? null;
@@ -63,14 +67,14 @@ function otherCurrencies(document: OverlayDocument, { market, indexOf, severity 
     if (said === null || majorUnit(said) === needed) return [];
     const isSwapped = used.some((other) => other.needed === majorUnit(said));
     if (severity === 'error' && !isSwapped) return [];
-    const message = `overlay.${path} is to be the rate of ${needed}, and the series ${id} is in ${said}${isSwapped ? ', which has a field of its own: are the rates swapped?' : '.'}`;
+    const message = `overlay.${path} must be the rate of ${needed}, but the series ${id} is in ${said}${isSwapped ? ', which has a separate field. Are the rates swapped?' : '.'}`;
     return [{ severity, code: 'CURRENCIES_DIFFER', path: `overlay.${path}`, message, value: id }];
   });
 }
 
 /**
- * Series and exchange rates that begin after a day on which an overlay needs them.
- * @param day on or before its first session, or that itself
+ * Finds series and exchange rates that begin after a day on which an overlay needs them.
+ * @param day its first session, or an earlier day
  */
 export function lateFindings(document: OverlayDocument, { market, indexOf, severity }: OnMarket, day: Day): Finding[] {
   const type = overlayTypeOf(document.overlay);
@@ -84,12 +88,12 @@ export function lateFindings(document: OverlayDocument, { market, indexOf, sever
   });
   return [...used, ...pairs].flatMap(({ path, what, id, first }): Finding[] => {
     if (first === undefined || first <= day) return [];
-    const message = `The ${what} begins on ${formatDay(first)}, and the overlay ${document.id} needs it from ${formatDay(day)} on.`;
+    const message = `The ${what} begins on ${formatDay(first)}, but the overlay ${document.id} needs it from ${formatDay(day)} on.`;
     return [{ severity, code: 'OUT_OF_RANGE', path, message, value: id }];
   });
 }
 
-/** Exchange rates that a market lacks for a conversion. */
+/** Finds exchange rates that a market lacks for a conversion. */
 function missingPairs(document: OverlayDocument, { market, indexOf, severity }: OnMarket): Finding[] {
   const { id, currency } = document;
   const holds = (pair: string): boolean => market.series?.has(pair) === true || market.identifiers.includes(pair);
@@ -101,7 +105,7 @@ function missingPairs(document: OverlayDocument, { market, indexOf, severity }: 
   });
 }
 
-/** Currencies whose price in that of an overlay it needs. */
+/** Returns the currencies that an overlay converts into its own. */
 export function currenciesInto(document: OverlayDocument, indexOf: IndexContext['indexOf']): string[] {
   const { overlay } = document;
   const type = overlayTypeOf(overlay);
@@ -110,7 +114,7 @@ export function currenciesInto(document: OverlayDocument, indexOf: IndexContext[
   return [...new Set([...beneath, ...type.weighed(overlay)])];
 }
 
-/** Currencies that are hedged although no name of the market is quoted in them. */
+/** Finds hedged currencies in which no security of the market is quoted. */
 function unquoted(document: OverlayDocument, { market, indexOf, severity }: OnMarket): Finding[] {
   const { overlay } = document;
   const beneath = sourcesOf(document).flatMap((source) => indexOf(source)?.currency ?? []);
@@ -125,7 +129,7 @@ function unquoted(document: OverlayDocument, { market, indexOf, severity }: OnMa
               severity,
               code: 'NO_EFFECT',
               path: `overlay.currencies[${k}]`,
-              message: `overlay.currencies[${k}] hedges ${code}, and no name of the store is quoted in it; there are ${[...quoted].sort().join(', ')}.`,
+              message: `overlay.currencies[${k}] hedges ${code}, but no security in the data is quoted in it; the currencies are ${[...quoted].sort().join(', ')}.`,
               value: code,
             },
           ],

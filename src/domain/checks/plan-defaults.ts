@@ -6,14 +6,14 @@ import { readIndex } from './validate-index.js';
 
 type Documents = Readonly<Record<string, IndexDocument>>;
 
-/** Documents of a plan or a request that an earlier version stored, with the settings which that version had. */
+/** Returns documents of a plan or a request that an earlier version stored, with the settings of that version. */
 export function documentsWithDefaults(documents: Documents): Documents {
   return Object.fromEntries(Object.entries(documents).map(([id, document]) => [id, documentWithDefaults(document)]));
 }
 
 export const documentWithDefaults = (document: IndexDocument): IndexDocument => readIndex(document) ?? document;
 
-/** A plan as it would be stored today: documents and request with the defaults of fields that came after it. */
+/** Returns a plan in the current form: documents and request with the defaults of fields that were added later. */
 export function planWithDefaults(plan: BacktestPlan): BacktestPlan {
   const { strategy } = plan;
   const constraints = strategy?.constraints && { constraints: statedRows(strategy.constraints, 'earlier') };

@@ -4,8 +4,8 @@ import type { MarketData } from '../market/market-data.js';
 import { isBlank, referenceSpells, type ReferenceSpell } from '../market/reference-spells.js';
 
 /**
- * Market identifiers of the exchange rates that names a universe lists (every name, when it lists none) need into the
- * currency of an index and that the store holds neither directly nor crossed, ascending.
+ * Returns market identifiers of the exchange rates into the currency of an index that the securities of a universe (by
+ * default all) need and that the store has neither directly nor as a cross rate, ascending.
  */
 export function missingRates(market: MarketData, document: IndexDocument): string[] {
   const missing = currenciesNeeded(market, document).filter(
@@ -14,7 +14,7 @@ export function missingRates(market: MarketData, document: IndexDocument): strin
   return [...new Set(missing.map((from) => pairOf(from, document.currency)))].sort();
 }
 
-/** Currencies of the names that a universe lists, of every name where it lists none. */
+/** Returns currencies of the securities that a universe lists, or of all securities by default. */
 export function currenciesNeeded(market: MarketData, { universe }: Pick<IndexDocument, 'universe'>): string[] {
   const own = listedNames(universe);
   const listed = own && new Set(own);
@@ -23,12 +23,12 @@ export function currenciesNeeded(market: MarketData, { universe }: Pick<IndexDoc
   );
 }
 
-/** Whether a market has a name or series that is called so. */
+/** Returns true if a market has a security or series of a name. */
 export function isHeld(market: MarketData, name: string): boolean {
   return namesHeld(market).has(name);
 }
 
-/** Currencies in which names of a market are quoted, that of the store among them. */
+/** Currencies in which securities of a market are quoted, including that of the store. */
 export const currenciesOf = (market: MarketData): string[] => [
   ...namesByCurrency(market).keys(),
   ...(market.currency == null ? [] : [market.currency]),
@@ -37,14 +37,17 @@ export const currenciesOf = (market: MarketData): string[] => [
 const cache = new WeakMap<MarketData, ReadonlyMap<string, readonly string[]>>();
 const heldBy = new WeakMap<MarketData, ReadonlySet<string>>();
 
-/** Names and series of a market. @cost O(N) the first time */
+/** Returns securities and series of a market. @cost O(N) the first time */
 function namesHeld(market: MarketData): ReadonlySet<string> {
   const known = heldBy.get(market) ?? new Set([...market.identifiers, ...(market.series?.keys() ?? [])]);
   heldBy.set(market, known);
   return known;
 }
 
-/** The names of a market that ever had a currency, by its code. @cost O(rows of the reference table) the first time */
+/**
+ * Returns the securities of a market that ever had a currency, by its code. @cost O(rows of the reference table) the
+ * first time
+ */
 function namesByCurrency(market: MarketData): ReadonlyMap<string, readonly string[]> {
   const known = cache.get(market);
   if (known !== undefined) return known;
@@ -62,9 +65,8 @@ function namesByCurrency(market: MarketData): ReadonlyMap<string, readonly strin
 }
 
 /**
- * Names a universe lists (every name, when it lists none) that have no currency on some day on which they have a bar,
- * while the store declares none: their prices are taken to be in the currency of the index. Ascending; exchange rates
- * are not among them.
+ * Returns the securities of a universe (by default all) without a currency on some day with a price bar, if the store
+ * declares none: their prices are assumed to be in the currency of the index. Ascending, without exchange rates.
  */
 export function namesWithoutCurrency(market: MarketData, { currency, universe }: IndexDocument): string[] {
   if (market.currency != null) return [];
@@ -77,8 +79,8 @@ export function namesWithoutCurrency(market: MarketData, { currency, universe }:
 const blank = new WeakMap<MarketData, readonly string[]>();
 
 /**
- * Names that have no currency on some day on which they have a bar, ascending.
- * @cost O(N), and O(T) for each name whose currency begins late, the first time
+ * Returns securities without a currency on some day with a price bar, ascending.
+ * @cost O(N), and O(T) for each security whose currency begins late, the first time
  */
 function blankNames(market: MarketData): readonly string[] {
   const known = blank.get(market);
@@ -92,7 +94,7 @@ function blankNames(market: MarketData): readonly string[] {
   return names;
 }
 
-/** Whether a name has a bar before its first spell begins. */
+/** Returns true if a security has a price bar before its first spell begins. */
 function hasBarBefore({ dates, fields, identifiers }: MarketData, column: number, { from }: ReferenceSpell): boolean {
   const close = fields.get('CLOSE')!;
   for (let row = 0; row < dates.length && dates[row]! < from; row++) {

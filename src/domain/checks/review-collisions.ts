@@ -5,18 +5,18 @@ import { closesOf } from '../schedule/phase.js';
 import { effectiveDates } from '../schedule/schedule.js';
 import { formatDay } from '../time/days.js';
 
-/** A review on the calendar of its index. */
+/** Review on the calendar of its index. */
 export interface PlacedReview extends PlacedCadence {
   readonly id: string;
   readonly scope: string;
 }
 
-/** A review with the positions of its effective sessions after the base rebalance, ascending. */
+/** Review with the positions of its effective sessions after the base rebalance, ascending. */
 interface Dated extends PlacedReview {
   readonly positions: Int32Array;
 }
 
-/** Reviews that never run, that undo each other on one date, or that begin within the phase of another. */
+/** Finds reviews that never run, that cancel each other on one date, or that begin within the phase of another. */
 export function collisionFindings(reviews: readonly PlacedReview[]): Finding[] {
   const dated = reviews.map((review): Dated => ({
     ...review,
@@ -35,7 +35,7 @@ function neverRun({ id, path, positions }: Dated): Finding[] {
   return [{ severity: 'warning', code: 'NO_EFFECT', path, message }];
 }
 
-/** An error where another review takes effect before the phase of one is complete. */
+/** Reports an error if another review takes effect before the phase of one is complete. */
 function withinPhase({ id, path, positions, rebalance, calendar }: Dated, other: Dated): Finding[] {
   const closes = closesOf(rebalance.phase);
   if (closes === 1) return [];
@@ -44,13 +44,13 @@ function withinPhase({ id, path, positions, rebalance, calendar }: Dated, other:
     const at = other.positions[lastAtMost(other.positions, start + closes - 1)];
     if (at === undefined || at < start) continue;
     const end = Math.min(start + closes, calendar.sessions.length) - 1;
-    const message = `The review ${id} is spread over the closes from ${day(start)} to ${day(end)}; the review ${other.id} takes effect on ${day(at)}.`;
+    const message = `The review ${id} is spread over the closes from ${day(start)} to ${day(end)}, but the review ${other.id} takes effect on ${day(at)}.`;
     return [{ severity: 'error', code: 'INVALID_RANGE', path: `${path}.phase`, message }];
   }
   return [];
 }
 
-/** A warning where two reviews of one scope take effect on one date: the later one of the document decides alone. */
+/** Warns if two reviews of one scope take effect on one date: only the later one in the document then has an effect. */
 function sameScope(one: Dated, later: Dated): Finding[] {
   if (one.scope !== later.scope) return [];
   const taken = new Set(one.positions);

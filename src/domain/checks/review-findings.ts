@@ -14,7 +14,7 @@ import { collisionFindings, type PlacedReview } from './review-collisions.js';
 import { ruleRowFindings } from './rule-rows.js';
 import { unknownMembers } from './unknown-members.js';
 
-/** Findings about when an index is rebalanced and by which reviews, as far as its shape is readable. */
+/** Returns findings about the dates of rebalances and their reviews, if their shape is valid. */
 export function reviewFindings(body: Raw, context: IndexContext): readonly Finding[] {
   const own = cadenceFindings(body['rebalance'] ?? {}, { body, context, path: 'rebalance' });
   const { reviews } = body;
@@ -53,11 +53,11 @@ interface CadencePlace {
 
 interface CheckedCadence {
   readonly findings: readonly Finding[];
-  /** Absent where the calendar or the base date is not known. */
+  /** Absent if the calendar or the base date is unknown. */
   readonly placed?: PlacedCadence;
 }
 
-/** Findings about a cadence: its members, and the order of its dates on the calendar. */
+/** Returns findings about a cadence: its members, and the order of its dates on the calendar. */
 function cadenceFindings(rebalance: unknown, { body, context, path }: CadencePlace): CheckedCadence {
   if (!isObject(rebalance)) return { findings: [] };
   const { value } = checkShape(RebalanceSpec, rebalance, { unknownFields: 'warning' });
@@ -86,30 +86,32 @@ function calendarFor({ calendar }: Raw, { calendarOf }: IndexContext): Calendar 
   return typeof calendar === 'string' ? calendarOf?.(calendar) : undefined;
 }
 
-/** Reviews of an index that has no rules. */
+/** Reports reviews of an index without rules. */
 function idleReviews(reviews: readonly unknown[]): Finding[] {
   if (reviews.length === 0) return [];
-  const message = 'reviews has no effect: an index without a pipeline is decided at its own rebalances alone.';
+  const message = 'reviews has no effect: an index without a pipeline is decided only at its own rebalances.';
   return [{ severity: 'warning', code: 'NO_EFFECT', path: 'reviews', message }];
 }
 
-/** Ids of reviews that are taken, by the document's own rebalance as well. */
+/** Reports ids of reviews that are already used, also by the rebalance of the document itself. */
 function repeatedReviews(ids: readonly unknown[]): Finding[] {
   return ids.flatMap((id, i) => {
     const path = `reviews[${i}].id`;
     if (id === DEFAULT_REVIEW) {
-      const message = `The id ${DEFAULT_REVIEW} is that of the rebalance of the document.`;
+      const message = `The id ${DEFAULT_REVIEW} is reserved for the rebalance of the document.`;
       return [error('DUPLICATE_ROW_ID', path, message, { value: id })];
     }
     const earlier = ids.indexOf(id);
     if (typeof id !== 'string' || earlier === i) return [];
     return [
-      error('DUPLICATE_ROW_ID', path, `The id ${id} is taken by the review at position ${earlier}.`, { value: id }),
+      error('DUPLICATE_ROW_ID', path, `The id ${id} is already used by the review at position ${earlier}.`, {
+        value: id,
+      }),
     ];
   });
 }
 
-/** Members that the scope of a review does not read, and weightings that it cannot have. */
+/** Reports members that the scope of a review does not read, and weightings that it cannot have. */
 function scopeFindings({ scope, selection, weighting }: Raw, path: string, pipeline: Raw): Finding[] {
   const idle = (member: string, why: string): Finding => ({
     severity: 'warning',
@@ -135,8 +137,8 @@ function scopeFindings({ scope, selection, weighting }: Raw, path: string, pipel
   ];
 }
 
-/** Fixed numbers of shares beside weights: a split would mean two things. */
+/** Reports fixed numbers of shares combined with weights: a split would be ambiguous. */
 function mixedShares(path: string, own: string, base: string): Finding {
-  const message = `${path}.weighting.type is ${own} and pipeline.weighting.type is ${base}: ${PRICE_WEIGHT} is the weighting of every review or of none.`;
+  const message = `${path}.weighting.type is ${own} and pipeline.weighting.type is ${base}: ${PRICE_WEIGHT} must be the weighting of every review or of none.`;
   return error('NOT_IN_CHOICES', `${path}.weighting.type`, message, { value: own });
 }

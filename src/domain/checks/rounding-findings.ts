@@ -1,18 +1,18 @@
 import type { Finding } from '../refusals/findings.js';
 import { error, isObject, type Raw } from './index-context.js';
 
-/** Roundings that lack what they need, or that nothing reads. */
+/** Reports rounding settings that lack a requirement or have no effect. */
 export function roundingFindings(body: Raw): Finding[] {
   const { rounding, base_market_value: base } = body;
   const isOverlay = isObject(body['overlay']);
-  const idle = isOverlay ? 'an overlay has no index shares of its own' : reinvestsInConstituents(body);
+  const idle = isOverlay ? 'an overlay has no index shares' : reinvestsInConstituents(body);
   return [
     ...(isObject(rounding) && rounding['shares'] !== undefined && base === undefined && !isOverlay
       ? [
           error(
             'REQUIRED',
             'base_market_value',
-            'rounding.shares needs base_market_value: without it index shares are fractions of a base value.',
+            'rounding.shares requires base_market_value: otherwise index shares are fractions of a base value.',
           ),
         ]
       : []),
@@ -21,11 +21,11 @@ export function roundingFindings(body: Raw): Finding[] {
   ];
 }
 
-/** Why divisor and index shares are not rounded; null where they are. */
+/** Returns the reason why divisor and index shares are not rounded; null if they are. */
 function reinvestsInConstituents({ pipeline }: Raw): string | null {
   const treatment = isObject(pipeline) && isObject(pipeline['treatment']) ? pipeline['treatment'] : {};
   return treatment['reinvestment'] === 'constituent'
-    ? 'with pipeline.treatment.reinvestment constituent each return variant has index shares of its own'
+    ? 'with pipeline.treatment.reinvestment constituent each return variant has separate index shares'
     : null;
 }
 

@@ -8,7 +8,7 @@ import { error, isObject, type Raw } from './index-context.js';
 import { unknownMembers } from './unknown-members.js';
 import { weightingFindings } from './weighting-findings.js';
 
-/** Findings about the selection and weighting of a pipeline or a review: every row by its class, ids that repeat, caps. */
+/** Returns findings about the selection and weighting of a pipeline or a review: rows by class, duplicate ids, caps. */
 export function ruleRowFindings(holder: Raw, path: string): Finding[] {
   const { selection, weighting } = holder;
   const rows: readonly unknown[] = Array.isArray(selection) ? selection : [];
@@ -44,7 +44,7 @@ function rowFindings(
       error(
         'UNKNOWN_TYPE',
         `${path}.type`,
-        `The class ${type} is not known; the accepted set is ${accepted.join(', ')}.${didYouMean(type, accepted)}`,
+        `Unknown class ${type}; the accepted set is ${accepted.join(', ')}.${didYouMean(type, accepted)}`,
         { row_id: rowId, accepted, ...smallValue(type) },
       ),
     ];
@@ -62,7 +62,7 @@ interface FallbackPlace {
   readonly schema: z.ZodObject;
 }
 
-/** Parameters that take the place of those of a rule, each as the rule would have them. */
+/** Returns findings about parameters that replace those of a rule, each with the parameters of the rule. */
 function fallbackFindings(row: Raw, { path, rowId, schema }: FallbackPlace): Finding[] {
   const { params = {}, fallback } = row;
   if (!Array.isArray(fallback)) return [];
@@ -85,10 +85,15 @@ function repeatedIds(rows: readonly unknown[], path: string): Finding[] {
       return [];
     }
     return [
-      error('DUPLICATE_ROW_ID', `${path}[${i}].id`, `The id ${id} is taken by the rule at position ${earlier}.`, {
-        row_id: id,
-        value: id,
-      }),
+      error(
+        'DUPLICATE_ROW_ID',
+        `${path}[${i}].id`,
+        `The id ${id} is already used by the rule at position ${earlier}.`,
+        {
+          row_id: id,
+          value: id,
+        },
+      ),
     ];
   });
 }

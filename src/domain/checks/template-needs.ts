@@ -15,26 +15,26 @@ import { columnsMissing } from '../rules/field-findings.js';
 /** Kinds of data that a document reads by name. */
 export const NEED_KINDS = ['column', 'series', 'universe'] as const;
 
-/** A column of the market or the reference data, a series, or a universe. */
+/** Column of the market or the reference data, series, or universe. */
 export interface DataNeed {
   readonly kind: (typeof NEED_KINDS)[number];
   readonly name: string;
 }
 
-/** The parts of a market that documents name. */
+/** Parts of a market that documents refer to. */
 type Named = Pick<MarketData, 'fields' | 'reference' | 'universes' | 'series'>;
 
-/** A market of closes alone. */
+/** Market with only closes. */
 const CLOSES: Named = {
   fields: new Map([['CLOSE', new Float64Array()]]),
   reference: { columns: [], rows: new Map() },
   universes: [],
 };
 
-/** What the documents of a template read beside closes, each once. */
+/** Returns the data that the documents of a template read in addition to closes, each once. */
 export const needsOfDocuments = (documents: readonly IndexDocument[]): DataNeed[] => needsMissing(documents, CLOSES);
 
-/** What of it a market lacks. */
+/** Returns the part of it that a market lacks. */
 export function needsMissing(documents: readonly IndexDocument[], market: Named): DataNeed[] {
   const needs = documents.flatMap((document) => [
     ...columnsOf(document, market).map((name): DataNeed => ({ kind: 'column', name })),

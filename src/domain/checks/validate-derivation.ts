@@ -12,7 +12,7 @@ import { RelaxEntry, stepParams } from '../constraints/relax-step.js';
 import { unknownMembers } from './unknown-members.js';
 import { referenceFindings } from './validate-reference.js';
 
-/** The source, the objective and the constraint rows of a derived index. */
+/** Checks source, objective and constraint rows of a derived index. */
 export function derivationFindings(derivation: Raw, body: Raw, { indexOf, replaces }: IndexContext): Finding[] {
   const findings: Finding[] = [];
   const { source_index_id: source, constraints } = derivation;
@@ -22,12 +22,9 @@ export function derivationFindings(derivation: Raw, body: Raw, { indexOf, replac
     const before = replaces?.derivation?.source_index_id;
     if (before !== undefined && before !== source) {
       findings.push(
-        error(
-          'IMMUTABLE_FIELD',
-          path,
-          `The source of a derived index does not change: it is ${before}, not ${source}.`,
-          { value: source },
-        ),
+        error('IMMUTABLE_FIELD', path, `The source of a derived index cannot change: it is ${before}, not ${source}.`, {
+          value: source,
+        }),
       );
     }
   }
@@ -37,15 +34,15 @@ export function derivationFindings(derivation: Raw, body: Raw, { indexOf, replac
   return findings;
 }
 
-/** A derived index stays one: its source could change by way of a document without any. */
+/** Requires a derived index to stay one: otherwise its source could change through a document without a derivation. */
 export function sourceDropped({ id, derivation }: Raw, { replaces }: IndexContext): Finding[] {
   const before = replaces?.derivation?.source_index_id;
   if (before === undefined || (derivation !== undefined && derivation !== null)) return [];
-  const message = `The source of a derived index does not change: that of ${String(id)} is ${before}, and the document has no derivation. Rules need an index of another id.`;
+  const message = `The source of a derived index cannot change: that of ${String(id)} is ${before}, but the document has no derivation. Use another id for an index with rules.`;
   return [error('IMMUTABLE_FIELD', 'derivation.source_index_id', message, { value: null })];
 }
 
-/** Rows whose shape is right keep their position, so that every path is the client's. */
+/** Checks rows of valid shape; they keep their position, so that paths match the request. */
 function constraintFindings(rows: readonly unknown[]): Finding[] {
   const shaped = rows.map((row) =>
     ConstraintRow.safeParse(isObject(row) ? { id: row['id'], type: row['type'], params: row['params'] } : row),
@@ -65,7 +62,7 @@ function constraintFindings(rows: readonly unknown[]): Finding[] {
   );
 }
 
-/** Rows that are not there, steps that their class does not accept, and members that are not known. */
+/** Reports missing rows, steps that their class does not accept, and unknown members. */
 function relaxFindings(relax: unknown, constraints: unknown): Finding[] {
   if (!Array.isArray(relax)) return [];
   const rows = (Array.isArray(constraints) ? constraints : []).flatMap(
@@ -79,7 +76,7 @@ function relaxFindings(relax: unknown, constraints: unknown): Finding[] {
     const row = rows.find(({ id }) => id === entry.row);
     if (row !== undefined) return [...unknown, ...stepsFindings(row, entry, path)];
     const accepted = rows.map(({ id }) => id).filter((id) => id !== '');
-    const message = `${path}.row is ${entry.row}, which is no id of a constraint row; the accepted set is ${accepted.join(', ')}.`;
+    const message = `${path}.row is ${entry.row}, which is not the id of a constraint row; the accepted set is ${accepted.join(', ')}.`;
     return [...unknown, error('NOT_IN_CHOICES', `${path}.row`, message, { accepted, value: entry.row })];
   });
 }
@@ -92,11 +89,11 @@ function stepsFindings(row: ConstraintRow, { steps }: RelaxEntry, path: string):
     const params = stepParams(entry, step);
     if (params !== undefined && Object.values(params).some(isBoundPath))
       return [
-        error('WRONG_TYPE', at, `${at} follows a path, which a step cannot; a number is needed.`, { row_id: row.id }),
+        error('WRONG_TYPE', at, `${at} follows a path, which a step cannot do; use a number.`, { row_id: row.id }),
       ];
     if (params !== undefined)
       return checkParams(entry.params, { ...row.params, ...params }, { path: at, rowId: row.id }).findings;
-    const message = `${at} is ${JSON.stringify(step)}: a row of the class ${row.type} has no main limit, an object with its parameters is needed.`;
+    const message = `${at} is ${JSON.stringify(step)}: a row of the class ${row.type} has no main limit; use an object with its parameters.`;
     return [error('WRONG_TYPE', at, message, { row_id: row.id, value: step })];
   });
 }

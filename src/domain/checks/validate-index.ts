@@ -27,15 +27,15 @@ import { calledReferences } from './validate-reference.js';
 import { universeFindings } from './validate-universe.js';
 
 export interface CheckedIndex {
-  /** The document with its defaults, unknown fields dropped; undefined when a finding is an error. */
+  /** Document with its defaults, without unknown fields; undefined if a finding is an error. */
   readonly document: IndexDocument | undefined;
   /** Every finding, in served order. */
   readonly findings: readonly Finding[];
 }
 
 /**
- * Everything there is to say about an index document, in one pass: its shape, the parameters of every row, what the
- * rows mean together, the documents it refers to, and (as warnings) what the served market lacks.
+ * Checks an index document in one pass: its shape, the parameters of every row, the combination of rows, the documents
+ * it refers to, and (as warnings) data that the current market lacks.
  */
 export function validateIndex(sent: Raw, context: IndexContext): CheckedIndex {
   const { body, texts, findings: ofTexts } = documentWithTrees(withOverlayCurrency(sent, context), context.market);
@@ -78,32 +78,35 @@ export function validateIndex(sent: Raw, context: IndexContext): CheckedIndex {
   return { document, findings: orderFindings(placedInTexts(findings.filter(isSaidOnce), texts)) };
 }
 
-/** Whether it is no warning of what is an error as well: a member that a document drops and its object refuses. */
+/**
+ * Returns true unless it is a warning about something that is also an error: a member that a document drops and its
+ * object refuses.
+ */
 function isSaidOnce({ severity, code, path }: Finding, _: number, all: readonly Finding[]): boolean {
   const isError = (other: Finding): boolean => other.severity === 'error' && other.code === code && other.path === path;
   return severity === 'error' || !all.some(isError);
 }
 
-/** Expressions that nothing can read: an overlay reads levels alone. */
+/** Reports expressions without effect: an overlay reads only levels. */
 function idleDatapoints(body: Raw): Finding[] {
   if (!isObject(body['overlay'])) return [];
   return ['datapoints', 'plugins']
     .filter((member) => body[member] !== undefined)
     .map((path) => {
-      const message = `${path} has no effect: an overlay reads only the level of the index beneath.`;
+      const message = `${path} has no effect: an overlay reads only the level of the underlying index.`;
       return { severity: 'warning', code: 'NO_EFFECT', path, message };
     });
 }
 
-/** Members of a document that older clients do not send: what is unknown in them is an error. */
+/** Members of a document that older clients do not send: unknown members in them are errors. */
 const STRICT_MEMBERS = ['overlay', 'rounding', 'amendments'];
 
-/** Documents of bodies that cannot change. */
+/** Documents of immutable bodies. */
 const documentsOf = new WeakMap<object, IndexDocument>();
 
 /**
- * A stored body as a document with its defaults, those of an earlier version where it was stored by one; undefined when
- * it does not satisfy the schema.
+ * Reads a stored body as a document with its defaults, those of the version that stored it; undefined if it does not
+ * satisfy the schema.
  * @cost one validation; nothing for a frozen body that was read before
  */
 export function readIndex(body: unknown): IndexDocument | undefined {
@@ -117,7 +120,7 @@ export function readIndex(body: unknown): IndexDocument | undefined {
   return document;
 }
 
-/** A body as it would be stored, with today's defaults; undefined when it does not satisfy the schema. */
+/** Returns a body as it would be stored, with current defaults; undefined if it does not satisfy the schema. */
 export function acceptedIndex(body: unknown): IndexDocument | undefined {
   const { data } = IndexDocument.safeParse(body);
   return data && accepted(data);
@@ -126,8 +129,7 @@ export function acceptedIndex(body: unknown): IndexDocument | undefined {
 const accepted = (document: IndexDocument): IndexDocument => statedIndex(withDefaultUniverse(document), 'today');
 
 /**
- * An index that selects by rules has a universe: every name unless it says otherwise. A derived one has that of its
- * source.
+ * Adds the universe of an index that selects by rules: all securities by default. A derived one has that of its source.
  */
 function withDefaultUniverse(document: IndexDocument): IndexDocument {
   return isDerivedDocument(document) || isOverlayDocument(document) || document.universe !== undefined
@@ -135,7 +137,7 @@ function withDefaultUniverse(document: IndexDocument): IndexDocument {
     : { ...document, universe: { kind: 'all' } };
 }
 
-/** Assumptions about a market for a document; none if a source index is missing. */
+/** Returns assumptions about a market for a document; none if a source index is missing. */
 export function assumptionsOf(
   document: IndexDocument,
   market: MarketData,
@@ -145,7 +147,7 @@ export function assumptionsOf(
   return treatment === undefined ? [] : assumptionFindings({ document, treatment, market, indexOf });
 }
 
-/** The id, the calendar, and which kind of index it is. */
+/** Checks the id, the calendar and the kind of index. */
 function ownFindings(body: Raw, { calendars }: IndexContext): Finding[] {
   const findings: Finding[] = [];
   const { id, calendar } = body;
@@ -154,7 +156,7 @@ function ownFindings(body: Raw, { calendars }: IndexContext): Finding[] {
       error(
         'BAD_IDENTIFIER',
         'id',
-        `The id ${String(id)} is a word of the routes; reserved are ${RESERVED_INDEX_IDS.join(', ')}.`,
+        `The id ${String(id)} is reserved, because it is part of a route; the reserved ids are ${RESERVED_INDEX_IDS.join(', ')}.`,
         { value: id },
       ),
     );
@@ -165,7 +167,7 @@ function ownFindings(body: Raw, { calendars }: IndexContext): Finding[] {
       error(
         'UNKNOWN_CALENDAR',
         'calendar',
-        `The calendar ${calendar} is not known; the accepted set is ${accepted.join(', ')}.`,
+        `Unknown calendar ${calendar}; the accepted set is ${accepted.join(', ')}.`,
         { accepted, ...smallValue(calendar) },
       ),
     );
@@ -181,13 +183,13 @@ function ownFindings(body: Raw, { calendars }: IndexContext): Finding[] {
   if ((body['kind'] === 'overlay') !== has('overlay'))
     findings.push(
       has('overlay')
-        ? error('REQUIRED', 'kind', 'kind must be overlay where an overlay is given.')
+        ? error('REQUIRED', 'kind', 'kind must be overlay if an overlay is given.')
         : error('PIPELINE_XOR_DERIVATION', 'kind', 'The kind overlay needs an overlay.'),
     );
   return findings;
 }
 
-/** Every row by its class, ids that repeat, and limits that contradict each other. */
+/** Checks every row by class, duplicate ids, and contradictory limits. */
 function pipelineFindings(pipeline: Raw): Finding[] {
   return [...ruleRowFindings(pipeline, 'pipeline'), ...breachFindings(pipeline['treatment'])];
 }

@@ -8,13 +8,13 @@ import { RebalanceSpec } from '../schedule/rebalance-spec.js';
 import { treatmentOf } from '../documents/treatment.js';
 import { referenceFindings } from './validate-reference.js';
 
-/** Weights of a blend may miss 1 by so much. */
+/** Tolerance for the sum of the weights of a blend. */
 const WEIGHTS_TOLERANCE = 1e-9;
 
-/** The indices beneath an overlay as it was sent: whether they are stored, and lead nowhere back. */
+/** Checks that the underlying indices of an overlay are stored and do not refer back to it. */
 export function overlayFindings(body: Raw, { indexOf }: IndexContext): Finding[] {
   const { overlay, source_index_id: source } = body;
-  // What is there and no object is refused by its type.
+  // The type check refuses a value that is not an object.
   const isAbsent = overlay === undefined || overlay === null;
   if (!isObject(overlay)) return source === undefined || !isAbsent ? [] : [strayField('source_index_id')];
   if (overlay['type'] !== 'blend') {
@@ -34,13 +34,10 @@ export function overlayFindings(body: Raw, { indexOf }: IndexContext): Finding[]
 }
 
 function strayField(path: string): Finding {
-  return error('PIPELINE_XOR_DERIVATION', path, `${path} belongs to overlays on one index.`);
+  return error('PIPELINE_XOR_DERIVATION', path, `${path} applies only to overlays on one index.`);
 }
 
-/**
- * An overlay as it was sent, with its currency where it says none: that into which it converts, else that of what lies
- * beneath.
- */
+/** Adds the default currency of an overlay: that into which it converts, otherwise that of the underlying index. */
 export function withOverlayCurrency(body: Raw, { indexOf }: IndexContext): Raw {
   const { overlay, currency } = body;
   const parsed = OverlaySpec.safeParse(overlay);
@@ -51,17 +48,17 @@ export function withOverlayCurrency(body: Raw, { indexOf }: IndexContext): Raw {
   return taken === undefined ? body : { ...body, currency: taken };
 }
 
-/** The schedule of a blend that was sent without one: what the weights of several parts are restored by. */
+/** Reports the default schedule of a blend, by which the weights of several parts are restored. */
 export function blendDefaults({ overlay }: Raw): Finding[] {
   if (!isObject(overlay) || overlay['type'] !== 'blend' || overlay['rebalance'] !== undefined) return [];
   if (!Array.isArray(overlay['parts']) || overlay['parts'].length < 2) return [];
   const { frequency, anchor } = RebalanceSpec.parse({});
   const path = 'overlay.rebalance';
-  const message = `The weights are restored with the frequency ${frequency} and the anchor ${anchor}; ${path} says otherwise.`;
+  const message = `The weights are restored with the frequency ${frequency} and the anchor ${anchor}; use ${path} to change this.`;
   return [{ severity: 'info', code: 'DEFAULT_TAKEN', path, message, value: { frequency, anchor } }];
 }
 
-/** What the fields of an overlay mean together with those of the indices beneath it. */
+/** Checks the fields of an overlay together with those of its underlying indices. */
 export function overlayTermsFindings(document: IndexDocument, { indexOf }: Pick<IndexContext, 'indexOf'>): Finding[] {
   if (!isOverlayDocument(document)) return onOverlay(document, indexOf);
   const { overlay } = document;
@@ -75,7 +72,7 @@ export function overlayTermsFindings(document: IndexDocument, { indexOf }: Pick<
   ];
 }
 
-/** What the kind of overlay says of its members together. */
+/** Returns the remarks of an overlay type on its members. */
 function remarksOn({ overlay, base_value: baseValue }: OverlayDocument, source: IndexDocument | undefined): Finding[] {
   const remarks = overlayTypeOf(overlay).remarks(overlay, { currency: source?.currency, baseValue });
   return remarks.map((remark) => ({ ...remark, path: `overlay.${remark.path}` }));
@@ -83,21 +80,21 @@ function remarksOn({ overlay, base_value: baseValue }: OverlayDocument, source: 
 
 const USUAL_REBALANCE = JSON.stringify(RebalanceSpec.parse({}));
 
-/** An overlay is rebalanced by what lies beneath. */
+/** Reports the schedule of an overlay, which the underlying indices determine. */
 function ownRebalance({ rebalance, overlay }: OverlayDocument): Finding[] {
   if (JSON.stringify(rebalance) === USUAL_REBALANCE) return [];
   const instead =
     overlay.type === 'blend'
-      ? 'overlay.rebalance says when the weights of a blend are restored'
-      : 'an overlay is rebalanced when the index beneath is';
+      ? 'overlay.rebalance sets the dates on which the weights of a blend are restored'
+      : 'an overlay is rebalanced with its underlying index';
   return [
-    { severity: 'warning', code: 'NO_EFFECT', path: 'rebalance', message: `rebalance does nothing: ${instead}.` },
+    { severity: 'warning', code: 'NO_EFFECT', path: 'rebalance', message: `rebalance has no effect: ${instead}.` },
   ];
 }
 
 type Blend = Extract<OverlayDocument['overlay'], { type: 'blend' }>;
 
-/** Parts that are indices of different returns, which a blend holds in one. */
+/** Reports parts that are indices of different return variants; a blend holds them in one. */
 function returnFindings(
   { variant }: Blend,
   sources: readonly IndexDocument[],
@@ -107,7 +104,7 @@ function returnFindings(
   const [first] = own;
   if (variant !== undefined || own.every((part) => part.variant === first?.variant)) return [];
   const named = own.map((part) => `${part.id} ${part.variant}`).join(', ');
-  const message = `The parts are of different returns (${named}): all are held as ${first?.variant}, that of the first. overlay.variant names another.`;
+  const message = `The parts have different return variants (${named}): all are held as ${first?.variant}, that of the first. Use overlay.variant to select another.`;
   return [{ severity: 'warning', code: 'RETURNS_DIFFER', path: 'overlay.variant', message }];
 }
 
@@ -117,35 +114,44 @@ function blendFindings({ parts, rebalance }: Blend): Finding[] {
     ...(Math.abs(sum - 1) <= WEIGHTS_TOLERANCE
       ? []
       : [
-          error('WEIGHTS_NOT_ONE', 'overlay.parts', `The weights sum to ${Number(sum.toPrecision(12))}; 1 is needed.`, {
-            value: Number(sum.toPrecision(12)),
-          }),
+          error(
+            'WEIGHTS_NOT_ONE',
+            'overlay.parts',
+            `The weights sum to ${Number(sum.toPrecision(12))}, but must sum to 1.`,
+            {
+              value: Number(sum.toPrecision(12)),
+            },
+          ),
         ]),
     ...parts.flatMap(({ index_id: id }, k) =>
       parts.findIndex((other) => other.index_id === id) < k
-        ? [error('DUPLICATE_ID', `overlay.parts[${k}].index_id`, `The index ${id} is a part twice.`, { value: id })]
+        ? [
+            error('DUPLICATE_ID', `overlay.parts[${k}].index_id`, `The index ${id} occurs twice among the parts.`, {
+              value: id,
+            }),
+          ]
         : [],
     ),
     ...validateRebalance(rebalance, 'overlay.rebalance'),
   ];
 }
 
-/** An overlay begins with the index beneath, of several with the one that begins last. */
+/** Warns that an overlay begins with the last of its underlying indices. */
 function beginFindings({ base_date: begin }: OverlayDocument, sources: readonly IndexDocument[]): Finding[] {
   const [last] = sources.toSorted((a, b) => (a.base_date < b.base_date ? 1 : -1));
   if (last === undefined || last.base_date <= begin) return [];
-  const message = `The base date is ${begin}, and the index ${last.id} beneath begins on ${last.base_date}: the overlay begins then, too.`;
+  const message = `The base date is ${begin}, but the underlying index ${last.id} begins on ${last.base_date}: the overlay begins on that date.`;
   return [{ severity: 'warning', code: 'OUT_OF_RANGE', path: 'base_date', message, value: begin }];
 }
 
-/** An overlay has the currency that it converts into, else that of what lies beneath. */
+/** Requires the currency of an overlay to be the one into which it converts, otherwise that of the underlying index. */
 function currencyFindings({ currency, overlay }: OverlayDocument, sources: readonly IndexDocument[]): Finding[] {
   const to = overlayTypeOf(overlay).currency(overlay);
   if (to !== null)
     return currency === to
       ? []
       : [
-          error('NOT_IN_CHOICES', 'currency', `The currency ${currency} is not ${to}, into which it converts.`, {
+          error('NOT_IN_CHOICES', 'currency', `The currency is ${currency}, but the overlay converts into ${to}.`, {
             accepted: [to],
             value: currency,
           }),
@@ -160,14 +166,14 @@ function currencyFindings({ currency, overlay }: OverlayDocument, sources: reado
           error(
             'NOT_IN_CHOICES',
             'currency',
-            `The currency ${currency} is not ${source.currency}, that of the index ${source.id} beneath.`,
+            `The currency is ${currency}, but the underlying index ${source.id} is in ${source.currency}.`,
             { accepted: [source.currency], value: currency },
           ),
         ],
   );
 }
 
-/** Parts in another currency than the first. */
+/** Reports parts in another currency than the first. */
 function partCurrencies({ parts }: Blend, sources: readonly IndexDocument[]): Finding[] {
   const currencyOf = new Map(sources.map(({ id, currency }) => [id, currency]));
   const first = parts[0]!.index_id;
@@ -175,12 +181,15 @@ function partCurrencies({ parts }: Blend, sources: readonly IndexDocument[]): Fi
   return parts.flatMap(({ index_id: id }, k) => {
     const own = currencyOf.get(id)!;
     if (own === wanted) return [];
-    const message = `The parts of a blend are of one currency: ${id} is in ${own}, ${first} in ${wanted}. An overlay of type currency converts an index.`;
+    const message = `The parts of a blend must have one currency: ${id} is in ${own}, ${first} in ${wanted}. Use an overlay of type currency to convert an index.`;
     return [error('CURRENCIES_DIFFER', `overlay.parts[${k}].index_id`, message, { value: id })];
   });
 }
 
-/** Selection and optimisation start from names, which an overlay has only as parts of what lies beneath. */
+/**
+ * Reports selection and optimisation on overlays: they need securities, which an overlay holds only through its
+ * underlying indices.
+ */
 function onOverlay(document: IndexDocument, indexOf: IndexContext['indexOf']): Finding[] {
   const { derivation, universe } = document;
   const path = derivation === null ? 'universe.id' : 'derivation.source_index_id';
@@ -192,7 +201,7 @@ function onOverlay(document: IndexDocument, indexOf: IndexContext['indexOf']): F
     error(
       'NOT_IN_CHOICES',
       path,
-      `The index ${source.id} is an overlay; name the index beneath it: ${beneath.join(', ')}.`,
+      `The index ${source.id} is an overlay; use its underlying index instead: ${beneath.join(', ')}.`,
       {
         accepted: beneath,
         value: source.id,
@@ -202,12 +211,12 @@ function onOverlay(document: IndexDocument, indexOf: IndexContext['indexOf']): F
 }
 
 /**
- * An overlay decides nothing: what is asked of decisions is asked of what lies beneath.
+ * Refuses questions about decisions of an overlay, which its underlying indices make.
  * @throws Refusal VALIDATION_FAILED
  */
 export function assertDecides(document: IndexDocument): void {
   if (!isOverlayDocument(document)) return;
   const accepted = sourcesOf(document);
-  const message = `${document.id} is an overlay and decides no composition; ask of the index beneath: ${accepted.join(', ')}.`;
+  const message = `${document.id} is an overlay and decides no composition; use its underlying index instead: ${accepted.join(', ')}.`;
   throw refuseWithFindings('request', [error('NOT_IN_CHOICES', 'index_id', message, { accepted, value: document.id })]);
 }

@@ -4,12 +4,14 @@ import { error, type IndexContext, type Raw } from './index-context.js';
 import type { IndexDocument } from '../documents/index-document.js';
 import { calledIndices, namedIndices } from '../documents/named-indices.js';
 
-/** The indices that a document's universe, derivation, overlay or expressions refer to: that which it derives from first. */
+/**
+ * Returns the indices to which the universe, derivation, overlay or expressions of a document refer; its source first.
+ */
 export function referencesOf(document: IndexDocument): readonly string[] {
   return [...new Set(textsOf(document).flatMap(({ document: text }) => namedIndices(text).map(({ id }) => id)))];
 }
 
-/** Indices that the expressions of a body refer to, and that are not stored or lead back to it. */
+/** Returns findings on indices to which the expressions of a body refer, if they are not stored or refer back to it. */
 export function calledReferences(body: Raw, indexOf: IndexContext['indexOf']): Finding[] {
   const told = new Set<string>();
   const parts = ['datapoints', 'pipeline', 'derivation', 'reviews'].flatMap((part) => calledIndices(body[part], part));
@@ -20,7 +22,7 @@ export function calledReferences(body: Raw, indexOf: IndexContext['indexOf']): F
   });
 }
 
-/** An index that is not stored, or that leads back to the document. */
+/** Reports an index that is not stored, or that refers back to the document. */
 export function referenceFindings(
   id: string,
   ownId: unknown,
@@ -28,14 +30,13 @@ export function referenceFindings(
   indexOf: IndexContext['indexOf'],
 ): Finding[] {
   if (id === ownId) return [error('CIRCULAR_REFERENCE', path, `The index ${id} refers to itself.`, { value: id })];
-  if (indexOf(id) === undefined)
-    return [error('UNKNOWN_INDEX', path, `No index is stored under ${id}.`, smallValue(id))];
+  if (indexOf(id) === undefined) return [error('UNKNOWN_INDEX', path, `No index ${id} is stored.`, smallValue(id))];
   const chain = chainTo(ownId, [id], indexOf);
   if (chain === undefined) return [];
   return [error('CIRCULAR_REFERENCE', path, `The index refers to itself through ${chain.join(', ')}.`, { value: id })];
 }
 
-/** A way along references from the end of a chain to an index, undefined where there is none. */
+/** Returns a path of references from the end of a chain to an index; undefined if there is none. */
 function chainTo(
   ownId: unknown,
   chain: readonly string[],

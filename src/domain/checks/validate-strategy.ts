@@ -9,20 +9,20 @@ import { heldAsOneFindings } from '../overlays/held-as-one.js';
 import { validateRebalance } from '../schedule/validate-rebalance.js';
 import { checkShape } from '../schema/shape.js';
 
-/** What a strategy is checked against besides itself. */
+/** Data against which a strategy is checked. */
 export interface StrategyContext {
-  /** A stored index, undefined when there is none that can be read. */
+  /** Returns a stored index; undefined if none can be read. */
   readonly indexOf: (id: string) => IndexDocument | undefined;
-  /** Whether an index, readable or not, is stored under an id. */
+  /** Returns true if an index, readable or not, is stored under an id. */
   readonly isIndex: (id: string) => boolean;
-  /** Whether a constraint set that can be read is stored under an id. */
+  /** Returns true if a readable constraint set is stored under an id. */
   readonly isConstraintSet: (id: string) => boolean;
-  /** The market being served: what it lacks is a warning. */
+  /** Current market: missing data in it gives a warning. */
   readonly market?: MarketData | undefined;
 }
 
 export interface CheckedStrategy {
-  /** The document with its defaults, unknown fields dropped; undefined when a finding is an error. */
+  /** Document with its defaults, without unknown fields; undefined if a finding is an error. */
   readonly document: StrategyDocument | undefined;
   /** Every finding, in served order. */
   readonly findings: readonly Finding[];
@@ -30,7 +30,7 @@ export interface CheckedStrategy {
 
 type Raw = Readonly<Record<string, unknown>>;
 
-/** Everything there is to say about a strategy document, in one pass. */
+/** Checks a strategy document in one pass. */
 export function validateStrategy(body: Raw, context: StrategyContext): CheckedStrategy {
   const shaped = checkShape(StrategyDocument, body, { unknownFields: 'warning' });
   const tooLarge = nonFiniteFindings(body);
@@ -45,7 +45,7 @@ export function validateStrategy(body: Raw, context: StrategyContext): CheckedSt
   return { document: hasErrors(findings) ? undefined : shaped.value, findings: orderFindings(findings) };
 }
 
-/** What a strategy refers to and does not find: an error when it is saved, a problem once it is stored. */
+/** Finds missing documents to which a strategy refers: an error when it is saved, a problem once it is stored. */
 export function strategyProblems(strategy: Raw, { indexOf, isConstraintSet, market }: StrategyContext): Finding[] {
   const { index_id: indexId, constraint_set_id: constraintSetId, benchmark } = strategy;
   const findings: Finding[] = [];
@@ -55,7 +55,7 @@ export function strategyProblems(strategy: Raw, { indexOf, isConstraintSet, mark
       error(
         'CONSTRAINT_SET_NOT_FOUND',
         'constraint_set_id',
-        `No constraint set is stored under ${constraintSetId}.`,
+        `No constraint set ${constraintSetId} is stored.`,
         smallValue(constraintSetId),
       ),
     );
@@ -75,14 +75,14 @@ export function strategyProblems(strategy: Raw, { indexOf, isConstraintSet, mark
       severity: 'warning',
       code: 'UNKNOWN_IDENTIFIER',
       path: 'benchmark.id',
-      message: `The served store does not hold ${id}.`,
+      message: `The data does not contain ${id}.`,
       value: id,
     });
   }
   return findings;
 }
 
-/** What is refused of a strategy on an overlay when it is run. */
+/** Returns the refusals of a strategy on an overlay at a run. */
 function overlayProblems(strategy: Raw, indexOf: StrategyContext['indexOf']): Finding[] {
   const { index_id: indexId, constraint_set_id: constraintSetId, transaction_cost_bps: cost } = strategy;
   const index = typeof indexId === 'string' ? indexOf(indexId) : undefined;
@@ -95,14 +95,14 @@ function overlayProblems(strategy: Raw, indexOf: StrategyContext['indexOf']): Fi
 }
 
 function unknownIndex(id: string, path: string): Finding {
-  return error('UNKNOWN_INDEX', path, `No index is stored under ${id}.`, smallValue(id));
+  return error('UNKNOWN_INDEX', path, `No index ${id} is stored.`, smallValue(id));
 }
 
 function error(code: Finding['code'], path: string, message: string, rest: Partial<Finding> = {}): Finding {
   return { severity: 'error', code, path, message, ...rest };
 }
 
-/** Indices and strategies share their paths: an id names one of them, and no word of the routes. */
+/** Checks the id: indices and strategies share their paths, so it must be unique among both and not part of a route. */
 function idFindings(id: unknown, { isIndex }: StrategyContext): Finding[] {
   if (typeof id !== 'string') return [];
   if ((RESERVED_INDEX_IDS as readonly string[]).includes(id)) {
@@ -110,7 +110,7 @@ function idFindings(id: unknown, { isIndex }: StrategyContext): Finding[] {
       error(
         'BAD_IDENTIFIER',
         'id',
-        `The id ${id} is a word of the routes; reserved are ${RESERVED_INDEX_IDS.join(', ')}.`,
+        `The id ${id} is reserved, because it is part of a route; the reserved ids are ${RESERVED_INDEX_IDS.join(', ')}.`,
         { value: id },
       ),
     ];
@@ -120,14 +120,14 @@ function idFindings(id: unknown, { isIndex }: StrategyContext): Finding[] {
         error(
           'DUPLICATE_ID',
           'id',
-          `An index is stored under the id ${id}; a strategy needs an id of its own.`,
+          `The id ${id} is already used by an index; choose another id for the strategy.`,
           smallValue(id),
         ),
       ]
     : [];
 }
 
-/** Findings about a cadence, as far as its shape is readable. */
+/** Returns findings about a cadence, if its shape is valid. */
 function cadenceFindings(rebalance: unknown): Finding[] {
   if (typeof rebalance !== 'object' || rebalance === null || Array.isArray(rebalance)) return [];
   const { value } = checkShape(RebalanceSpec, rebalance, { unknownFields: 'warning' });

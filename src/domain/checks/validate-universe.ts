@@ -4,7 +4,7 @@ import { error, isObject, type IndexContext, type Raw } from './index-context.js
 import { unknownMembers } from './unknown-members.js';
 import { referenceFindings } from './validate-reference.js';
 
-/** The universe of a document: its kind, what the kind needs, and the indices in it. */
+/** Checks the universe of a document: its kind, the members that the kind needs, and the indices in it. */
 export function universeFindings(body: Raw, { indexOf }: IndexContext): Finding[] {
   const universe = body['universe'];
   if (universe === undefined) return [];
@@ -14,11 +14,12 @@ export function universeFindings(body: Raw, { indexOf }: IndexContext): Finding[
       error(
         'PIPELINE_XOR_DERIVATION',
         'universe',
-        `${which} has the constituents of its source and no universe of its own.`,
+        `${which} has the constituents of its source; it cannot have a universe.`,
       ),
     ];
   }
-  if (isTooDeep(universe)) return [error('OUT_OF_RANGE', 'universe', 'The sets of the universe nest too deep.')];
+  if (isTooDeep(universe))
+    return [error('OUT_OF_RANGE', 'universe', 'The sets of the universe are nested too deeply.')];
   return oneUniverse(universe, { path: 'universe', ownId: body['id'], indexOf });
 }
 
@@ -51,7 +52,7 @@ function oneUniverse(universe: unknown, place: UniversePlace): Finding[] {
   return kind === 'index' && typeof id === 'string' ? referenceFindings(id, ownId, `${path}.id`, indexOf) : [];
 }
 
-/** Members that a set does not have, and what is wrong with its parts. */
+/** Checks the members of a set, and its parts. */
 function setFindings(universe: Raw, kind: string, place: UniversePlace): Finding[] {
   const { path } = place;
   const parts = universe['of'];
@@ -62,7 +63,7 @@ function setFindings(universe: Raw, kind: string, place: UniversePlace): Finding
   return [...unknown, ...parts.flatMap((part, i) => oneUniverse(part, { ...place, path: `${path}.of[${i}]` }))];
 }
 
-/** Kinds of universes that have a member. The names of a watchlist stand beside it in what is run. */
+/** Kinds of universes that have a member. Runs contain the securities of a watchlist next to it. */
 const KINDS_OF_MEMBER: Readonly<Record<string, readonly string[]>> = {
   id: ['named', 'index'],
   watchlist_id: ['watchlist'],
@@ -79,7 +80,7 @@ const withoutKind = (path: string, member: string, kinds: readonly string[]): Fi
   error(
     'REQUIRED',
     `${path}.kind`,
-    `${path}.kind is required beside ${path}.${member}: ${kinds.join(' or ')}. Without it the universe is all names.`,
+    `${path}.kind (${kinds.join(' or ')}) is required together with ${path}.${member}. Without it the universe is all securities.`,
     { accepted: [...kinds] },
   );
 
@@ -93,6 +94,6 @@ const ofAnotherKind = (kind: string, { path, member, kinds }: ForeignMember): Fi
   error(
     'NOT_IN_CHOICES',
     `${path}.kind`,
-    `${path}.${member} belongs to the kind ${kinds.join(' or ')}, and ${path}.kind is ${kind}, which reads none.`,
+    `${path}.${member} applies only to the kind ${kinds.join(' or ')}, but ${path}.kind is ${kind}.`,
     { accepted: [...kinds], value: kind },
   );

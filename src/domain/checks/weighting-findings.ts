@@ -5,7 +5,7 @@ import type { Finding } from '../refusals/findings.js';
 import { error, isObject, type Raw } from './index-context.js';
 import { unknownMembers } from './unknown-members.js';
 
-/** Limits of a weighting that contradict each other, that do nothing, or that have members that are not known. */
+/** Finds limits of a weighting that contradict each other or have no effect, and unknown members. */
 export function weightingFindings(weighting: Raw, at: string): Finding[] {
   return [
     ...floorFindings(weighting, at),
@@ -22,7 +22,7 @@ function floorFindings({ floor, cap, cap_by: by }: Raw, at: string): Finding[] {
 
 const isGiven = (value: unknown): boolean => value !== undefined && value !== null;
 
-/** Caps in stages leave weights that other limits would move again. */
+/** Reports limits that would move the weights set by caps in stages. */
 function ladderFindings({ ladder_caps: ladder, cap, floor, group_caps: groups }: Raw, at: string): Finding[] {
   if (!isObject(ladder)) return [];
   const path = `${at}.ladder_caps`;
@@ -40,7 +40,7 @@ function ladderFindings({ ladder_caps: ladder, cap, floor, group_caps: groups }:
       error(
         'CAP_INFEASIBLE',
         `${at}.${other}`,
-        `${at}.${other} cannot be given with ${path}: it would move weights beyond the stages.`,
+        `${at}.${other} cannot be combined with ${path}: it would move weights beyond the stages.`,
       ),
     ),
   ];
@@ -48,11 +48,11 @@ function ladderFindings({ ladder_caps: ladder, cap, floor, group_caps: groups }:
 
 function capByFindings({ cap_by: by, cap, ladder_caps: ladder }: Raw, at: string): Finding[] {
   if (!isGiven(by) || isGiven(cap) || isGiven(ladder)) return [];
-  const message = `${at}.cap_by is ${String(by)} and does nothing: neither cap nor ladder_caps is given.`;
+  const message = `${at}.cap_by is ${String(by)} and has no effect: neither cap nor ladder_caps is given.`;
   return [{ severity: 'warning', code: 'NO_EFFECT', path: `${at}.cap_by`, message }];
 }
 
-/** Constituents at reviews before the latest are not known to a decision. */
+/** Reports a field that a decision does not know for earlier reviews. */
 function phaseFindings(phaseIn: unknown, at: string): Finding[] {
   if (!isObject(phaseIn)) return [];
   const path = `${at}.phase_in`;
@@ -64,7 +64,7 @@ function phaseFindings(phaseIn: unknown, at: string): Finding[] {
           error(
             'BAD_EXPRESSION',
             `${path}.field`,
-            `${path}.field cannot ask is_constituent(): earlier reviews are read as well.`,
+            `${path}.field cannot use is_constituent(), because earlier reviews are read as well.`,
           ),
         ]
       : []),

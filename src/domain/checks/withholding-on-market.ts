@@ -5,7 +5,7 @@ import type { Finding, Severity } from '../refusals/findings.js';
 
 const PATH = 'pipeline.treatment.withholding_tax';
 
-/** Values of the field of a withholding tax that have no rate, of the securities that the universe lists or of all. */
+/** Finds values of the field of a withholding tax without a rate, among the securities of the universe or all. */
 export function taxFindings(document: RuleDocument, market: MarketData, severity: Severity): Finding[] {
   const { withholding_tax: tax } = document.pipeline.treatment;
   if (typeof tax === 'number') return [];
@@ -32,7 +32,7 @@ export function taxFindings(document: RuleDocument, market: MarketData, severity
   return [{ severity, code: 'NO_RATE', path: PATH, message: `${withoutRate(tax, values)}.`, value: values }];
 }
 
-/** Columns that have reference rows: exchange rates among the securities of a store have none. */
+/** Returns columns that have reference rows: exchange rates among the securities of a store have none. */
 function withReference({ identifiers, reference }: MarketData, columns: readonly number[]): number[] {
   return columns.filter((column) => reference.rows.has(identifiers[column]!));
 }

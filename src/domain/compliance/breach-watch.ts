@@ -10,22 +10,22 @@ import { DEFAULT_LIMIT_RULE, LIMIT_RULES, type LimitRuleName } from './rules.js'
 /** Reference column of issuers. */
 export const ISSUER = 'ISSUER';
 
-/** Answer of an index to a breach, as its document has it. */
+/** Reaction of an index to a breach, from its document. */
 export interface BreachTreatment {
   readonly on_breach?: 'none' | 'rebalance' | undefined;
   readonly breach_rule?: LimitRuleName | undefined;
 }
 
-/** The rule whose breach calls for a rebalance of an index; null where none does. */
+/** Returns the rule whose breach triggers a rebalance of an index; null if there is none. */
 export function breachRuleOf(treatment: BreachTreatment | undefined): LimitRuleName | null {
   return treatment?.on_breach === 'rebalance' ? (treatment.breach_rule ?? DEFAULT_LIMIT_RULE) : null;
 }
 
-/** Rows of a published rule that weights are beyond at a close. */
+/** Rows of a published rule whose bounds are exceeded at a close. */
 export interface BreachWatch {
   /**
-   * Rows that were not beyond their bound at the close before, and are now.
-   * @param weights [H], as the names; days are to be given in ascending order
+   * Returns rows that were within their bound at the previous close and exceed it now.
+   * @param weights [H], in the order of the securities; days must be given in ascending order
    */
   begins(day: Day, weights: Float64Array): boolean;
 }
@@ -35,7 +35,7 @@ export interface WatchedNames {
   readonly market: MarketData;
   /** [H] */
   readonly names: readonly string[];
-  /** Rows that are beyond their bound now, which the watch keeps up to date. */
+  /** Rows that currently exceed their bound, kept up to date by the watch. */
   readonly open: Set<string>;
 }
 
@@ -56,7 +56,7 @@ export function breachWatch({ rule, market, names, open }: WatchedNames): Breach
   };
 }
 
-/** Distance of weights to the nearest bound of a rule, negative beyond it. */
+/** Returns the distance of weights to the nearest bound of a rule, negative beyond it. */
 export function headroomOf(
   { rule, market, names }: Omit<WatchedNames, 'open'>,
   day: Day,
@@ -66,7 +66,9 @@ export function headroomOf(
   return Math.min(...LIMIT_RULES[rule].rows.map((row) => headroomAt(row, row.measure.valueOf(holdings))));
 }
 
-/** Weights by issuer. Issuers are those known on the day; a name without one is its own. */
+/**
+ * Returns weights by issuer. Issuers are those known on the day; a security without an issuer counts as its own issuer.
+ */
 function issuerHoldings(market: MarketData, names: readonly string[]): (day: Day, weights: Float64Array) => Holdings {
   const hasIssuers = market.reference.columns.includes(ISSUER);
   const issuersOn = hasIssuers ? groupsByDay(names, issuerSpells(market, ISSUER)) : null;

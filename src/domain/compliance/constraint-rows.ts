@@ -11,18 +11,19 @@ import type { LimitRow } from './limit-row.js';
 import { effectiveNumber, heldCount, leastHolding, possible, ratio, type Measure, type Side } from './measure.js';
 
 /**
- * What rows of the optimiser may read to be watched: holdings and datapoints of a close, no parent, trade or forecast.
+ * Data of a close that watched rows of the optimiser may read: holdings and datapoints, but no parent, trade or
+ * forecast.
  */
 export interface WatchedContext extends Pick<RowContext, 'identifiers' | 'numbers' | 'categories' | 'covers'> {
-  /** Told what values a row lacks, by its position; nothing is done about it by default. */
+  /** Called with the values that a row lacks, by its position. Default: no action. */
   missing?(lack: MissingValues, position: number): void;
 }
 
-/** What a class asked for that no close has. */
+/** Thrown if a class reads data that no close has. */
 class NotOfHoldings extends Error {}
 
 /**
- * Rows of the optimiser as limits of one close.
+ * Converts rows of the optimiser to limits on one close.
  * @throws Refusal VALIDATION_FAILED for a row that measures against a parent index, trades or forecasts of risk
  */
 export function limitRowsOf(rows: readonly ConstraintRow[], watched: WatchedContext): LimitRow[] {
@@ -74,11 +75,11 @@ function limitsOf(row: ProgramRow, params: Readonly<Record<string, unknown>>): U
       if (row.average === undefined) return bounds(row, ratio(row.coefficients, null));
       const { numerator, denominator } = row.average;
       const side: Side = row.lower === null ? 'upper' : 'lower';
-      return [{ side, limit: params[side] as number, measure: ratio(numerator, denominator) }]; // The parameter that made the row.
+      return [{ side, limit: params[side] as number, measure: ratio(numerator, denominator) }]; // This parameter made the row.
     }
     case 'norm':
       if (row.metric === 'covariance' || row.centre !== null) throw new NotOfHoldings();
-      return [{ side: row.side, limit: params[row.limit.parameter!] as number, measure: effectiveNumber }]; // The parameter that made the row.
+      return [{ side: row.side, limit: params[row.limit.parameter!] as number, measure: effectiveNumber }]; // This parameter made the row.
     case 'count':
       return [
         { side: 'lower', limit: row.minimum, measure: heldCount(row.members) },
@@ -109,7 +110,9 @@ function bounds(
   ];
 }
 
-/** The weight of one name: its own moves change it, and of the others' those of the largest most. */
+/**
+ * Measures the weight of one security: its own moves change it, and of the moves of others those of the largest most.
+ */
 function weightOf(position: number): Measure {
   return {
     movers: (heaviest) => [position, ...heaviest],
@@ -131,7 +134,7 @@ function notWatched({ id, type }: ConstraintRow, position: number): Error {
     {
       severity: 'error',
       code: 'NOT_IN_CHOICES',
-      message: `${type} measures against a parent index, trades or a forecast of risk: limits are watched on holdings alone.`,
+      message: `${type} needs a parent index, trades or a risk forecast; limits can be watched only on holdings.`,
       path: `rows[${position}].type`,
       row_id: id === '' ? null : id,
       value: type,

@@ -1,20 +1,22 @@
 import { nearer, TOLERANCE, type Bound, type Holdings, type Measure, type Moves } from './measure.js';
 
-/** The issuers above a trigger while one name moves: what they sum to is (fixed + moving x) / (1 + weight x). */
+/** Issuers above a trigger while one security moves: their sum is (fixed + moving x) / (1 + weight x). */
 interface Above {
   count: number;
-  /** Sum of their weights at no move. */
+  /** Sum of their weights without a move. */
   fixed: number;
-  /** What it changes by per unit of the move: the weight of the moving name if its issuer is among them, else 0. */
+  /**
+   * Change of the sum per unit of the move: the weight of the moving security if its issuer is included, otherwise 0.
+   */
   moving: number;
-  /** The same of all issuers, above the trigger or not. */
+  /** Same sum over all issuers, above the trigger or not. */
   total: number;
   totalMoving: number;
-  /** Weight of the moving name. */
+  /** Weight of the moving security. */
   weight: number;
 }
 
-/** The weight of the n-th largest issuer. */
+/** Measures the weight of the n-th largest issuer. */
 export function nthLargestIssuer(n: number): Measure {
   return {
     valueOf({ issuers }) {
@@ -44,7 +46,7 @@ function largestOf(issuers: Float64Array): number {
   return largest;
 }
 
-/** Sum of the issuers that are above a trigger each. */
+/** Sums the issuers above a trigger. */
 export function sumAbove(trigger: number): Measure {
   return {
     valueOf({ issuers }) {
@@ -61,7 +63,7 @@ export function sumAbove(trigger: number): Measure {
   };
 }
 
-/** Sum of the issuers that are at most a trigger each. */
+/** Sums the issuers at or below a trigger. */
 export function sumUpTo(trigger: number): Measure {
   return {
     valueOf({ issuers }) {
@@ -88,7 +90,8 @@ export function sumUpTo(trigger: number): Measure {
 }
 
 /**
- * Whether and where (fixed + moving x) / (1 + weight x) is beyond a bound between two moves; Infinity where it is not.
+ * Returns the first move, between two, at which (fixed + moving x) / (1 + weight x) exceeds a bound; Infinity if there
+ * is none.
  */
 function firstBeyond(
   { fixed, moving, weight }: Pick<Above, 'fixed' | 'moving' | 'weight'>,
@@ -103,25 +106,31 @@ function firstBeyond(
   return isWithin ? meets : Infinity;
 }
 
-/** What a sum has to change by to meet a bound, per unit that the moving weight changes it by at most. */
+/** Returns the change of a sum that meets a bound, per unit of the largest effect of the moving weight. */
 function gapOf({ limit }: Bound, sum: number): number {
   return Math.abs(limit - sum) / Math.max(1, Math.abs(limit), Math.abs(1 - limit));
 }
 
 interface Question {
-  /** The move between two at which the bound is passed while the same issuers are above the trigger, else Infinity. */
+  /**
+   * Returns the move between two at which the bound is passed while the same issuers are above the trigger; otherwise
+   * Infinity.
+   */
   beyond(above: Above, from: number, to: number): number;
-  /** Least product of a move and a weight at which it is while none has crossed, by the sum of those above. */
+  /**
+   * Returns the least product of a move and a weight that passes the bound while no issuer crosses the trigger, from
+   * the sum of the issuers above it.
+   */
   gapAt(sum: number): number;
-  /** Moves that keep the bound whoever crosses; none are known unless given. */
+  /** Moves that keep the bound regardless of crossings. Default: none are known. */
   readonly kept?: Kept | undefined;
 }
 
 /** Sums of the issuers above the trigger that keep a bound, as parts of the portfolio before the move. */
 interface Kept {
-  /** Whether a sum of at most this keeps it when the portfolio has lost so much. */
+  /** Returns true if a sum of at most this value keeps the bound after the portfolio has lost an amount. */
   afterFall(most: number, lost: number): boolean;
-  /** Gain of the portfolio below which a sum of at most this keeps it, the gain being among them. */
+  /** Returns the gain of the portfolio below which a sum of at most this value keeps it, the gain included. */
   rise(most: number): number;
 }
 
@@ -138,10 +147,10 @@ const keptBeside = (invested: number, limit: number): Kept => ({
 });
 
 /**
- * The least move at which `beyond` finds the bound passed: asked for each span of moves over which the same issuers are
- * above the trigger, outwards from no move. Another issuer s passes it where s / (1 + w x) does, at one multiple of 1/w
- * for all names: one order serves them all. The issuer of the name passes it where |n + w x| / (1 + w x) does, n its net
- * weight.
+ * Returns the least move at which `beyond` finds the bound passed. It is called for each span of moves over which the
+ * same issuers are above the trigger, from zero outwards. Another issuer s passes the trigger where s / (1 + w x) does,
+ * at one multiple of 1/w for all securities, so one order serves them all. The issuer of the moving security passes it
+ * where |n + w x| / (1 + w x) does, n its net weight.
  */
 function bothWays(holdings: Holdings, trigger: number, question: Question): Moves {
   const { beyond } = question;
@@ -157,7 +166,7 @@ function bothWays(holdings: Holdings, trigger: number, question: Question): Move
     const net = nets[own]!;
     const crossing = direction * weight < 0 ? rising : falling;
     const change = direction * weight < 0 ? 1 : -1;
-    // A price falls to zero at most, a portfolio does not either.
+    // A price falls to zero at most, and a portfolio does not fall that far.
     const end = direction < 0 ? Math.max(-1, weight > 0 ? -1 / weight : -1) : weight < 0 ? -1 / weight : Infinity;
     const turns = turnsOf({ net, weight, trigger, direction, end });
     let isOwnAbove = issuers[own]! > trigger;
@@ -210,7 +219,10 @@ interface OwnIssuer {
   readonly end: number;
 }
 
-/** Where the issuer of a moving name passes the trigger, long or short, or nothing; outwards from no move. */
+/**
+ * Returns the moves at which the issuer of a moving security passes the trigger, long or short, or zero; from zero
+ * outwards.
+ */
 function turnsOf({ net, weight, trigger, direction, end }: OwnIssuer): Turn[] {
   const rises = direction * weight > 0;
   const turns: Turn[] = [
@@ -223,10 +235,10 @@ function turnsOf({ net, weight, trigger, direction, end }: OwnIssuer): Turn[] {
     .sort((a, b) => (a.at - b.at) * direction);
 }
 
-/** So that rounding skips no name. */
+/** Tolerance that keeps rounding from skipping a security. */
 const ROUNDING = 1e-9;
 
-/** Least product of a move and a weight that may pass the bound. */
+/** Returns the least product of a move and a weight that may pass the bound. */
 function leastProduct(
   { gap, sum, rising, most, isShort }: ByDistance,
   issuers: Float64Array,
@@ -235,7 +247,7 @@ function leastProduct(
   if (isShort) return 0;
   const uncrossed = Math.min(gap, gapAt(sum));
   if (kept === undefined || most >= 1) return uncrossed;
-  // At worst a fall takes every issuer above that any fall can, a rise that of the name alone.
+  // Worst case: a fall takes every issuer above the trigger that any fall can, a rise only the issuer of the security.
   const all = rising.reduce((total, issuer) => total + issuers[issuer]!, sum);
   return kept.afterFall(all, most) ? Math.max(uncrossed, kept.rise(sum + trigger)) : uncrossed;
 }
@@ -245,15 +257,15 @@ function finite(move: number): number {
 }
 
 interface ByDistance {
-  /** Issuers above the trigger, the nearest first. */
+  /** Issuers above the trigger, nearest first. */
   readonly falling: readonly number[];
-  /** Their sum. */
+  /** Sum of those issuers. */
   readonly sum: number;
-  /** Those at most at it that a move of another can take above, the nearest first. */
+  /** Issuers at or below the trigger that a move of another can raise above it, nearest first. */
   readonly rising: readonly number[];
-  /** Least distance of an issuer to the trigger: none passes it while a weight times its move is less. */
+  /** Least distance of an issuer to the trigger: none passes it while a weight times its move is smaller. */
   readonly gap: number;
-  /** The largest weight held long. */
+  /** Largest long weight. */
   readonly most: number;
   readonly isShort: boolean;
 }
@@ -268,7 +280,8 @@ function byDistance({ weights, issuers }: Holdings, trigger: number): ByDistance
     if (weight > most) most = weight;
     if (weight < 0) isShort = true;
   }
-  // Behind the fall of a long position w to nothing the others are 1 / (1 - w) of what they were; of a short one, no end.
+  // After a long position w falls to zero, the others are 1 / (1 - w) of their previous weight; for a short one there
+  // is no limit.
   const least = isShort ? 0 : trigger * (1 - most);
   let sum = 0;
   let gap = Infinity;

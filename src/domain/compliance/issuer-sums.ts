@@ -8,8 +8,8 @@ interface Grouped {
 }
 
 /**
- * Sums weights by issuer, and their magnitudes, into memory of its own: what it answered is valid until it is asked again.
- * @param names number of names
+ * Sums weights by issuer, and their magnitudes, into reused memory: a result is valid until the next call.
+ * @param names number of securities
  */
 export function issuerSums(names: number): (weights: Float64Array, issuers: readonly string[] | null) => Holdings {
   const own = Int32Array.from({ length: names }, (_, name) => name);

@@ -3,17 +3,17 @@ import { headroomAt, type LimitRow } from './limit-row.js';
 import { TOLERANCE } from './measure.js';
 import { LIMIT_RULES, type LimitRuleName } from './rules.js';
 
-/** A row of a rule that weights of a definition may be beyond on the day they are decided. */
+/** Row of a rule that the weights of a definition may break on the day they are decided. */
 export interface UnkeptRow {
   readonly row: LimitRow;
-  /** Its value under the most concentrated weights that the definition allows. */
+  /** Value of the row under the most concentrated weights that the definition allows. */
   readonly value: number;
 }
 
-/** Below every bound of the rules: smaller caps keep them too. */
+/** Smaller than every bound of the rules: smaller caps keep them too. */
 const LEAST_CAP = 0.001;
 
-/** The first row of a rule that weights of at most a cap may break; null where the cap keeps the rule. */
+/** Returns the first row of a rule that weights up to a cap may break; null if the cap keeps the rule. */
 export function unkeptUnderCap(rule: LimitRuleName, most: number): UnkeptRow | null {
   const cap = Math.max(most, LEAST_CAP);
   const count = Math.floor(1 / cap + TOLERANCE);
@@ -21,13 +21,13 @@ export function unkeptUnderCap(rule: LimitRuleName, most: number): UnkeptRow | n
   return unkeptBy(rule, [...Array<number>(count).fill(cap), ...(rest > TOLERANCE ? [rest] : [])]);
 }
 
-/** Caps in stages as far as they bound weights. */
+/** Caps in stages that bound weights. */
 export interface StagedCaps {
   readonly single?: { readonly above: number } | undefined;
   readonly group?: { readonly each_above: number; readonly together_above: number } | undefined;
 }
 
-/** The same of caps in stages: large weights up to their sum together, the others at their cap. */
+/** Same for caps in stages: large weights up to their total, the others at their cap. */
 export function unkeptUnderLadder(rule: LimitRuleName, { single, group }: StagedCaps): UnkeptRow | null {
   const most = single?.above ?? 1;
   if (group === undefined || group.each_above >= most) return unkeptUnderCap(rule, most);
@@ -42,7 +42,7 @@ export function unkeptUnderLadder(rule: LimitRuleName, { single, group }: Staged
   return unkeptBy(rule, [...large, ...others, ...(left > TOLERANCE ? [left] : [])]);
 }
 
-/** The same of equal weights. */
+/** Same for equal weights. */
 export function unkeptByEqual(rule: LimitRuleName, count: number): UnkeptRow | null {
   return unkeptBy(rule, Array<number>(count).fill(1 / count));
 }
@@ -55,10 +55,10 @@ function unkeptBy(rule: LimitRuleName, weights: readonly number[]): UnkeptRow | 
   return null;
 }
 
-/** Caps tried, in the steps of published rules. */
+/** Caps to try, in the steps of published rules. */
 const CAPS = [0.35, 0.25, 0.2, 0.1, 0.05];
 
-/** The largest of some round caps that keeps a rule. */
+/** Returns the largest of some round caps that keeps a rule. */
 export function keepingCap(rule: LimitRuleName): number {
   const keeps = CAPS.find((cap) => unkeptUnderCap(rule, cap) === null);
   if (keeps === undefined) throw new Error(`no cap keeps the rule ${rule}`);

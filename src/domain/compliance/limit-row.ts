@@ -1,6 +1,6 @@
 import type { Bound, Measure } from './measure.js';
 
-/** One limit as it is watched: a number of the holdings, and the bound it has to keep. */
+/** Watched limit: a number computed from the holdings, and its bound. */
 export interface LimitRow extends Bound {
   /** Name under which breaches are reported. */
   readonly row: string;
@@ -9,7 +9,7 @@ export interface LimitRow extends Bound {
   readonly measure: Measure;
 }
 
-/** Distance to the bound, negative beyond it. */
+/** Returns the distance to the bound, negative beyond it. */
 export function headroomAt({ side, limit }: Bound, value: number): number {
   return side === 'upper' ? limit - value : value - limit;
 }

@@ -1,51 +1,51 @@
 import { dot } from '../numbers/dot.js';
 
-/** Weights of one close, as limits measure them. */
+/** Weights of one close, as input of limits. */
 export interface Holdings {
-  /** Weights of the names, negative for short positions, [H]. */
+  /** Weights of the securities, negative for short positions, [H]. */
   readonly weights: Float64Array;
-  /** Issuer of each name, [H]. */
+  /** Issuer of each security, [H]. */
   readonly issuerOf: Int32Array;
   /** Sums of the weights of each issuer, [K]. */
   readonly nets: Float64Array;
-  /** Their magnitudes, [K]. */
+  /** Sums of the magnitudes of the weights of each issuer, [K]. */
   readonly issuers: Float64Array;
 }
 
-/** Rounding that is no breach, in the unit of a limit. */
+/** Excess below which a difference is rounding and not a breach, in the unit of a limit. */
 export const TOLERANCE = 1e-12;
 
 export type Side = 'lower' | 'upper';
 
-/** A relative change of one name's price, the others unchanged. */
+/** Relative change of the price of one security, the others unchanged. */
 export interface Move {
-  /** Position of the name. */
+  /** Position of the security. */
   readonly name: number;
   /** 0.1 is a rise of 10 %. */
   readonly move: number;
 }
 
-/** One number that a limit bounds. */
+/** Number that a limit bounds. */
 export interface Measure {
   valueOf(holdings: Holdings): number;
-  /** What moves of one name do to the value, made ready for one close. */
+  /** Prepares the effect of moves of one security on the value, for one close. */
   movesOf(holdings: Holdings, bound: Bound): Moves;
-  /** Names among which the least move is; all, unless said. */
+  /** Securities among which the least move is. Default: all. */
   movers?(heaviest: readonly number[]): readonly number[];
 }
 
-/** Moves of one name, made ready for one close. */
+/** Moves of one security, prepared for one close. */
 export interface Moves {
-  /** No move passes the bound while its product with the name's weight is less than this; 0 unless given. */
+  /** No move passes the bound while its product with the weight of the security is below this. Default: 0. */
   readonly least?: number;
   readonly moveOf: LeastMove;
 }
 
 /**
- * The least move of one name's price behind which a value is beyond its bound, of two that are equal the rise; Infinity
- * where there is none.
- * @param name  one with a weight
- * @param reach moves that are larger may be told as none
+ * Returns the least move of the price of one security that takes a value beyond its bound, the rise of two equal moves;
+ * Infinity if there is none.
+ * @param name security with a weight
+ * @param reach larger moves may be reported as none
  */
 export type LeastMove = (name: number, reach: number) => number;
 
@@ -55,8 +55,8 @@ export interface Bound {
 }
 
 /**
- * A ratio of two weighted sums. A name that moves by x takes both along:
- * (n'w + n_i w_i x) / (d'w + d_i w_i x), whose bound is met at one x.
+ * Measures a ratio of two weighted sums. A security that moves by x changes both: (n'w + n_i w_i x) / (d'w + d_i w_i
+ * x), whose bound is met at one x.
  * @param denominator null for the value of the portfolio
  */
 export function ratio(numerator: Float64Array, denominator: Float64Array | null): Measure {
@@ -97,8 +97,8 @@ export const effectiveNumber: Measure = {
       const a = limit * square - square;
       const b = 2 * (limit * square - weight);
       if (a === 0) return possible(-c / b, weight);
-      const root = Math.sqrt(b * b - 4 * a * c); // NaN where the bound is out of reach.
-      // Without cancellation: one root by the sum, the other by the product.
+      const root = Math.sqrt(b * b - 4 * a * c); // NaN if the bound is out of reach.
+      // Avoids cancellation: one root by the sum, the other by the product.
       const q = -(b + Math.sign(b || 1) * root) / 2;
       return nearer(possible(q / a, weight), possible(c / q, weight));
     };
@@ -106,7 +106,7 @@ export const effectiveNumber: Measure = {
   },
 };
 
-/** The least weight held long. */
+/** Measures the least long weight. */
 export const leastHolding: Measure = {
   valueOf: ({ weights }) => weights.reduce((least, weight) => (weight > 0 ? Math.min(least, weight) : least), Infinity),
   movesOf({ weights }, { limit }) {
@@ -127,7 +127,7 @@ interface Holding {
   readonly weight: number;
 }
 
-/** The two least weights held long, Infinity where there are fewer. */
+/** Returns the two least long weights; Infinity if there are fewer. */
 function twoLeast(weights: Float64Array): readonly [Holding, Holding] {
   let first: Holding = { name: -1, weight: Infinity };
   let second = first;
@@ -139,7 +139,7 @@ function twoLeast(weights: Float64Array): readonly [Holding, Holding] {
   return [first, second];
 }
 
-/** Number of names held among some: no move of a price changes it. */
+/** Counts the securities held among some: no price move changes it. */
 export function heldCount(members: Int32Array): Measure {
   return {
     valueOf: ({ weights }) => members.reduce((count, name) => count + (weights[name] !== 0 ? 1 : 0), 0),
@@ -147,7 +147,9 @@ export function heldCount(members: Int32Array): Measure {
   };
 }
 
-/** The two largest long positions and the two largest short ones, as many as there are; of equal ones the first. */
+/**
+ * Returns the two largest long positions and the two largest short ones, if there are as many; of equal ones the first.
+ */
 export function heaviestOf(weights: Float64Array): number[] {
   return [1, -1].flatMap((side) => {
     let first = -1;
@@ -162,12 +164,12 @@ export function heaviestOf(weights: Float64Array): number[] {
   });
 }
 
-/** A move, if a price and the portfolio can survive it; else Infinity. */
+/** Returns a move if a price and the portfolio can survive it; otherwise Infinity. */
 export function possible(move: number, weight: number): number {
   return !Number.isFinite(move) || move <= -1 || 1 + weight * move <= 0 ? Infinity : move;
 }
 
-/** The smaller of two moves, of equal ones the rise. */
+/** Returns the smaller of two moves; of equal ones the rise. */
 export function nearer(a: number, b: number): number {
   if (Math.abs(a) === Math.abs(b)) return Math.max(a, b);
   return Math.abs(a) < Math.abs(b) ? a : b;

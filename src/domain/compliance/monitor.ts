@@ -1,37 +1,37 @@
 import { headroomAt, type LimitRow } from './limit-row.js';
 import { heaviestOf, TOLERANCE, type Holdings, type Move } from './measure.js';
 
-/** What took holdings beyond a limit. */
+/** Event that took holdings beyond a limit. */
 export type BreachCause = 'price' | 'action' | 'rebalance';
 
 export interface Breach {
   readonly row: string;
-  /** Positions of dates: first and last in breach; `end` is null while it lasts at the last date. */
+  /** Positions of dates: first and last in breach; `end` is null if the breach lasts to the last date. */
   readonly begin: number;
   readonly end: number | null;
   readonly cause: BreachCause;
-  /** Date that is furthest beyond. */
+  /** Date with the largest excess. */
   readonly worst: { readonly at: number; readonly value: number; readonly limit: number };
 }
 
-/** One date as it is watched. */
+/** One watched date. */
 export interface WatchedDate {
   readonly at: number;
   readonly rows: readonly LimitRow[];
   readonly holdings: Holdings;
-  /** What more than drift happened by the close, if anything, and the holdings before it. */
+  /** Event other than drift by the close, if any, and the holdings before it. */
   readonly event: { readonly kind: Exclude<BreachCause, 'price'>; readonly before: Holdings | null } | null;
 }
 
-/** One date with what its rows measure, each worked out when it is asked for. */
+/** One date with the values of its rows, each computed on demand. */
 export interface MeasuredDate {
   readonly at: number;
   readonly rows: readonly LimitRow[];
-  /** Value of the row at a position. */
+  /** Returns the value of the row at a position. */
   valueOf(k: number): number;
-  /** What took the row at a position beyond its bound; asked for where a breach begins. */
+  /** Returns the event that took the row at a position beyond its bound; called where a breach begins. */
   causeOf(k: number): BreachCause;
-  /** See `distanceToBreach`; asked for within every bound. */
+  /** See `distanceToBreach`; called only within every bound. */
   distance(): Move | null;
 }
 
@@ -40,21 +40,21 @@ export interface RowSummary {
   readonly side: LimitRow['side'];
   readonly unit: LimitRow['unit'];
   breachedDates: number;
-  /** Date of the least headroom, the value there and its bound. */
+  /** Date of the least headroom, with its value and bound. */
   least: { at: number; value: number; limit: number; headroom: number };
 }
 
 export interface Watch {
-  /** Positions of the dates reported. */
+  /** Positions of the reported dates. */
   readonly dates: readonly number[];
-  /** Least headroom of the rows at each of them, NaN where no row applies. */
+  /** Least headroom of the rows on each of them, NaN if no row applies. */
   readonly headroom: readonly number[];
-  /** Distance to a breach at each of them, see `distanceToBreach`; empty unless asked for. */
+  /** Distance to a breach on each of them, see `distanceToBreach`; empty if not requested. */
   readonly distances: readonly (Move | null)[];
-  /** Dates on which a row is beyond its bound. */
+  /** Number of dates on which a row is beyond its bound. */
   readonly breachedDates: number;
   readonly rows: readonly RowSummary[];
-  /** By begin, then as the rows. */
+  /** Sorted by begin, then in the order of the rows. */
   readonly breaches: readonly Breach[];
 }
 
@@ -63,14 +63,14 @@ interface OpenBreach extends Omit<Breach, 'end' | 'worst'> {
 }
 
 export interface WatchOptions {
-  /** First position that is reported: from the dates before it come the beginnings of breaches. */
+  /** First reported position: earlier dates only provide the beginnings of breaches. */
   readonly from: number;
   readonly withDistances?: boolean | undefined;
 }
 
 /**
  * Watches limits over dates in ascending order.
- * @cost O(rows * H) a date
+ * @cost O(rows * H) per date
  */
 export function watchLimits(watched: Iterable<WatchedDate>, options: WatchOptions): Watch {
   return watchMeasured(measuredDates(watched), options);
@@ -80,7 +80,7 @@ function* measuredDates(watched: Iterable<WatchedDate>): Iterable<MeasuredDate> 
   for (const date of watched) yield measuredOn(date);
 }
 
-/** Measures a date from its holdings, as long as they are valid. */
+/** Measures a date from its holdings while they are valid. */
 export function measuredOn(date: WatchedDate): MeasuredDate {
   const { at, rows, holdings } = date;
   return {
@@ -150,12 +150,12 @@ function summarise(
   if (here.headroom < known.least.headroom) known.least = here;
 }
 
-/** Whether a value keeps the bound of its row, but for rounding. */
+/** Returns true if a value keeps the bound of its row, up to rounding. */
 export function isWithin(row: LimitRow, value: number): boolean {
   return !(headroomAt(row, value) < -TOLERANCE);
 }
 
-/** Prices, where the limit was passed before what else happened by the close; else that. */
+/** Returns the price cause if the limit was passed before other events by the close; otherwise the event. */
 function causeOf(row: LimitRow, { event }: WatchedDate): BreachCause {
   if (event === null) return 'price';
   if (event.before === null) return event.kind;
@@ -163,19 +163,19 @@ function causeOf(row: LimitRow, { event }: WatchedDate): BreachCause {
 }
 
 /**
- * The least relative move of one name's price that takes holdings beyond a limit; null where one is passed already, or
- * no move of one name passes one. Of equal moves that of the first name.
- * @cost O(rows * (H + held names)), with the order of the issuers that are near a bound
+ * Returns the least relative price move of one security that takes holdings beyond a limit; null if a limit is already
+ * passed, or if no move of one security passes one. Of equal moves returns that of the first security.
+ * @cost O(rows * (H + held securities)), plus sorting the issuers near a bound
  */
 export function distanceToBreach(rows: readonly LimitRow[], holdings: Holdings): Move | null {
   const isBreached = rows.some((row) => !isWithin(row, row.measure.valueOf(holdings)));
   return isBreached ? null : leastMove(rows, holdings);
 }
 
-/** The same within every limit. */
+/** Returns the least move within every limit. */
 function leastMove(rows: readonly LimitRow[], holdings: Holdings): Move | null {
   const { weights } = holdings;
-  // The heaviest first: their moves tell soonest what the others cannot better.
+  // The heaviest first: their moves give the tightest limit for the others.
   const heaviest = heaviestOf(weights);
   const nearest = { name: -1, move: Infinity };
   for (const row of rows) {

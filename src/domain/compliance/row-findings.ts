@@ -6,17 +6,17 @@ import type { MarketData } from '../market/market-data.js';
 import { nearestName } from '#base/text/nearest-name.js';
 import { referenceSpells } from '../market/reference-spells.js';
 
-/** What rows are watched on. */
+/** Data on which rows are watched. */
 export interface Watched {
-  /** Held at any time. */
+  /** Securities held at any time. */
   readonly names: readonly string[];
-  /** Null where no row reads one. */
+  /** Null if no row reads one. */
   readonly market: MarketData | null;
-  /** Last of the run. */
+  /** Last day of the run. */
   readonly day: Day;
 }
 
-/** What rows of a client have nothing of to watch, or count as one. */
+/** Reports constraints that match no holdings, and securities without a group that count as one. */
 export function rowFindings(rows: readonly ConstraintRow[], watched: Watched): Finding[] {
   const { market } = watched;
   return rows.flatMap((row, position) => [
@@ -38,34 +38,34 @@ const warning = (
   places: all.slice(0, 5),
 });
 
-/** The first of some names that are not there, with the one that it is meant for, and how many others. */
+/** Returns the first of some absent identifiers, with the closest known one, and the number of others. */
 function firstOf(absent: readonly string[], known: Iterable<string>): string {
   const near = nearestName(absent[0]!, known);
   const hint = near === undefined ? '' : ` (did you mean ${near}?)`;
   return `${absent[0]}${hint}${absent.length === 1 ? '' : ` and ${absent.length - 1} more`}`;
 }
 
-/** Names that a row is about and the run never held. */
+/** Reports securities of a row that the run never held. */
 function neverHeld(row: ConstraintRow, position: number, names: readonly string[]): Finding[] {
   const { params } = row;
   const known = new Set(names);
   const member = 'coefficients' in params ? 'coefficients' : 'identifiers';
   const listed: unknown = params[member] ?? [];
-  const named = Array.isArray(listed) ? (listed as string[]) : Object.keys(listed as object); // As their classes have them.
+  const named = Array.isArray(listed) ? (listed as string[]) : Object.keys(listed as object); // Schema of the class.
   const absent = named.filter((name) => !known.has(name));
   if (absent.length === 0) return [];
-  const message = `The run never held ${firstOf(absent, names)}: the row has nothing of it to watch.`;
+  const message = `The run never held ${firstOf(absent, names)}: this part of the row has no effect.`;
   const path = `rows[${position}].params.${member}`;
   return [warning(row, { code: 'UNKNOWN_IDENTIFIER', path, message, all: absent })];
 }
 
-/** Groups that no name is of, and names that have none. */
+/** Reports groups without securities, and securities without a group. */
 function groupFindings(
   row: ConstraintRow,
   position: number,
   { names, market, day }: Watched & { readonly market: MarketData },
 ): Finding[] {
-  const { field, groups = null } = row.params as { field?: unknown; groups?: readonly string[] | null }; // As their classes have them.
+  const { field, groups = null } = row.params as { field?: unknown; groups?: readonly string[] | null }; // Schema of the class.
   if (typeof field !== 'string' || !('groups' in row.params || row.type.startsWith('Group'))) return [];
   if (!market.reference.columns.includes(field)) return [];
   if (groups === null) return ungrouped(row, position, { field, names, day, of: groupSpells(market, field) });
@@ -78,7 +78,7 @@ function groupFindings(
   const absent = groups.filter((group) => group !== '' && !known.has(group));
   if (absent.length === 0) return [];
   const path = `rows[${position}].params.groups`;
-  const message = `No name of the run has the ${field} ${firstOf(absent, known)}: the row has nothing of it to watch.`;
+  const message = `No security of the run has the ${field} ${firstOf(absent, known)}: this part of the row has no effect.`;
   return [warning(row, { code: 'UNKNOWN_IDENTIFIER', path, message, all: absent })];
 }
 
@@ -87,11 +87,11 @@ interface Grouped extends Pick<Watched, 'names' | 'day'> {
   readonly of: ReturnType<typeof groupSpells>;
 }
 
-/** Names that have no group are one together, unlike issuers of a published rule. */
+/** Securities without a group form one group, unlike issuers of a published rule. */
 function ungrouped(row: ConstraintRow, position: number, { field, names, day, of }: Grouped): Finding[] {
   const own = names.filter((name) => of(name, day).group === UNCLASSIFIED);
   if (own.length < 2) return [];
-  const message = `${own.length} of ${names.length} names have no ${field} on ${formatDay(day)} and count together as ${UNCLASSIFIED}.`;
+  const message = `${own.length} of ${names.length} securities have no ${field} on ${formatDay(day)} and are grouped as ${UNCLASSIFIED}.`;
   const path = `rows[${position}].params.field`;
   return [warning(row, { code: 'UNKNOWN_FIELD_NAME', path, message, all: own })];
 }

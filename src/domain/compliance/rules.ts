@@ -1,7 +1,7 @@
 import { nthLargestIssuer, sumAbove, sumUpTo } from './issuer-measures.js';
 import type { LimitRow } from './limit-row.js';
 
-/** A published rule of concentration. */
+/** Published concentration rule. */
 export interface LimitRule {
   readonly label: string;
   readonly help: string;
@@ -25,17 +25,17 @@ const above = (trigger: number, limit: number): LimitRow => ({
   measure: sumAbove(trigger),
 });
 
-/** Every published rule, in the order of forms. Weights of an issuer are the sum of its names. */
+/** Every published rule, in the order of forms. The weight of an issuer is the sum over its securities. */
 export const LIMIT_RULES = {
   UCITS_5_10_40: {
     label: 'UCITS 5/10/40',
-    help: 'No issuer above 10 %; the issuers above 5 % together at most 40 %.',
+    help: 'No issuer above 10 %; issuers above 5 % at most 40 % in total.',
     source: 'Directive 2009/65/EC, article 52(1) and (2)',
     rows: [largest(0.1), above(0.05, 0.4)],
   },
   UCITS_20_35: {
     label: 'UCITS 20/35',
-    help: 'For funds that replicate an index: no issuer above 20 %, but one may have up to 35 %.',
+    help: 'For funds that replicate an index: no issuer above 20 %, except one with up to 35 %.',
     source: 'Directive 2009/65/EC, article 53',
     rows: [
       largest(0.35),
@@ -44,13 +44,13 @@ export const LIMIT_RULES = {
   },
   RIC_25_5_50: {
     label: 'RIC 25/5/50',
-    help: 'No issuer above 25 %; the issuers above 5 % together at most 50 %.',
+    help: 'No issuer above 25 %; issuers above 5 % at most 50 % in total.',
     source: 'Internal Revenue Code, section 851(b)(3)',
     rows: [largest(0.25), above(0.05, 0.5)],
   },
   SEC_75_5_10: {
     label: 'Diversified 75-5-10',
-    help: 'Positions of at most 5 % add up to at least 75 %. Votes of an issuer (the 10 %) are not watched.',
+    help: 'Positions of at most 5 % each are at least 75 % in total. The limit of 10 % of voting rights is not checked.',
     source: 'Investment Company Act of 1940, section 5(b)(1)',
     rows: [
       {
@@ -67,7 +67,7 @@ export const LIMIT_RULES = {
 export type LimitRuleName = keyof typeof LIMIT_RULES;
 export const LIMIT_RULE_NAMES = Object.keys(LIMIT_RULES) as LimitRuleName[]; // Object.keys returns plain strings.
 
-/** Rule that is watched unless another is named. */
+/** Default rule. */
 export const DEFAULT_LIMIT_RULE: LimitRuleName = 'UCITS_5_10_40';
 
 function percent(fraction: number): string {

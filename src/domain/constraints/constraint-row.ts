@@ -1,12 +1,11 @@
 import { z } from 'zod';
 
-/** A constraint as clients write it; its catalogue entry checks its parameters. */
+/** Constraint as clients write it; its catalogue entry checks its parameters. */
 export const ConstraintRow = z
   .strictObject({
     type: z.string().min(1).meta({ description: 'Constraint class; see /optimise/constraint-types.' }),
     id: z.string().max(64).default('').meta({
-      description:
-        'What answers call the row: up to 64 characters, once among the rows; its position where it is empty.',
+      description: 'Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.',
     }),
     params: z.record(z.string(), z.unknown()).default({}),
   })

@@ -5,17 +5,17 @@ import { referenceSpells } from '../market/reference-spells.js';
 import { nearestName } from '#base/text/nearest-name.js';
 import type { ConstraintRow } from './constraint-row.js';
 
-/** Groups listed in a message. */
+/** Maximum number of groups listed in a message. */
 const LISTED_MAX = 10;
 
 /**
- * Groups of rows that no name of the market ever had: warnings, since a later table may have them. What such a row
- * limits is nobody.
- * @param path Of the list of rows.
+ * Warns about groups of rows that no security of the market ever had; a later table may have them. Such a row limits
+ * nothing.
+ * @param path Path of the list of rows.
  */
 export function unknownGroups(rows: readonly ConstraintRow[], market: MarketData, path: string): Finding[] {
   return rows.flatMap(({ id, params }, position): Finding[] => {
-    const { field, groups } = params as { readonly field?: unknown; readonly groups?: unknown }; // Looked at before its shape is known.
+    const { field, groups } = params as { readonly field?: unknown; readonly groups?: unknown }; // The shape is not checked yet.
     if (typeof field !== 'string' || !Array.isArray(groups)) return [];
     if (!market.reference.columns.includes(field)) return [];
     const known = groupsOf(market, field);
@@ -28,7 +28,7 @@ export function unknownGroups(rows: readonly ConstraintRow[], market: MarketData
               code: 'UNKNOWN_IDENTIFIER',
               path: `${path}[${position}].params.groups[${k}]`,
               row_id: id === '' ? null : id,
-              message: `No name of the store has the ${field} ${group}: the row limits nothing there. ${knownSentence(group, known)}`,
+              message: `No security in the data has the ${field} ${group}: the row has no effect there. ${knownSentence(group, known)}`,
               value: group,
             },
           ],

@@ -1,12 +1,12 @@
 import type { MissingValues } from './constraint-class.js';
 
-/** Securities without a value, and what they weigh. */
+/** Securities without a value, and their total weight. */
 export interface Lacking {
   readonly identifiers: readonly string[];
   readonly weight: number;
 }
 
-/** The securities of a portfolio that lack a value. @param of [N] each */
+/** Returns the securities of a portfolio that lack a value. @param of [N] each */
 export function lackingOf(
   { values }: MissingValues,
   of: { readonly identifiers: readonly string[]; readonly weights: Float64Array },
@@ -18,7 +18,9 @@ export function lackingOf(
   };
 }
 
-/** How many securities, and how much weight, lack a value. @param whole What the weight is of, as `the index` */
+/**
+ * States how many securities, and how much weight, lack a value. @param whole Owner of the weight, such as `the index`
+ */
 export function missingSentence(
   { field, effect }: MissingValues,
   { identifiers, weight }: Lacking,

@@ -5,26 +5,26 @@ import { BoundPath } from './bound-path.js';
 import { NumberExpression } from '../datapoints/expressions/expression.js';
 
 /**
- * Priority of a row that states none. In reports of relaxations it yields after all rows with a higher number; at the
- * rebalances of a derived index it never yields.
+ * Default priority of a row. In relaxation reports it is relaxed after all rows with a higher number; it is never
+ * relaxed at the rebalances of a derived index.
  */
 export const DEFAULT_PRIORITY = 1;
 
-/** Most identifiers a row can name. */
+/** Maximum number of identifiers in a row. */
 const IDENTIFIERS_MAX = 20_000;
 
 const common = {
   soft: z.number().gt(0).max(1e12).nullable().default(null).meta({
     label: 'Soft penalty',
-    help: 'Penalty added to the objective per unit of violation; without one the row is hard.',
+    help: 'Penalty added to the objective per unit of violation. Default: the row is hard.',
   }),
   priority: z.int().min(0).max(5).default(DEFAULT_PRIORITY).meta({
     label: 'Priority',
-    help: 'Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.',
+    help: 'Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.',
   }),
 };
 
-/** Parameters of a class, with those that every row may carry as the last two. */
+/** Returns the schema of a class, with the parameters that every row may have as the last two. */
 export function constraintParams<S extends z.core.$ZodLooseShape>(shape: S) {
   return z.strictObject({ ...shape, ...common });
 }
@@ -73,13 +73,13 @@ export const datapoint = z.union([z.string().min(1).max(64), NumberExpression]).
 
 export const reference = z.enum(['index', 'previous', 'held']).default('index').meta({
   label: 'Reference',
-  help: 'Portfolio that trades are measured from: the index, the previous solved weights, or the weights held just before the rebalance, after drift.',
+  help: 'Portfolio from which trades are measured: the index, the previous solved weights, or the weights held just before the rebalance, after drift.',
 });
 
-/** A side of a row that may follow a path. */
+/** Side of a row that may follow a path. */
 export const side = z.union([z.number(), BoundPath]).nullable().default(null);
 
-/** A bound as a number; paths are resolved before rows are made. */
+/** Returns a bound as a number; paths are resolved before rows are created. */
 export function numberOf(bound: number | BoundPath): number {
   if (typeof bound !== 'number') throw new Error('a bound along a path was not resolved');
   return bound;
@@ -92,13 +92,13 @@ interface Range {
   readonly upper: Bound;
 }
 
-/** Arguments of a schema's `refine`: what must hold, and the finding when it does not. */
+/** Arguments of a schema's `refine`: the condition, and the finding if it is violated. */
 export type Refinement<T> = [
   holds: (value: T) => boolean,
   wording: { path: string[]; params: { finding: FindingCode }; error: (issue: { input?: unknown }) => string },
 ];
 
-/** Lower at most upper. */
+/** Requires lower to be at most upper. */
 export const notEmpty: Refinement<Range> = [
   ({ lower, upper }) => typeof lower !== 'number' || typeof upper !== 'number' || lower <= upper,
   {
@@ -108,17 +108,17 @@ export const notEmpty: Refinement<Range> = [
   },
 ];
 
-/** At least one of the two sides is given. */
+/** Requires at least one of the two sides. */
 export const notVacuous: Refinement<Range> = [
   ({ lower, upper }) => lower !== null || upper !== null,
   {
     path: ['upper'],
     params: { finding: 'MISSING_PARAMETER' },
-    error: () => 'or params.lower is needed: the row bounds nothing',
+    error: () => 'or params.lower is required: the row has no bound',
   },
 ];
 
-/** Most names that a row counts: as a maximum it bounds nothing. */
+/** Maximum number of securities that a row can count: as a maximum it is no restriction. */
 export const COUNT_MAX = 100_000;
 
 interface Counts {
@@ -126,7 +126,7 @@ interface Counts {
   readonly maximum: number;
 }
 
-/** Minimum at most maximum. */
+/** Requires minimum to be at most maximum. */
 export const countNotEmpty: Refinement<Counts> = [
   ({ minimum, maximum }) => minimum <= maximum,
   {
@@ -141,7 +141,7 @@ interface Concentration {
   readonly trigger: number;
 }
 
-/** The trigger is at most the single limit. */
+/** Requires the trigger to be at most the single limit. */
 export const limitsInOrder: Refinement<Concentration> = [
   ({ single, trigger }) => trigger <= single,
   {

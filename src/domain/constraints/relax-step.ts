@@ -3,7 +3,7 @@ import type { ConstraintClass } from './constraint-class.js';
 
 type Params = Readonly<Record<string, unknown>>;
 
-/** Entries of one derivation, and steps of one entry: 256 problems are tried at most. */
+/** Maximum number of entries of one derivation, and of steps of one entry: 256 problems in total. */
 const ENTRIES_MAX = 16;
 const STEPS_MAX = 16;
 
@@ -17,19 +17,19 @@ export const RelaxEntry = z
       .meta({
         label: 'Steps',
         description:
-          'Limits that the row takes one after the other: a number replaces its main limit, an object the parameters it names.',
+          'Limits to try for the row, in order: a number replaces its main limit, an object the parameters that it contains.',
       }),
   })
-  .meta({ id: 'RelaxEntry', description: 'A constraint row with the limits it takes where no weights keep all rows.' });
+  .meta({ id: 'RelaxEntry', description: 'Constraint row with the limits to try if the problem is infeasible.' });
 export type RelaxEntry = z.infer<typeof RelaxEntry>;
 
-/** In the order in which they are tried; each step keeps those before it. */
+/** In the order of trial; each step keeps those before it. */
 export const RelaxEntries = z.array(RelaxEntry).max(ENTRIES_MAX);
 
-/** Parameters that may be the main limit of a row: the first of them that a class has. */
+/** Parameters that may be the main limit of a row: the first that a class has. */
 const MAIN_LIMITS = ['limit', 'upper', 'maximum', 'threshold', 'minimum'] as const;
 
-/** The parameters of a step: a number as the main limit of its class; undefined of a class without one. */
+/** Returns the parameters of a step: a number as the main limit of its class; undefined for a class without one. */
 export function stepParams(
   { params, isSymmetric }: Pick<ConstraintClass, 'params' | 'isSymmetric'>,
   step: RelaxEntry['steps'][number],

@@ -3,7 +3,8 @@ import type { RowContext } from './constraint-class.js';
 import type { FurtherParameters, Limit, NameRow } from './program-row.js';
 
 /**
- * Positions of the names a row covers, ascending: all of them for null; identifiers outside the problem are left out.
+ * Returns positions of the securities that a row covers, ascending: all for null; identifiers outside the problem are
+ * ignored.
  */
 export function namesInScope(identifiers: readonly string[] | null, context: RowContext): number[] {
   const { covers = everyName } = context;
@@ -14,7 +15,7 @@ export function namesInScope(identifiers: readonly string[] | null, context: Row
 
 const everyName = () => true;
 
-/** Name of the group of names that have none. */
+/** Name of the group of securities without a group. */
 export const NO_GROUP = '';
 
 export interface Group {
@@ -23,7 +24,10 @@ export interface Group {
   readonly members: Int32Array;
 }
 
-/** The groups a row covers, by name ascending: each group that has members for null, else the groups named. */
+/**
+ * Returns the groups that a row covers, by name ascending: all groups with members for null, otherwise the listed
+ * groups.
+ */
 export function groupsInScope(field: string, groups: readonly string[] | null, context: RowContext): Group[] {
   const { covers = everyName } = context;
   const groupOf = context.categories(field).map((category) => category ?? NO_GROUP);
@@ -35,7 +39,7 @@ export function groupsInScope(field: string, groups: readonly string[] | null, c
     .map(([group, positions]) => ({ group, members: Int32Array.from(positions) }));
 }
 
-/** One for members, zero for the others, [N]. */
+/** Returns one for members, zero for the others, [N]. */
 export function indicator(members: Int32Array, { identifiers }: RowContext): Float64Array {
   const coefficients = new Float64Array(identifiers.length);
   for (const name of members) coefficients[name] = 1;
@@ -46,7 +50,7 @@ interface Trade {
   readonly name: number;
   /** Weight before the trade. */
   readonly from: number;
-  /** Largest change of weight. */
+  /** Maximum change of weight. */
   readonly room: number;
   readonly parameter: string;
   /** Change of `room` per unit of the parameter. */
@@ -55,7 +59,7 @@ interface Trade {
   readonly further?: FurtherParameters;
 }
 
-/** Bounds of one weight that may move by `room` either way. */
+/** Returns bounds of one weight that may move by `room` either way. */
 export function tradeBounds(trade: Trade, { identifiers }: RowContext): NameRow {
   return {
     form: 'name',

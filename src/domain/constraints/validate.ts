@@ -8,17 +8,17 @@ import { CONSTRAINT_CLASSES, findConstraintClass } from './catalogue.js';
 import type { ConstraintClass } from './constraint-class.js';
 
 export interface ConstraintCheck {
-  /** Path of the list in what the client sent: `derivation.constraints`. */
+  /** Path of the list in the request: `derivation.constraints`. */
   readonly path: string;
-  /** Constituents of the index, when known: naming another is a warning. */
+  /** Constituents of the index, if known: other identifiers give a warning. */
   readonly identifiers?: ReadonlySet<string>;
-  /** Whether the rows are watched and not solved for. */
+  /** True if the rows are watched and not solved. */
   readonly areWatched?: boolean;
-  /** Whether bounds may follow a path: of rows that are solved for from one date to the next. */
+  /** True if bounds may follow a path: for rows that are solved on successive dates. */
   readonly followPaths?: boolean;
 }
 
-/** Everything that is wrong with a list of constraint rows, in served order. */
+/** Returns all problems of a list of constraint rows, in served order. */
 export function validateConstraints(rows: readonly ConstraintRow[], check: ConstraintCheck): Finding[] {
   const { path } = check;
   const findings = rows.flatMap((row, position) => validateRow(row, { ...check, path: `${path}[${position}]` }));
@@ -44,17 +44,17 @@ function validateRow(
   return identifiers === undefined ? findings : [...findings, ...strangers(row, entry, { path, identifiers })];
 }
 
-/** Bounds along a path where there is one date alone. */
+/** Reports bounds along a path if there is only one date. */
 function unreadPaths({ id, params }: ConstraintRow, path: string): Finding[] {
   return Object.entries(params).flatMap(([name, value]): Finding[] => {
     if (!isBoundPath(value)) return [];
     const at = `${path}.params.${name}`;
-    const message = `${at} follows a path, which rows of a derived index alone can; a number is needed.`;
+    const message = `${at} follows a path, which only rows of a derived index can do; use a number.`;
     return [{ severity: 'error', code: 'WRONG_TYPE', path: at, row_id: id === '' ? null : id, message }];
   });
 }
 
-/** Warnings for names that are not constituents. */
+/** Warns about securities that are not constituents. */
 function strangers(
   row: ConstraintRow,
   { params }: ConstraintClass,
@@ -65,7 +65,7 @@ function strangers(
     .map(({ path: at, identifier }) => ({
       severity: 'warning',
       code: 'NOT_IN_INDEX',
-      message: `${identifier} is not a constituent of the index; the row does not bind it.`,
+      message: `${identifier} is not a constituent of the index; the row has no effect on it.`,
       path: at,
       row_id: row.id === '' ? null : row.id,
       value: identifier,
@@ -81,7 +81,7 @@ function repeatedIds(rows: readonly ConstraintRow[], path: string): Finding[] {
       first.set(row.id, position);
       return [];
     }
-    const message = `The row id ${row.id} is taken by row ${earlier}.`;
+    const message = `The row id ${row.id} is already used by row ${earlier}.`;
     return [
       {
         severity: 'error',

@@ -1,40 +1,41 @@
 import type { CorporateAction, RightsChoice } from '../market/market-data.js';
 import { exRights, rightsTerms, taken, type BeforeAction, type Received, type WorthOf } from './pro-forma.js';
 
-/** What a holder can decide. */
+/** Choices of a holder. */
 export const ACTION_CHOICES = {
   take_up: 'subscribe for all new shares of a rights issue, paid from outside',
   sell: 'sell the rights at their theoretical value and take the cash out',
   sell_to_fund: 'sell as many rights as pay for the subscription of the others',
-  lapse: 'do nothing: the rights are worth nothing afterwards',
+  lapse: 'let the rights expire without value',
   accept_cash: 'take the cash of an offer of cash or shares, or of a scrip dividend, out',
   accept_shares: 'take the shares of an offer of cash or shares, or the new shares of a scrip dividend',
 } as const satisfies Readonly<Record<RightsChoice | 'accept_cash' | 'accept_shares', string>>;
 export type ActionChoice = keyof typeof ACTION_CHOICES;
 
-/** A name behind a choice, at prices that move by the action alone. */
+/** Security after a choice, at prices that move only by the action. */
 export interface AfterChoice {
   readonly choice: ActionChoice;
   readonly weight: number;
-  /** Over those before. */
+  /** Shares over those before. */
   readonly shares: number;
-  /** For one share held before, in the currency of the name; negative where it is paid. */
+  /** Cash per share held before, in the currency of the security; negative if it is paid. */
   readonly cash: number;
-  /** Weights of the other names, over those before. */
+  /** Weights of the other securities over those before. */
   readonly others: number;
-  /** Shares received of another name, null of none. */
+  /** Shares received of another security; null if none. */
   readonly received: Received | null;
 }
 
-/** The sides of an offer, both for one name on one day. */
+/** Sides of an offer, both for one security on one day. */
 export interface Offer {
   readonly cash: CorporateAction;
   readonly shares: CorporateAction;
 }
 
 /**
- * Offers of cash or shares: an acquisition and a merger of one name on one ex-date, of which a holder elects one.
- * @returns them by either of their actions
+ * Finds offers of cash or shares: an acquisition and a merger of one security on one ex-date, of which a holder elects
+ * one.
+ * @returns offers by either of their actions
  */
 export function offersOf(actions: readonly CorporateAction[]): ReadonlyMap<CorporateAction, Offer> {
   const sides = new Map<string, Partial<Offer>>();
@@ -51,7 +52,7 @@ export function offersOf(actions: readonly CorporateAction[]): ReadonlyMap<Corpo
   return offers;
 }
 
-/** Rights, as a holder may treat them; empty where no term is known. */
+/** Returns the choices for a rights issue; empty if its terms are unknown. */
 export function rightsChoices(action: CorporateAction, { weight, price }: BeforeAction): AfterChoice[] {
   const terms = action.type === 'RIGHTS_ISSUE' ? rightsTerms(action) : null;
   if (terms === null) return [];
@@ -72,7 +73,10 @@ export function rightsChoices(action: CorporateAction, { weight, price }: Before
   });
 }
 
-/** A dividend that may be taken in shares, at the price without it; empty where there is no such choice. */
+/**
+ * Returns the choices for a dividend that may be taken in shares, at the price without it; empty if there is no such
+ * choice.
+ */
 export function scripChoices(
   { value: cash, scripRatio }: CorporateAction,
   { weight, price }: BeforeAction,
@@ -90,7 +94,7 @@ export function scripChoices(
   });
 }
 
-/** The sides of an offer. */
+/** Returns the sides of an offer. */
 export function offerChoices({ cash, shares }: Offer, { weight, price }: BeforeAction, worth: WorthOf): AfterChoice[] {
   const money = cash.value > 0 ? cash.value : price; // Without a price the last close is paid.
   const paid: AfterChoice = {

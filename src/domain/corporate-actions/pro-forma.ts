@@ -5,40 +5,45 @@ import type { GrowthTerms } from '../index-mathematics/growth-terms.js';
 import { effectOf } from '../index-mathematics/session-effect.js';
 import { ACTION_KINDS, type CorporateAction, type ReturnVariant } from '../market/market-data.js';
 
-/** A name of an index before an action, and how the index treats it. */
+/** Security of an index before an action, and its treatment by the index. */
 export interface BeforeAction {
   readonly weight: number;
-  /** In the currency of the action, of a share as it is on its ex-date. */
+  /** Price of a share in the currency of the action, on the share basis of its ex-date. */
   readonly price: number;
   readonly variant: ReturnVariant;
   readonly treatment: Pick<TreatmentSpec, 'reinvestment' | 'special_dividends' | 'splits' | 'spin_offs' | 'delisting'>;
-  /** Fraction that is withheld from an ordinary dividend of the security. */
+  /** Fraction withheld from an ordinary dividend of the security. */
   readonly withheld: number;
   readonly growth: GrowthTerms;
-  /** Whether what is spun off is in the prices already: nothing enters the index for it then. */
+  /** True if prices already include spun-off securities: nothing enters the index for them. */
   readonly isTotal?: boolean;
 }
 
-/** One share of another name in shares of the one that is looked at, at prices as they stand; null without a price. */
+/**
+ * Returns the value of one share of another security in shares of this one, at current prices; null without a price.
+ */
 export type WorthOf = (identifier: string) => number | null;
 
-/** Shares of another name. */
+/** Shares of another security. */
 export interface Received {
   readonly identifier: string;
-  /** For one share held before. */
+  /** Shares received per share held before. */
   readonly ratio: number;
-  /** Of what is received, beside what was held of that name; of a coming action after cash has bought the others. */
+  /**
+   * Weight of the received shares in addition to those already held; for a future action after cash has bought the
+   * others.
+   */
   readonly weight: number;
 }
 
-/** An index after an action at prices that move by it alone. */
+/** Index after an action, at prices that move only by it. */
 export interface ProForma {
   readonly weight: number | null;
-  /** Index shares of the name, over those before. */
+  /** Index shares of the security over those before. */
   readonly shares: number | null;
-  /** Over the divisor before. */
+  /** Divisor over the divisor before. */
   readonly divisor: number | null;
-  /** Cash for a share of a name that leaves, which buys the others; null where there is none: it stays or turns into another. */
+  /** Cash per share of a security that leaves, which buys the others; null if it stays or converts into another. */
   readonly proceeds: number | null;
   readonly received: Received | null;
 }
@@ -48,9 +53,9 @@ const UNCHANGED = { shares: 1, divisor: 1, ...STAYS };
 const UNKNOWN: ProForma = { weight: null, shares: null, divisor: null, ...STAYS };
 
 /**
- * What an action is to do to an index. Cash that the level reinvests goes into the name; other cash leaves the index
- * with it, as what is withheld of a dividend does. What a name that ends is paid buys the others; of an offer of cash or
- * shares it is the shares. Null where it depends on a decision.
+ * Computes the effect of an action on an index. Cash that the level reinvests goes into the security; other cash leaves
+ * the index, as tax withheld from a dividend does. Payments for a security that ends buy the others; an offer of cash
+ * or shares pays shares. Null if the effect depends on a decision.
  */
 export function proForma(action: CorporateAction, before: BeforeAction, worth: WorthOf): ProForma {
   const { type, value } = action;
@@ -85,7 +90,9 @@ export function proForma(action: CorporateAction, before: BeforeAction, worth: W
   }
 }
 
-/** What is held of a spun-off name: it enters at a price of zero, and weighs nothing before its first close. */
+/**
+ * Returns the holding of a spun-off security: it enters at a price of zero, and has no weight before its first close.
+ */
 function childOf({ identifier, value, related }: CorporateAction, before: BeforeAction): Received | null {
   const enters = before.treatment.spin_offs !== 'ignore' && before.isTotal !== true;
   if (!enters || related === null || related === identifier || !(value > 0)) return null;
@@ -111,14 +118,17 @@ function ended(
   return { weight: 0, shares: 0, divisor: withoutName(weight, proceeds / price), proceeds, received: null };
 }
 
-/** Divisor over that before a name left at a price, over the one before; null where nothing else is held. */
+/** Returns the divisor after a security left at a price over the divisor before; null if nothing else is held. */
 function withoutName(weight: number, moved: number): number | null {
   const others = 1 - weight;
   const level = others + weight * moved;
   return others !== 0 && level > 0 ? others / level : null;
 }
 
-/** Shares of another name instead of those of one, so many for one. @param each worth of one of them in shares of the name */
+/**
+ * Converts shares of one security into shares of another at a ratio. @param each value of one new share in shares of
+ * the old security
+ */
 export function taken(
   weight: number,
   ratio: number,
@@ -127,7 +137,7 @@ export function taken(
   return { identifier, ratio, weight: (weight * ratio * each) / (1 - weight + weight * ratio * each) };
 }
 
-/** Fraction of an ordinary dividend that a level reinvests. Short positions pay it whole. */
+/** Returns the fraction of an ordinary dividend that a level reinvests. Short positions pay it in full. */
 export function reinvestedOf(
   variant: ReturnVariant,
   { weight, withheld }: { readonly weight: number; readonly withheld: number },
@@ -135,7 +145,7 @@ export function reinvestedOf(
   return { price: 0, total: 1, net: weight < 0 ? 1 : 1 - withheld }[variant];
 }
 
-/** An adjusted previous close: index shares by the terms, and the divisor by what market value they leave. */
+/** Adjusts a previous close: index shares by the terms, and the divisor by the remaining market value. */
 function afterOpening(action: CorporateAction, { weight, price, growth }: BeforeAction): ProForma {
   const effect = effectOf(action, 'none', growth, 0);
   if (effect === undefined) return { ...UNCHANGED, weight };
@@ -146,7 +156,7 @@ function afterOpening(action: CorporateAction, { weight, price, growth }: Before
   return { ...STAYS, weight: (weight * opening) / divisor, shares, divisor };
 }
 
-/** An ordinary dividend that the whole index reinvests: the price falls by it, shares and divisor stay. */
+/** Applies an ordinary dividend that the whole index reinvests: the price falls by it, shares and divisor stay. */
 function afterPayment({ weight, price }: BeforeAction, cash: number): ProForma {
   const paid = cash / price;
   if (!(paid < 1)) return UNKNOWN;
@@ -168,28 +178,34 @@ function afterCash({ weight, price, growth }: BeforeAction, cash: number, reinve
   };
 }
 
-/** Unit of index shares after an action over that before: market values where all return variants share them, else levels. */
+/**
+ * Returns the unit of index shares after an action over that before: market values if all return variants share them,
+ * otherwise levels.
+ */
 function unitOf({ reinvestment }: GrowthTerms, divisor: number): number {
   return reinvestment === 'index' ? divisor : 1;
 }
 
 export interface RightsTerms {
-  /** New shares for one held. */
+  /** New shares per share held. */
   readonly ratio: number;
   readonly subscription: number;
 }
 
-/** Null without a subscription price: nothing can be worked out then. */
+/** Returns null without a subscription price, because nothing can be computed then. */
 export function rightsTerms({ value, subscriptionPrice: subscription }: CorporateAction): RightsTerms | null {
   return subscription === null || !(value > 0) ? null : { ratio: value, subscription };
 }
 
-/** Theoretical price ex rights. */
+/** Returns the theoretical ex-rights price. */
 export function exRights(price: number, { ratio, subscription }: RightsTerms): number {
   return (price + ratio * subscription) / (1 + ratio);
 }
 
-/** As levels grow: over the theoretical price ex rights. What is subscribed enters the divisor with the new shares. */
+/**
+ * Applies a rights issue as levels grow: relative to the theoretical ex-rights price. The subscription enters the
+ * divisor with the new shares.
+ */
 function afterRights({ weight, price, growth }: BeforeAction, terms: RightsTerms): ProForma {
   const subscribed = (terms.ratio * terms.subscription) / price;
   const divisor = 1 + weight * subscribed;

@@ -3,7 +3,7 @@ import type { TreatmentSpec } from '../documents/index-document.js';
 import { ACTION_KINDS } from '../market/market-data.js';
 import type { SessionMarket } from '../market/session-market.js';
 
-/** Shares that one share of a name on a session has become on a later day, by the splits that are known of by then. */
+/** Number of shares on a later day per share on a session, by the splits known at that time. */
 export type SharesToCome = (identifier: string, until: Day) => number;
 
 export function sharesToCome(

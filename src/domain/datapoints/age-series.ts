@@ -1,18 +1,18 @@
 import type { SessionMarket } from '../market/session-market.js';
 
-/** A name whose first bar has not been looked for. */
+/** Marks a security whose first price bar has not been searched. */
 const UNKNOWN = -1;
 
 interface AgeSeries {
   fill(session: number, columns: Int32Array, out: Float64Array): void;
 }
 
-/** Sessions since the first bar: 0 on it, missing before it. */
+/** Returns sessions since the first price bar: 0 on it, missing before it. */
 export function ageSeries({ market, rowOf, names }: SessionMarket): AgeSeries {
   const close = market.fields.get('CLOSE')!;
   const first = new Int32Array(names).fill(UNKNOWN);
   /**
-   * Read where the bars lie: a market that is there from a session on has names that are older.
+   * Read from the bars themselves: in a market that starts at a later session, securities may be older.
    * @cost the sessions before it
    */
   const firstBar = (column: number): number => {

@@ -1,24 +1,24 @@
 import { select } from '../numbers/select.js';
 import type { Aggregate } from './field-request.js';
 
-/** Windows of some names, each window's cells together and in time order, NaN where a session has no value. */
+/** Windows of some securities, the cells of each window together and in time order, NaN on sessions without a value. */
 export interface Windows {
   readonly cells: Float64Array;
   /** First cell of each window, [n]. */
   readonly starts: Int32Array;
-  /** Cells in a window. */
+  /** Number of cells in a window. */
   readonly length: number;
-  /** Values below which a statistic is missing, at least 1. */
+  /** Number of values below which a statistic is missing, at least 1. */
   readonly enough: number;
 }
 
 /**
- * A statistic of each window's values.
- * @param out [n], overwritten; NaN where there are too few values.
+ * Statistic of the values of each window.
+ * @param out [n], overwritten; NaN if there are too few values.
  */
 export type Statistic = (windows: Windows, out: Float64Array) => void;
 
-/** Every aggregate over a window that reads the values themselves. */
+/** Every aggregate over a window that reads the values. */
 export const STATISTICS: Readonly<Record<Exclude<Aggregate, 'last' | 'count'>, Statistic>> = {
   mean: each((cells, from, to, enough) => {
     const found = countOf(cells, from, to);
@@ -31,7 +31,7 @@ export const STATISTICS: Readonly<Record<Exclude<Aggregate, 'last' | 'count'>, S
   std: deviation,
 };
 
-/** A statistic of one window: the cells from `from` to before `to`. */
+/** Statistic of one window: the cells from `from` to before `to`. */
 type OfOne = (cells: Float64Array, from: number, to: number, enough: number) => number;
 
 function each(ofOne: OfOne): Statistic {
@@ -67,7 +67,7 @@ function greatestOf(cells: Float64Array, from: number, to: number): number {
   return greatest;
 }
 
-/** Product of the values. Windows are taken two at a time: neither then waits for its own last multiplication. */
+/** Multiplies the values. Two windows are processed at a time, so that neither waits for its last multiplication. */
 export function product({ cells, starts, length, enough }: Windows, out: Float64Array): void {
   for (let k = 0; k < starts.length; k += 2) {
     const a = starts[k]!;
@@ -94,9 +94,9 @@ export function product({ cells, starts, length, enough }: Windows, out: Float64
 }
 
 /**
- * Sample standard deviation (ddof 1), NaN for fewer than two values. Sums are taken about the first value: a constant
- * series gives exactly 0, and since that value is one of the sample, the difference of the sums loses at most a factor
- * of the count in accuracy. Windows are taken two at a time: neither then waits for its own last addition.
+ * Computes the sample standard deviation (ddof 1), NaN for fewer than two values. Sums are taken about the first value:
+ * a constant series gives exactly 0, and since that value is in the sample, the difference of the sums loses at most a
+ * factor of the count in accuracy. Two windows are processed at a time, so that neither waits for its last addition.
  */
 export function deviation({ cells, starts, length, enough }: Windows, out: Float64Array): void {
   const least = Math.max(2, enough);
@@ -130,7 +130,7 @@ export function deviation({ cells, starts, length, enough }: Windows, out: Float
   }
 }
 
-/** The first value of a window, NaN when it has none. */
+/** Returns the first value of a window; NaN if it has none. */
 function firstValue(cells: Float64Array, from: number, length: number): number {
   let i = from;
   while (i < from + length - 1 && Number.isNaN(cells[i]!)) i++;
@@ -141,10 +141,10 @@ function rootOfVariance(squares: number, sum: number, count: number): number {
   return Math.sqrt(Math.max(0, (squares - (sum * sum) / count) / (count - 1)));
 }
 
-/** Room for the values of one window while their middle is looked for. */
+/** Memory for the values of one window while their median is selected. */
 let scratch = new Float64Array(256);
 
-/** Middle value; the mean of the two middle ones for an even count. */
+/** Returns the middle value; the mean of the two middle ones for an even count. */
 function median(cells: Float64Array, from: number, to: number, enough: number): number {
   if (scratch.length < to - from) scratch = new Float64Array(2 * (to - from));
   let found = 0;
@@ -155,17 +155,17 @@ function median(cells: Float64Array, from: number, to: number, enough: number): 
   return found < enough ? NaN : medianOf(scratch, found);
 }
 
-/** Values up to which the buckets are not worth their clearing. */
+/** Number of values up to which buckets are not worth clearing. */
 const FEW = 24;
 
-/** Buckets that the values are sorted into by size: a year of them leaves four or so in the middle one. */
+/** Buckets into which values are sorted by size: a year of values leaves about four in the middle bucket. */
 const BUCKETS = 64;
 
 const inBucket = new Int32Array(BUCKETS);
 
 /**
- * Median of the first values of a buffer, which is reordered: only those of the bucket where the middle lies are looked
- * at twice.
+ * Returns the median of the first values of a buffer, which is reordered: only the values in the bucket of the median
+ * are read twice.
  * @cost O(count) on average
  */
 export function medianOf(values: Float64Array, count: number): number {
@@ -179,12 +179,12 @@ export function medianOf(values: Float64Array, count: number): number {
     if (value > most) most = value;
   }
   const scale = (BUCKETS - 1) / (most - least);
-  // Equal values have no middle bucket, infinite ones no width of it.
+  // Equal values have no middle bucket, and infinite ones no bucket width.
   if (!(scale > 0 && scale < Infinity)) return middleOf(values, { from: 0, to: count - 1, upper, count });
   inBucket.fill(0);
   for (let i = 0; i < count; i++) inBucket[((values[i]! - least) * scale) | 0]!++;
-  // An even count looks at the bucket of its lower middle first: the values up to the upper one are then in it or just
-  // above.
+  // For an even count the bucket of the lower middle is searched first: the values up to the upper one are in it or
+  // just above.
   let bucket = 0;
   let below = 0;
   const lower = count % 2 === 0 ? upper - 1 : upper;

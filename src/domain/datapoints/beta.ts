@@ -10,8 +10,8 @@ export interface BetaWindow {
 }
 
 /**
- * Return of the equally weighted universe on each session of a window: the mean over the names that have one, NaN where
- * none has.
+ * Computes the return of the equally weighted universe on each session of a window: the mean over securities with a
+ * return, NaN if there are none.
  * @returns [end - from + 1]
  */
 export function equalWeightedReturns({ returns, from, end }: BetaWindow, universe: Int32Array): Float64Array {
@@ -32,8 +32,8 @@ export function equalWeightedReturns({ returns, from, end }: BetaWindow, univers
 }
 
 /**
- * The same from session to session: those of a universe that did not change are kept, a session is averaged once for
- * all windows that it is in.
+ * Same from session to session: results for an unchanged universe are cached, so that a session is averaged once for
+ * all its windows.
  */
 export type MarketReturns = (window: BetaWindow, universe: Int32Array) => Float64Array;
 
@@ -66,11 +66,11 @@ function isSame(a: Int32Array, b: Int32Array): boolean {
 }
 
 /**
- * Slope of each name's return on the market's over the sessions that have both; missing with fewer than half of the
- * sessions asked for, or when the market did not move.
+ * Computes the slope of the return of each security on that of the market over the sessions that have both; missing
+ * with fewer than half of the requested sessions, or if the market was constant.
  * @param market [end - from + 1]
- * @param length Sessions asked for, before the first one too.
- * @returns      [n]
+ * @param length Requested sessions, including those before the first one.
+ * @returns [n]
  * @cost two passes over the windows
  */
 export function betas(
@@ -88,18 +88,18 @@ export function betas(
   return slopes;
 }
 
-/** Names whose sums are taken side by side: each is a chain of additions that waits for the one before. */
+/** Number of securities summed in parallel: each sum is a chain of additions that wait for each other. */
 const FOUR = 4;
 
-/** The market over sessions that all have a return. */
+/** Market over sessions that all have a return. */
 interface MarketMoves {
-  /** Returns less their mean. */
+  /** Returns minus their mean. */
   readonly deviations: Float64Array;
   /** Sum of their squares. */
   readonly squares: number;
 }
 
-/** Null where a session has no return, or the market did not move. */
+/** Returns null if a session has no return, or the market was constant. */
 function movesOf(market: Float64Array): MarketMoves | null {
   let sum = 0;
   for (let k = 0; k < market.length; k++) sum += market[k]!;
@@ -111,7 +111,7 @@ function movesOf(market: Float64Array): MarketMoves | null {
 }
 
 /**
- * As `slope`, for as many names as make fours; NaN for one that lacks a return, and for those that are left.
+ * Computes `slope` for complete groups of four securities; NaN for one that lacks a return, and for the remaining ones.
  * @param out [n], of NaN
  */
 function slopesByFour(
@@ -175,5 +175,5 @@ function slope(cells: Float64Array, start: number, market: Float64Array, enough:
   return mm / (count - 1) >= FLAT ? rm / mm : NaN;
 }
 
-/** Variance below which the market counts as not having moved. */
+/** Variance below which the market counts as constant. */
 const FLAT = 1e-18;

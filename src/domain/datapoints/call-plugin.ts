@@ -4,14 +4,14 @@ import { formatDay, type Day } from '../time/days.js';
 import type { PluginCall } from './expressions/tree.js';
 
 interface Call {
-  /** Securities that it is called for. */
+  /** Number of securities. */
   readonly count: number;
-  /** Of the decision. */
+  /** Day of the decision. */
   readonly day: Day;
 }
 
 /**
- * The values of a plug-in at a decision. It is given what is known then, and nothing of other calls.
+ * Computes the values of a plug-in at a decision. It receives data known at that time, and no data of other calls.
  * @param inputs one for each input of its program
  * @returns [count], NaN where missing
  * @throws Refusal PLUGIN_FAILED
@@ -21,7 +21,8 @@ export function callPlugin(
   inputs: readonly Float64Array[],
   { count, day }: Call,
 ): Float64Array {
-  if (program === null) throw new Error(`the plug-in ${id} is not filled in: documents are before they are computed`);
+  if (program === null)
+    throw new Error(`the plug-in ${id} has no program: documents must be completed before computation`);
   try {
     return sandbox()
       .compute(program, inputs, count)

@@ -34,58 +34,55 @@ import {
   type NamedDatapoints,
 } from './expression-section.js';
 
-/** Every datapoint of the market as known at the close of one session. */
+/** Datapoints of the market as known at the close of one session. */
 export interface CrossSection {
   readonly session: number;
   readonly day: Day;
   readonly market: SessionMarket;
-  /** Names of the universe at the decision, columns ascending. */
+  /** Securities of the universe at the decision, columns ascending. */
   readonly universe: Int32Array;
   readonly dividends: DividendHistory;
   /**
-   * A numeric datapoint for some names, NaN where missing; the values of another kind of column are missing.
-   * @param columns Survivors, ascending, [n]: a transform is taken across them.
-   * @returns       [n]
+   * Returns a numeric datapoint for some securities, NaN where missing; values of a non-numeric column are missing.
+   * @param columns Selected securities, ascending, [n]: a transform is taken across them.
+   * @returns [n]
    */
   numbers(field: DatapointExpression, columns: Int32Array): Float64Array;
-  /** As `numbers`, in index currency: a price read as money. */
+  /** Same in index currency: a price read as money. */
   money(field: DatapointExpression, columns: Int32Array): Float64Array;
-  /** FALSE, TRUE or UNKNOWN of a condition, [n]. */
+  /** Returns FALSE, TRUE or UNKNOWN of a condition, [n]. */
   truths(condition: ExpressionNode, columns: Int32Array): Uint8Array;
-  /** Any datapoint as stored, null where missing, [n]. */
+  /** Returns any datapoint as stored, null where missing, [n]. */
   values(field: DatapointExpression, columns: Int32Array): readonly ReferenceValue[];
-  /**
-   * Positions of all of some values from the best to the worst, as `ranked` has them. Those that `numbers` or `money` gave
-   * are ranked once.
-   */
+  /** Returns the positions of values from best to worst, as `ranked` does, and caches them by the array of values. */
   ordered(values: Float64Array, order: Ordering): Int32Array;
-  /** The groups that a datapoint splits the names into: each distinct value's text, names without one together. */
+  /** Returns the groups of the securities by a datapoint: one for each value, and one for missing values. */
   groups(field: DatapointExpression, columns: Int32Array): Grouping;
-  /** Type of a datapoint's values. */
+  /** Returns the type of the values of a datapoint. */
   kindOf(field: DatapointExpression): ValueKind;
-  /** Number of values of a datapoint over its trailing sessions, also where they are fewer than half of them, [n]. */
+  /** Returns the number of values of a datapoint over its trailing sessions, even if fewer than half of them, [n]. */
   count(field: FieldRequest, columns: Int32Array): Float64Array;
-  /** A statistic of a datapoint that no request can name, over its trailing sessions. */
+  /** Returns a statistic, over trailing sessions, of a datapoint that no request can name. */
   statistic(field: FieldRequest, statistic: Statistic, observationsMin: number, columns: Int32Array): Float64Array;
-  /** Growth factors of the total variant, [S - first x N], for the use of some names. */
+  /** Returns growth factors of the total variant, [S - first x N], for the use of some securities. */
   growth(columns: Int32Array): Float64Array;
-  /** From which sessions a name's datapoint was read. */
+  /** Returns the sessions from which the datapoint of a security was read. */
   read(field: DatapointExpression, column: number): DatapointRead;
-  /** The same datapoints beside what else is known at a decision. */
+  /** Returns the same datapoints with additional data known at a decision. */
   given(context: DecisionContext): CrossSection;
 }
 
 export interface Ordering {
   readonly ascending: boolean;
-  /** Whether positions without a value are last; they are left out otherwise. */
+  /** True if positions without a value are last; otherwise they are omitted. */
   readonly withMissing: boolean;
 }
 
 export interface CrossSections {
   at(session: number, universe: Int32Array): CrossSection;
   /**
-   * A datapoint's latest values session by session, as `numbers` of each has them; null for one over a window, whose
-   * sessions have to be asked one by one.
+   * Returns the latest values of a datapoint by session, as `numbers` returns for each; null for one over a window,
+   * whose sessions must be requested one at a time.
    */
   latest(name: string): LatestValues | null;
 }
@@ -93,7 +90,7 @@ export interface CrossSections {
 /** @param columns ascending, [n] @param out [n], overwritten; NaN where missing @throws Refusal FX_MISSING */
 export type LatestValues = (session: number, columns: Int32Array, out: Float64Array) => void;
 
-/** Cross-sections of one market; what does not depend on the session is computed once. */
+/** Creates cross-sections of one market; results that do not depend on the session are computed once. */
 export function createCrossSections(sm: SessionMarket, terms: SeriesTerms): CrossSections {
   const table = createSeriesTable(sm, terms);
   const spells = new Map<string, readonly (readonly ReferenceSpell[])[]>();
@@ -124,7 +121,7 @@ export function createCrossSections(sm: SessionMarket, terms: SeriesTerms): Cros
       return known;
     },
     windowsOf(series, session) {
-      // Most questions are about one decision: windows are cached from the second decision on.
+      // Most uses are about one decision: windows are cached from the second decision on.
       if (session === firstSession) return glanceAt(series);
       const known = trails.get(series) ?? createTrail(series, sm.names);
       trails.set(series, known);
@@ -174,14 +171,14 @@ export function createCrossSections(sm: SessionMarket, terms: SeriesTerms): Cros
   };
 }
 
-/** Whether the values of a datapoint are made with exchange rates. */
+/** True if the values of a datapoint use exchange rates. */
 const isInIndexCurrency = (name: string): boolean => isMoney(name) || GROWTH_BASED.has(name);
 
 interface SectionTerms {
   readonly shared: Shared;
   readonly named: NamedDatapoints;
   readonly seriesOf: Leaves['seriesOf'];
-  /** Whether an expression reads what is made with exchange rates. */
+  /** Returns true if an expression reads values that use exchange rates. */
   isConverted(expression: DatapointExpression): boolean;
 }
 
@@ -194,7 +191,7 @@ function crossSection(
   const cache = new Map<string, { readonly columns: Int32Array; readonly values: Float64Array }>();
   const orders = new WeakMap<Float64Array, Map<string, Int32Array>>();
 
-  /** Survivors only ever shrink, so a vector computed for earlier ones still holds the later ones. */
+  /** The selection only shrinks, so a vector computed for an earlier selection contains the later ones. */
   const cached = (key: string, columns: Int32Array, compute: () => Float64Array): Float64Array => {
     const known = cache.get(key);
     const picked = known === undefined ? undefined : pick(known.columns, known.values, columns);
@@ -280,7 +277,7 @@ function crossSection(
   const sectionGiven = (context: DecisionContext): CrossSection => {
     const section = expressionSection(leaves, named, context);
     const requireRates = (field: DatapointExpression, columns: Int32Array): void => {
-      if (isField(field) && !terms.datapoints.has(field.name)) return; // Those of leaves are asked for when they are read.
+      if (isField(field) && !terms.datapoints.has(field.name)) return; // Fields of leaves are checked when they are read.
       if (isConverted(field)) terms.requireRates(session, columns);
     };
     const numbersOf = (field: DatapointExpression, columns: Int32Array): Float64Array => {

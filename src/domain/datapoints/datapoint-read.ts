@@ -9,21 +9,18 @@ import { halfOf } from './windows.js';
 import { readsOfExpression } from './expressions/reads.js';
 import { isField, requestOf, type DatapointExpression } from './expressions/tree.js';
 
-/** The dates behind one value: of the bars, rows or events it was read from. */
+/** Dates behind one value: those of the bars, rows or events from which it was read. */
 export interface DatapointRead {
-  /** First date read; equals `to` for a single value; null when nothing was found. */
+  /** First date read; equals `to` for a single value; null if nothing was found. */
   readonly from: string | null;
   readonly to: string | null;
-  /** Values found between them. */
+  /** Number of values found between them. */
   readonly observations: number;
-  /**
-   * First session on which the history of the name can be long enough, that being after the one asked about; null where
-   * it is not too short.
-   */
+  /** First later session on which the history of the security can be long enough; null if it is not too short. */
   readonly knownFrom: string | null;
 }
 
-/** The dates behind an expression: those of all that it reads, together. */
+/** Returns the dates behind an expression: those of everything that it reads, combined. */
 export function expressionRead(
   shared: Shared,
   asked: { readonly field: DatapointExpression; readonly column: number; readonly session: number },
@@ -89,8 +86,8 @@ function datapointRead(
 }
 
 /**
- * First session on which a name that trades on every session from its first bar on has a datapoint: a statistic needs
- * half of its window. NaN before its first bar.
+ * Returns the first session on which a security that trades on every session from its first price bar on has a
+ * datapoint: a statistic needs half of its window. NaN before its first price bar.
  */
 function earliestOf(
   sm: SessionMarket,
@@ -98,7 +95,7 @@ function earliestOf(
 ): number {
   const isStatistic = source.kind !== 'series' || field.aggregate !== 'last';
   const needed = isStatistic ? Math.max(1, halfOf(field.window ?? DEFAULT_WINDOW)) : 1;
-  const begin = firstBar(sm, column) + (GROWTH_BASED.has(field.name) ? 1 : 0); // a return needs a bar before it
+  const begin = firstBar(sm, column) + (GROWTH_BASED.has(field.name) ? 1 : 0); // a return needs an earlier price bar
   return begin + needed - 1 + field.lag;
 }
 
@@ -107,7 +104,7 @@ function firstBar({ lastBar, names }: SessionMarket, column: number): number {
   return NaN;
 }
 
-/** Day of a session that may be beyond the data; null beyond the calendar. */
+/** Returns the day of a session that may be after the data; null beyond the calendar. */
 function dayAt({ sessions, calendar }: SessionMarket, session: number): string | null {
   const from = firstAtLeast(calendar.sessions, sessions[0]!);
   const day = calendar.sessions[from + session];

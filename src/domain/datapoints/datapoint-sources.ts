@@ -21,17 +21,17 @@ export interface Shared {
   spellsOf(name: string): readonly (readonly ReferenceSpell[])[];
   groupsOf(name: string): DatedGroups;
   referenceKindOf(name: string): ValueKind;
-  /** Windows for a decision on a session. */
+  /** Returns windows for a decision on a session. */
   windowsOf(series: Series, session: number): WindowReader;
   tallyOf(series: Series): Tally;
-  /** What BETA is relative to. */
+  /** Returns the market to which BETA is relative. */
   readonly marketReturns: MarketReturns;
-  /** Statistics of windows that roll on; null where each is worked out by itself. */
+  /** Statistics of rolling windows; null if each is computed separately. */
   readonly rolling: RollingStatistics | null;
   dividends: () => DividendHistory;
 }
 
-/** Whether the datapoint is a reference column read as it stands, whose values need not be numbers. */
+/** Returns true if the datapoint is an unmodified reference column, whose values need not be numbers. */
 export function isText({ sm, referenceKindOf }: Shared, field: FieldRequest): boolean {
   const found = resolve(sm.market, field);
   return (
@@ -43,7 +43,7 @@ export function isText({ sm, referenceKindOf }: Shared, field: FieldRequest): bo
   );
 }
 
-/** Values known on a session of a column of texts. */
+/** Returns the values of a text column known on a session. */
 export function textsOn(
   { sm, spellsOf }: Shared,
   { field, session, columns }: { readonly field: FieldRequest; readonly session: number; readonly columns: Int32Array },
@@ -65,16 +65,16 @@ export type Source =
   | {
       readonly kind: 'windowed';
       readonly statistic: Statistic;
-      /** Whether it is of the growth over gaps as well. */
+      /** True if it also includes growth over gaps. */
       readonly isWhole: boolean;
     }
   | { readonly kind: 'beta' };
 
-/** Datapoints that are amounts of money: converted to index currency wherever they come from. */
+/** Datapoints that are amounts of money: always converted to index currency. */
 const MONEY: ReadonlySet<string> = new Set(['MARKET_CAP', 'FREE_FLOAT_MARKET_CAP', 'VALUE_TRADED']);
 export const isMoney = (name: string): boolean => MONEY.has(name);
 
-/** Datapoints made of growth factors, which are in index currency. */
+/** Datapoints computed from growth factors, which are in index currency. */
 export const GROWTH_BASED: ReadonlySet<string> = new Set(['RETURN', 'PRICE_RETURN', 'VOLATILITY', 'MOMENTUM', 'BETA']);
 
 const annualised =
@@ -94,7 +94,7 @@ export function sourceOf({ sm, table }: Shared, field: FieldRequest): Source {
   }
   const name = field.name as DerivedName; // resolved as derived
   if (name === 'BETA') return { kind: 'beta' };
-  // A return is its growth factor less one, so both deviate alike.
+  // A return is its growth factor minus one, so both have the same deviation.
   if (name === 'VOLATILITY') {
     const statistic = annualised(periodsPerYear(sm.calendar.sessions));
     return { kind: 'windowed', statistic, isWhole: false };
@@ -104,9 +104,9 @@ export function sourceOf({ sm, table }: Shared, field: FieldRequest): Source {
   return { kind: 'series', series, trailing: isSessionReturn(name) ? table.returns(name) : series, isClose: false };
 }
 
-/** Series for windows over a datapoint that is not a statistic itself. */
+/** Returns the series for windows over a datapoint that is not a statistic itself. */
 export function trailingOf(shared: Shared, field: FieldRequest): Series {
   const source = sourceOf(shared, field);
-  if (source.kind !== 'series') throw new Error(`${field.name} is a statistic already`);
+  if (source.kind !== 'series') throw new Error(`${field.name} is already a statistic`);
   return source.trailing;
 }

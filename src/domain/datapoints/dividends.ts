@@ -3,30 +3,36 @@ import { ACTION_KINDS, type MarketData } from '../market/market-data.js';
 import { BeforeMarket } from '../market/session-market.js';
 import { lastAtMost } from '../numbers/search.js';
 
-/** Ordinary dividends of every name, cancelled ones left out. */
+/** Ordinary dividends of every security, without cancelled ones. */
 export interface DividendHistory {
   /**
-   * Ordinary dividends per share with an ex day in the twelve months that end on `day`, on the share basis of `day`.
-   * 0 for a name that paid none.
+   * Returns ordinary dividends per share with an ex-date in the twelve months that end on `day`, on the share basis of
+   * `day`.
+   * 0 for a security that paid none.
    * @throws BeforeMarket
    */
   trailing(column: number, day: Day): number;
-  /** That sum of a name as it changes, a few times a year. @cost O(dividends of the name) the first time */
+  /**
+   * Returns that sum for a security as a step function, with a few steps per year. @cost O(dividends of the security)
+   * the first time
+   */
   steps(column: number): DividendSteps;
-  /** @throws BeforeMarket where dividends of the twelve months that end on a day have been left out */
+  /** @throws BeforeMarket if dividends of the twelve months that end on a day have been removed */
   assertCovers(day: Day): void;
   /**
-   * Ordinary dividends per share by the year of their ex day, up to `day` and on its share basis; those of the last
-   * `YEARS_OF_GROWTH_MAX` years at least.
+   * Returns ordinary dividends per share by year of their ex-date, up to `day` and on its share basis; at least those
+   * of the last `YEARS_OF_GROWTH_MAX` years.
    * @throws BeforeMarket
-   * @cost O(dividends of the name)
+   * @cost O(dividends of the security)
    */
   byYear(column: number, day: Day): ReadonlyMap<number, number>;
-  /** Whether an ordinary dividend went ex in the days from `start` to `end`, both included. @throws BeforeMarket */
+  /**
+   * Returns true if an ordinary dividend went ex in the days from `start` to `end`, both included. @throws BeforeMarket
+   */
   paidBetween(column: number, start: Day, end: Day): boolean;
 }
 
-/** 0 before the first of the days, then the sum from each of them on until the next. */
+/** 0 before the first of the days, then the sum from each day until the next. */
 export interface DividendSteps {
   readonly days: Int32Array;
   readonly sums: Float64Array;
@@ -39,10 +45,10 @@ interface Events {
   readonly ratios: Float64Array;
 }
 
-/** Of markets: it depends on nothing else. */
+/** Keyed by market: it depends on nothing else. */
 const histories = new WeakMap<MarketData, DividendHistory>();
 
-/** @cost O(actions) once; a look-up is O(log actions of the name + actions in the window). */
+/** @cost O(actions) once; a look-up is O(log actions of the security + actions in the window). */
 export function dividendHistory(market: MarketData): DividendHistory {
   const known = histories.get(market) ?? historyOf(market);
   histories.set(market, known);
@@ -55,18 +61,18 @@ function historyOf(market: MarketData): DividendHistory {
   const assertCovered = (after: Day): void => {
     if (after < settledTo)
       throw new BeforeMarket(
-        `dividends after ${formatDay(after)} are asked for; those up to ${formatDay(settledTo)} have been left out`,
+        `dividends after ${formatDay(after)} were requested, but those up to ${formatDay(settledTo)} have been removed`,
       );
   };
   let today = NaN;
   let yearBefore = NaN;
-  /** Twelve months before a day: names are asked for day by day. */
+  /** Returns the day twelve months earlier; securities are read day by day. */
   const monthsBefore = (day: Day): Day => {
     if (day !== today) yearBefore = addMonths(day, -12);
     today = day;
     return yearBefore;
   };
-  /** First day whose twelve months leave an ex day out, by ex day: names have many of them in common. */
+  /** First day whose twelve months no longer include an ex-date, by ex-date: securities share many of them. */
   const leftOn = new Map<Day, Day>();
   const leavingOn = (exDay: Day): Day => {
     const day = leftOn.get(exDay) ?? dayLeft(exDay);
@@ -97,17 +103,19 @@ function historyOf(market: MarketData): DividendHistory {
   };
 }
 
-/** Sums of the twelve months before each day on which a dividend comes or leaves, or the share basis changes. */
+/**
+ * Returns sums over the twelve months before each day on which a dividend enters or leaves, or the share basis changes.
+ */
 function stepsOf(events: Events, leavingOn: (exDay: Day) => Day): DividendSteps {
   const left = events.exDays.map(leavingOn);
   const days = Int32Array.from(new Set([...events.exDays, ...left, ...events.splitDays])).sort();
   return { days, sums: Float64Array.from(days, (day) => sumOn(events, day, lastAtMost(left, day) + 1)) };
 }
 
-/** The dividends from one on up to a day, on the share basis of the day. */
+/** Sums the dividends from one on up to a day, on the share basis of the day. */
 function sumOn({ exDays, amounts, splitDays, ratios }: Events, day: Day, first: number): number {
   let total = 0;
-  let basis = 1; // shares of `day` per share of the dividend's ex day
+  let basis = 1; // shares of `day` per share on the ex-date of the dividend
   let split = lastAtMost(splitDays, day);
   for (let i = lastAtMost(exDays, day); i >= first; i--) {
     while (split >= 0 && splitDays[split]! > exDays[i]!) basis *= ratios[split--]!;
@@ -118,7 +126,7 @@ function sumOn({ exDays, amounts, splitDays, ratios }: Events, day: Day, first: 
 
 function totalsByYear({ exDays, amounts, splitDays, ratios }: Events, day: Day): Map<number, number> {
   const totals = new Map<number, number>();
-  let basis = 1; // shares of `day` per share of the dividend's ex day
+  let basis = 1; // shares of `day` per share on the ex-date of the dividend
   let split = lastAtMost(splitDays, day);
   for (let i = lastAtMost(exDays, day); i >= 0; i--) {
     while (split >= 0 && splitDays[split]! > exDays[i]!) basis *= ratios[split--]!;
@@ -128,13 +136,16 @@ function totalsByYear({ exDays, amounts, splitDays, ratios }: Events, day: Day):
   return totals;
 }
 
-/** Years of rising dividends that are counted at most. */
+/** Maximum number of years of rising dividends that are counted. */
 export const YEARS_OF_GROWTH_MAX = 100;
 
-/** Rounding of sums of amounts on different share bases, which is no rise. */
+/** Rounding of sums of amounts on different share bases, which does not count as a rise. */
 const ROUNDING = 1e-12;
 
-/** Complete calendar years before a day in which a name paid more than in the year before, counted back from the last. */
+/**
+ * Counts complete calendar years before a day in which a security paid more than in the previous year, backwards from
+ * the last.
+ */
 export function yearsOfGrowth(history: Pick<DividendHistory, 'byYear'>, column: number, day: Day): number {
   const totals = history.byYear(column, day);
   const last = civilOf(day).year - 1;
@@ -146,14 +157,17 @@ export function yearsOfGrowth(history: Pick<DividendHistory, 'byYear'>, column: 
   return years;
 }
 
-/** First day whose twelve months leave an ex day out: not always the same date, as of 29 February. */
+/**
+ * Returns the first day whose twelve months no longer include an ex-date: not always the same date, for example for 29
+ * February.
+ */
 function dayLeft(exDay: Day): Day {
   let day = addMonths(exDay, 12);
   while (addMonths(day, -12) < exDay) day++;
   return day;
 }
 
-/** In a store whose prices are split adjusted the amounts are read as given: they are on that basis already. */
+/** In a store with split-adjusted prices the amounts are already on the adjusted basis. */
 function eventsByColumn(market: MarketData): Events[] {
   const positions = new Map(market.identifiers.map((identifier, column) => [identifier, column]));
   const cash = market.identifiers.map((): { day: Day; value: number }[] => []);

@@ -22,11 +22,11 @@ import { isWindowed, latest, requestKey, type FieldRequest } from './field-reque
 import { groupsOfValues, type Grouping } from './groups.js';
 import type { Series } from './series.js';
 
-/** What is known at a decision beside the columns of the market. */
+/** Data known at a decision in addition to the columns of the market. */
 export interface DecisionContext {
-  /** By column, 1 for a constituent of the index before the decision; null at its first. */
+  /** 1 for a constituent of the index before the decision, by column; null at its first. */
   readonly incumbents: Uint8Array | null;
-  /** Another index as it was last decided; null before its first composition, and where no index can be asked. */
+  /** Returns another index as last decided; null before its first composition, and if no index is available. */
   indexWeights(indexId: string): IndexWeights | null;
 }
 
@@ -37,7 +37,7 @@ export interface IndexWeights {
 
 export const NO_CONTEXT: DecisionContext = { incumbents: null, indexWeights: () => null };
 
-/** Datapoints of one session that the market answers by themselves. */
+/** Datapoints of one session that come directly from the market. */
 export interface Leaves {
   readonly day: Day;
   readonly universe: Int32Array;
@@ -46,12 +46,12 @@ export interface Leaves {
   values(field: FieldRequest, columns: Int32Array): readonly ReferenceValue[];
   groups(field: FieldRequest, columns: Int32Array): Grouping;
   isNumber(field: FieldRequest): boolean;
-  /** @param lag of the last session of the window */
+  /** @param lag lag of the last session of the window */
   overSessions(series: Series, window: SessionsBack, columns: Int32Array): Float64Array;
-  /** The values of a series on trailing sessions, each security's together, the latest last, [columns * length]. */
+  /** Returns the values of a series on trailing sessions, grouped by security, the latest last, [columns * length]. */
   history(series: Series, length: number, columns: Int32Array): Float64Array;
   seriesOf(node: ExpressionNode): Series;
-  /** Values of a series on the session itself. */
+  /** Returns the values of a series on the session itself. */
   onSession(series: Series, columns: Int32Array): Float64Array;
 }
 
@@ -67,18 +67,18 @@ export interface ExpressionSection {
   numbers(expression: DatapointExpression, columns: Int32Array): Float64Array;
   truths(condition: ExpressionNode, columns: Int32Array): Uint8Array;
   values(expression: DatapointExpression, columns: Int32Array): readonly ReferenceValue[];
-  /** Null of numbers. */
+  /** Returns null for numbers. */
   groups(expression: DatapointExpression, columns: Int32Array): Grouping | null;
-  /** The column of texts that a datapoint is, or is another name of; undefined where it holds numbers. */
+  /** Returns the text column that a datapoint is or refers to; undefined if it contains numbers. */
   textField(expression: DatapointExpression): FieldRequest | undefined;
 }
 
-/** Expressions behind datapoints that a document names. */
+/** Expressions behind datapoints that a document defines. */
 export interface NamedDatapoints {
   readonly definitions: ReadonlyMap<string, ExpressionNode>;
-  /** The expression that a datapoint stands for; null where the market answers it by itself. */
+  /** Returns the expression of a datapoint; null if it comes directly from the market. */
   expanded(field: FieldRequest): ExpressionNode | null;
-  /** Whether a node is arithmetic of columns and constants alone, through all that it names. */
+  /** Returns true if a node is arithmetic of columns and constants only, including everything that it refers to. */
   isArithmetic(node: ExpressionNode): boolean;
 }
 
@@ -92,7 +92,7 @@ export function namedDatapoints(definitions: ReadonlyMap<string, ExpressionNode>
     const field = requestOf(node);
     const definition = named.expanded(field);
     if (definition !== null) return named.isArithmetic(definition);
-    // Windows of its own, and returns, which a window reads between two bars alone.
+    // Statistics over separate windows, and returns, which a window reads only between two bars.
     return !GROWTH_BASED.has(field.name) && field.aggregate === 'last' && field.transform === 'none';
   };
   const named: NamedDatapoints = {
@@ -114,7 +114,7 @@ export function namedDatapoints(definitions: ReadonlyMap<string, ExpressionNode>
   return named;
 }
 
-/** A definition with the lag, aggregate and transform under which it is asked for. */
+/** Applies the requested lag, aggregate and transform to a definition. */
 function applied(definition: ExpressionNode, { lag, window, aggregate, transform }: FieldRequest): ExpressionNode {
   const read =
     aggregate === 'last'
@@ -125,14 +125,14 @@ function applied(definition: ExpressionNode, { lag, window, aggregate, transform
   return transform === 'none' ? read : called(transform, [read], {});
 }
 
-/** Answers expressions of datapoints from those of the market. */
+/** Evaluates expressions of datapoints from those of the market. */
 export function expressionSection(leaves: Leaves, named: NamedDatapoints, context: DecisionContext): ExpressionSection {
   const { expanded } = named;
   const known = new WeakMap<Int32Array, Map<ExpressionNode, Float64Array>>();
 
   const numbers = (expression: DatapointExpression, columns: Int32Array): Float64Array => {
     const node = isField(expression) ? expanded(requestOf(expression)) : expression;
-    if (node === null) return leaves.numbers(requestOf(expression as FieldRequest), columns); // A field without definition.
+    if (node === null) return leaves.numbers(requestOf(expression as FieldRequest), columns); // A field without a definition.
     if (isField(node)) return numbers(node, columns);
     const of = known.get(columns) ?? new Map<ExpressionNode, Float64Array>();
     known.set(columns, of);
@@ -141,7 +141,10 @@ export function expressionSection(leaves: Leaves, named: NamedDatapoints, contex
     return found;
   };
 
-  /** Arithmetic of columns is read in one pass where each has a value on the session: only others are looked for before it. */
+  /**
+   * Arithmetic of columns is computed in one pass where each has a value on the session; only missing values are
+   * searched on earlier sessions.
+   */
   const evaluated = (node: ExpressionNode, columns: Int32Array): Float64Array => {
     if (!named.isArithmetic(node)) return evaluatorOn(sourceOn(columns, 0)).numbers(node);
     const values = leaves.onSession(leaves.seriesOf(node), columns);
@@ -264,7 +267,7 @@ interface CalledOn {
   readonly at: Evaluator;
 }
 
-/** Takes a function of each group by itself. */
+/** Applies a function to each group separately. */
 function inGroups(
   values: Float64Array,
   { of, names }: Grouping,
@@ -280,7 +283,7 @@ function inGroups(
   return result;
 }
 
-/** Values of some of the columns of a set; missing for others. */
+/** Returns values of some of the columns of a set; missing for others. */
 function picked(set: Int32Array, values: Float64Array, columns: Int32Array): Float64Array {
   const place = new Map(Array.from(set, (column, position) => [column, position]));
   return Float64Array.from(columns, (column) => values[place.get(column) ?? -1] ?? NaN);

@@ -6,16 +6,16 @@ import type { FieldRequest } from './field-request.js';
 import { constant, product, type Series } from './series.js';
 
 export interface SeriesSource {
-  /** The expression that a datapoint stands for; null where the market answers it by itself. */
+  /** Returns the expression of a datapoint; null if it comes directly from the market. */
   expanded(field: FieldRequest): ExpressionNode | null;
-  /** What each session itself says of a numeric datapoint. */
+  /** Returns the values of a numeric datapoint as stated by each session. */
   trailing(field: FieldRequest): Series;
-  /** What was known on a session of a column of texts. */
+  /** Returns the values of a text column known on a session. */
   texts(field: FieldRequest, session: number, columns: Int32Array): readonly ReferenceValue[];
   isNumber(field: FieldRequest): boolean;
 }
 
-/** Series of expressions, each made once: windows over them are cached by the series. */
+/** Creates series of expressions, each once: windows over them are cached by the series. */
 export function createExpressionSeries(source: SeriesSource): (node: ExpressionNode) => Series {
   const known = new Map<ExpressionNode, Series>();
   const seriesOf = (node: ExpressionNode): Series => {
@@ -51,7 +51,7 @@ export function createExpressionSeries(source: SeriesSource): (node: ExpressionN
     return definition === null ? earlier(source.trailing({ ...field, lag: 0 }), field.lag) : seriesOf(definition);
   }
 
-  /** A function of the values of each session. */
+  /** Computes a function of the values of each session. */
   function computed(node: ExpressionNode): Series {
     return {
       fill(session, columns, out) {
@@ -67,7 +67,7 @@ export function createExpressionSeries(source: SeriesSource): (node: ExpressionN
           values,
           isNumber: source.isNumber,
           call() {
-            throw new Error('a window reads columns and arithmetic alone: trees are checked before they are evaluated');
+            throw new Error('a window reads only columns and arithmetic: trees are checked before they are evaluated');
           },
         };
         out.set(evaluatorOn(on).numbers(node));
@@ -99,7 +99,7 @@ function both(operator: Operator, left: Series, right: Series): Series {
   };
 }
 
-/** What a series said some sessions before; missing before its first. */
+/** Returns the values of a series some sessions before; missing before its first. */
 function earlier(series: Series, lag: number): Series {
   if (lag === 0) return series;
   return {

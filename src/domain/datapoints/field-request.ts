@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { LIMITS } from '../refusals/limits.js';
 
-/** Longest trailing window and largest lag of a datapoint: ten years of sessions. */
+/** Maximum trailing window and lag of a datapoint: ten years of sessions. */
 export const SESSIONS_BACK_MAX = 2520;
 
-/** Window of VOLATILITY, MOMENTUM and BETA where none is asked for: a year of sessions. */
+/** Default window of VOLATILITY, MOMENTUM and BETA: a year of sessions. */
 export const DEFAULT_WINDOW = 252;
 
 export const DATASETS = ['market', 'reference', 'derived'] as const;
@@ -16,7 +16,7 @@ export type Aggregate = (typeof AGGREGATES)[number];
 export const TRANSFORMS = ['none', 'rank', 'percentile', 'zscore'] as const;
 export type Transform = (typeof TRANSFORMS)[number];
 
-/** Datapoints computed from columns, by the names under which rules read them. */
+/** Datapoints computed from columns, by the names that rules use. */
 export const DERIVED_NAMES = [
   'MARKET_CAP',
   'FREE_FLOAT_MARKET_CAP',
@@ -31,17 +31,17 @@ export const DERIVED_NAMES = [
 ] as const;
 export type DerivedName = (typeof DERIVED_NAMES)[number];
 
-/** Returns of one session, with dividends and without: no statistics over a window. */
+/** Returns of one session, with and without dividends: not statistics over a window. */
 export type SessionReturn = 'RETURN' | 'PRICE_RETURN';
 export const isSessionReturn = (name: string): name is SessionReturn => name === 'RETURN' || name === 'PRICE_RETURN';
 
 /**
- * Whether the value of a datapoint depends on the universe that it is asked for in, unless the store has a column of its
+ * Returns true if the value of a datapoint depends on the requested universe, unless the store has a column of its
  * name.
  */
 export const isRelative = (name: string): boolean => name === ('BETA' satisfies DerivedName);
 
-/** Derived datapoints that are statistics over a window of their own and therefore take no aggregate. */
+/** Derived datapoints that are statistics over their own window and therefore accept no aggregate. */
 const WINDOWED: ReadonlySet<string> = new Set<DerivedName>(['VOLATILITY', 'MOMENTUM', 'BETA']);
 
 const fields = {
@@ -53,17 +53,16 @@ const fields = {
     .meta({ description: 'Null resolves in the order market, reference, derived.' }),
   lag: z.int().min(0).max(SESSIONS_BACK_MAX).default(0).meta({ description: 'Sessions back from the decision date.' }),
   window: z.int().min(1).max(SESSIONS_BACK_MAX).nullable().default(null).meta({
-    description:
-      'Trailing sessions, of which those without a bar are left out; required when the aggregate is not last.',
+    description: 'Trailing sessions; sessions without a price bar are skipped. Required if the aggregate is not last.',
   }),
   aggregate: z.enum(AGGREGATES).default('last'),
   transform: z
     .enum(TRANSFORMS)
     .default('none')
-    .meta({ description: 'Across the current survivors that have a value.' }),
+    .meta({ description: 'Across the remaining securities that have a value.' }),
 };
 
-/** Refuses what a window and an aggregate cannot mean together. */
+/** Refuses invalid combinations of window and aggregate. */
 function checkWindow(field: Omit<FieldRequest, 'transform'>, context: z.RefinementCtx): void {
   if (isWindowed(field)) {
     if (field.aggregate === 'last') return;
@@ -84,7 +83,7 @@ function checkWindow(field: Omit<FieldRequest, 'transform'>, context: z.Refineme
     });
 }
 
-/** One datapoint of an expression. */
+/** Datapoint of an expression. */
 export const FieldNode = z
   .strictObject({
     node: z.literal('field'),
@@ -93,19 +92,19 @@ export const FieldNode = z
       .string()
       .max(LIMITS.MAX_EXPRESSION_LENGTH)
       .optional()
-      .meta({ description: 'Canonical text of the tree, at its root; ignored where it is sent.' }),
+      .meta({ description: 'Canonical text of the tree, at its root; ignored in requests.' }),
   })
   .superRefine(checkWindow)
-  .meta({ id: 'FieldNode', description: 'A datapoint, read for every name on or before the decision date.' });
+  .meta({ id: 'FieldNode', description: 'A datapoint, read for every security on or before the decision date.' });
 
-/** One datapoint of a ranking or weighting. */
+/** Datapoint of a ranking or weighting. */
 export const Datapoint = z.strictObject(fields).superRefine(checkWindow).meta({
   id: 'Datapoint',
   description:
-    'A datapoint with its window, lag, aggregate and transform, read for every name on or before the decision date.',
+    'A datapoint with its window, lag, aggregate and transform, read for every security on or before the decision date.',
 });
 
-/** A datapoint that a rule reads for every name. */
+/** Datapoint that a rule reads for every security. */
 export interface FieldRequest {
   readonly name: string;
   readonly dataset: Dataset | null;
@@ -115,22 +114,22 @@ export interface FieldRequest {
   readonly transform: Transform;
 }
 
-/** The latest value of a datapoint; the rest as given. */
+/** Returns a request for the latest value of a datapoint, with the given other members. */
 export function latest(name: string, rest: Partial<FieldRequest> = {}): FieldRequest {
   return { name, dataset: null, lag: 0, window: null, aggregate: 'last', transform: 'none', ...rest };
 }
 
-/** Whether the request names a derived datapoint that reads `window` itself. */
+/** Returns true if the request is for a derived datapoint that reads `window` itself. */
 export function isWindowed(field: Pick<FieldRequest, 'name' | 'dataset'>): boolean {
   return WINDOWED.has(field.name) && (field.dataset === null || field.dataset === 'derived');
 }
 
-/** One text per distinct request: the key of caches. */
+/** Returns one text per distinct request: the key of caches. */
 export function requestKey(field: FieldRequest): string {
   return `${field.dataset ?? ''}|${field.name}|${field.lag}|${field.window ?? ''}|${field.aggregate}|${field.transform}`;
 }
 
-/** The request in words: `median VALUE_TRADED over 60 sessions, 1 session back`. */
+/** Describes the request in words: `median VALUE_TRADED over 60 sessions, 1 session back`. */
 export function requestText(field: FieldRequest): string {
   const window = field.window ?? DEFAULT_WINDOW;
   const parts = [

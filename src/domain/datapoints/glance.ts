@@ -2,21 +2,21 @@ import { allOf } from './ranking.js';
 import { layOut, type WindowReader } from './laid-out.js';
 import type { Series } from './series.js';
 
-/** Cells laid out at a time: 256 KB, which stay in the cache of a core until they are read. */
+/** Number of cells laid out at a time: 256 KB, which stay in the cache of a core until they are read. */
 const CELLS = 32_768;
 
-/** The same cells for every glance of the thread: an answer holds none of them. */
+/** Memory shared by all reads of the thread: no result refers to it. */
 let cells = new Float64Array(0);
 
 /**
- * Windows for a decision that none follows: laid out so many names at a time, and nothing is kept.
- * @param cellsMax Cells that are laid out at a time, where one window is not longer.
+ * Lays out windows for a single decision: a number of securities at a time, without caching.
+ * @param cellsMax Maximum number of cells laid out at a time, unless one window is longer.
  */
 export function glanceAt(series: Series, cellsMax = CELLS): WindowReader {
   return {
     windows(from, end, columns, visit) {
       const gaps = series.panel?.gaps?.of(columns, { from, to: end });
-      const stride = (end - from + 1) | 1; // odd, so that names never share a cache set
+      const stride = (end - from + 1) | 1; // odd, so that securities never share a cache set
       const step = Math.min(columns.length, Math.max(1, Math.floor(cellsMax / stride)));
       if (cells.length < step * stride) cells = new Float64Array(Math.max(CELLS, step * stride));
       const places = allOf({ length: step });

@@ -3,18 +3,18 @@ import type { ReferenceValue } from '../market/market-data.js';
 import { spellAt, type ReferenceSpell } from '../market/reference-spells.js';
 import { groupOf } from './field-use.js';
 
-/** Names by group. */
+/** Securities by group. */
 export interface Grouping {
-  /** Group of each name, [n]. */
+  /** Group of each security, [n]. */
   readonly of: Int32Array;
-  /** The groups in the order of their first members; null for the one of the names without a value. */
+  /** Groups in the order of their first members; null for securities without a value. */
   readonly names: readonly (string | null)[];
 }
 
-/** Groups of dated values by the day: names whose value never changes are looked up once. */
+/** Groups of dated values by day: securities whose value never changes are looked up once. */
 export type DatedGroups = (day: Day, columns: Int32Array) => Grouping;
 
-/** @param spells Of each column of the market. */
+/** @param spells Spells of each column of the market. */
 export function datedGroups(spells: readonly (readonly ReferenceSpell[])[]): DatedGroups {
   const numbers = numbering();
   const changing = -1;
@@ -32,7 +32,7 @@ export function datedGroups(spells: readonly (readonly ReferenceSpell[])[]): Dat
   };
 }
 
-/** Groups of values at hand. */
+/** Groups given values. */
 export function groupsOfValues(values: readonly ReferenceValue[]): Grouping {
   const numbers = numbering();
   return { of: Int32Array.from(values, numbers.of), names: numbers.texts };
@@ -43,7 +43,7 @@ interface Numbering {
   of(value: ReferenceValue): number;
 }
 
-/** Numbers texts in the order they are met. */
+/** Numbers texts in order of occurrence. */
 function numbering(): Numbering {
   const known = new Map<string | null, number>();
   const texts: (string | null)[] = [];
@@ -58,7 +58,7 @@ function numbering(): Numbering {
   };
 }
 
-/** Renumbers codes, in place, by their first occurrence. */
+/** Renumbers codes, in place, by first occurrence. */
 function inOrderMet(codes: Int32Array, texts: readonly (string | null)[]): Grouping {
   const renumbered = new Int32Array(texts.length).fill(-1);
   const names: (string | null)[] = [];

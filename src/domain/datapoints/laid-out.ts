@@ -6,44 +6,47 @@ export interface WindowReader {
   /**
    * Calls back with ranges of the columns whose windows are laid out: the window of `columns[k]` starts at the cell
    * `starts[k]`.
-   * @param from    First session of the windows, not negative.
-   * @param end     Last session of the windows.
+   * @param from First session of the windows, not negative.
+   * @param end Last session of the windows.
    * @param columns Ascending, [n].
    */
   windows(from: number, end: number, columns: Int32Array, visit: (laid: LaidOut) => void): void;
 }
 
-/** Windows of some names, each name's cells together. Good until the visit ends. */
+/** Windows of some securities, the cells of each together. Valid until the callback returns. */
 export interface LaidOut {
   readonly cells: Float64Array;
   /** Start of each window, [m]. */
   readonly starts: Int32Array;
-  /** Position in the columns asked for of the first of these, the others follow. */
+  /** Position of the first of these in the requested columns; the others follow. */
   readonly first: number;
 }
 
 export interface LayOutInput {
   readonly series: Series;
   readonly cells: Float64Array;
-  /** Cells of a name. */
+  /** Number of cells of a security. */
   readonly stride: number;
-  /** Session of the first cell of each place. */
+  /** Session of the first cell of each slot. */
   readonly origin: number;
-  /** Latest session laid out of each place, moved on to the end, [places]. */
+  /** Latest session laid out in each slot, updated to the end, [places]. */
   readonly until: Int32Array;
   readonly end: number;
   readonly columns: Int32Array;
-  /** Place of each column, [n]. */
+  /** Slot of each column, [n]. */
   readonly places: Int32Array;
 }
 
-/** Sessions read side by side: as many values as a cache line holds, so that each line of a place is written once. */
+/**
+ * Number of sessions read in parallel: as many values as a cache line contains, so that each line of a slot is written
+ * once.
+ */
 const ROWS = 8;
 
-/** Room for the sessions of a series without a panel, the same for every reader of the thread. */
+/** Memory for the sessions of a series without a panel, shared by all readers of the thread. */
 let filled = new Float64Array(0);
 
-/** Reads the sessions that the places of some columns lack. @returns the first of them */
+/** Reads the sessions that the slots of some columns lack. @returns the first of them */
 export function layOut({ series, cells, stride, origin, until, end, columns, places }: LayOutInput): number {
   const n = columns.length;
   let oldest = end;
@@ -90,19 +93,19 @@ function areAllThere(rows: Int32Array): boolean {
 interface CopyRows {
   readonly values: Float64Array;
   readonly less: number;
-  /** Position of each session's first cell, [ROWS]. */
+  /** Position of the first cell of each session, [ROWS]. */
   readonly rows: Int32Array;
-  /** Position of each name in a session, [n]. */
+  /** Position of each security in a session, [n]. */
   readonly at: Int32Array;
   readonly cells: Float64Array;
-  /** Position of the first session in each place. */
+  /** Position of the first session in each slot. */
   readonly first: number;
   readonly stride: number;
   /** At least [n]. */
   readonly places: Int32Array;
 }
 
-/** Sessions that every place lacks and the series has: the usual ones, taken without looking, 4 times as fast. */
+/** Copies sessions that every slot lacks and the series has: the usual case, without checks, 4 times as fast. */
 function copyRows({ values, less, rows, at, cells, first, stride, places }: CopyRows): void {
   const [r0, r1, r2, r3, r4, r5, r6, r7] = [
     rows[0]!,

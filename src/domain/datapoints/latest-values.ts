@@ -7,20 +7,20 @@ interface Latest {
   readonly end: number;
   readonly columns: Int32Array;
   readonly maxStaleSessions: number;
-  /** Sessions for which the latest bar prices a suspended constituent; as many unless given. */
+  /** Sessions for which the latest bar prices a suspended constituent. Default: the same as for others. */
   readonly suspendedSessions?: number | undefined;
-  /** Carry a close on the share basis of the session. */
+  /** Carries a close on the share basis of the session. */
   readonly rebase: boolean;
 }
 
-/** The latest value of each name on or before a session, missing when it is too old to price the name. */
+/** Returns the latest value of each security on or before a session, missing if it is too old to price the security. */
 export function latestValues(latest: Latest): Float64Array {
   const values = new Float64Array(latest.columns.length);
   latestInto(values, latest);
   return values;
 }
 
-/** The same into memory of the caller's, [n]. */
+/** Writes the same into memory of the caller, [n]. */
 export function latestInto(values: Float64Array, latest: Latest): void {
   const { series, end, columns } = latest;
   series.fill(end, columns, values);
@@ -30,7 +30,7 @@ export function latestInto(values: Float64Array, latest: Latest): void {
   }
 }
 
-/** The latest value of a name that has none on the session, NaN when there is none that counts. */
+/** Returns the latest value of a security without a value on the session; NaN if none is valid. */
 function carriedValue({ rebase, ...latest }: Latest, column: number): number {
   const { sm, series, end } = latest;
   const session = latestSession({ ...latest, column });
@@ -41,8 +41,8 @@ function carriedValue({ rebase, ...latest }: Latest, column: number): number {
 }
 
 /**
- * Session of the latest value that still counts: at most so many sessions old, or of the latest bar while that prices
- * the name (its own exchange may have been closed for longer); -1 when there is none.
+ * Returns the session of the latest valid value: within a maximum age, or of the latest bar while that prices the
+ * security (its exchange may have been closed for longer); -1 if there is none.
  */
 export function latestSession({
   sm,
@@ -63,7 +63,7 @@ export function latestSession({
   return bar >= 0 && sm.barAge(end, column) <= suspendedSessions && has(bar) ? bar : -1;
 }
 
-/** Carried close on the share basis of `end` over the close as traded at `session`. */
+/** Returns the carried close on the share basis of `end` over the close as traded at `session`. */
 function shareBasis(
   sm: SessionMarket,
   { session, end, column }: { readonly session: number; readonly end: number; readonly column: number },

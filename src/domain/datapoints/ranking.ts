@@ -1,18 +1,17 @@
 import { sortedByBits } from '../numbers/sorted-by-bits.js';
 
-/** Values sorted by insertion before they are merged. */
+/** Number of values sorted by insertion before merging. */
 const RUN = 12;
 
-/** Values from which on they are sorted by their bits: fewer are sooner merged. */
+/** Number of values from which they are sorted by their bits: fewer are merged faster. */
 const BITS_MIN = 1500;
 
 /**
- * Positions from the best value to the worst, equal values in the order given, those without a value last.
- * Positions ascend with identifiers: given in order, ties fall to the earlier identifier.
- *
+ * Returns positions from the best value to the worst, equal values in the given order, those without a value last.
+ * Positions ascend with identifiers: in that order, ties go to the earlier identifier.
  * @param positions [n] into the values.
- * @returns         [n]
- * @cost            O(n log n), on typed arrays
+ * @returns [n]
+ * @cost O(n log n), on typed arrays
  */
 export function ranked(values: Float64Array, positions: Int32Array, ascending: boolean): Int32Array {
   const n = positions.length;
@@ -26,7 +25,7 @@ export function ranked(values: Float64Array, positions: Int32Array, ascending: b
     const value = values[positions[i]!]!;
     if (Number.isNaN(value)) continue;
     order[present] = positions[i]!;
-    keys[present++] = sign * value + 0; // one zero
+    keys[present++] = sign * value + 0; // normalises -0 to 0
   }
   if (present >= BITS_MIN) {
     order.set(sortedByBits(keys.subarray(0, present), order));
@@ -86,14 +85,14 @@ function merge({ keys, order, nextKeys, nextOrder, count, width }: Merge): void 
   }
 }
 
-/** Every position of an array, ascending. */
+/** Returns every position of an array, ascending. */
 export function allOf({ length }: ArrayLike<unknown>): Int32Array {
   const positions = new Int32Array(length);
   for (let i = 0; i < length; i++) positions[i] = i;
   return positions;
 }
 
-/** The positions that have a value, in order. */
+/** Returns the positions with a value, in order. */
 export function withValue(values: Float64Array, positions: Int32Array): Int32Array {
   let count = 0;
   const present = new Int32Array(positions.length);

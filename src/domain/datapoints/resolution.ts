@@ -1,13 +1,16 @@
 import type { MarketData, ReferenceTable, ReferenceValue } from '../market/market-data.js';
 import { DERIVED_NAMES, type Dataset, type DerivedName, type FieldRequest } from './field-request.js';
 
-/** Source of a datapoint in one market, or the column that the market lacks. */
+/** Source of a datapoint in one market, or the missing column. */
 export type Resolution = { readonly dataset: Dataset } | { readonly missing: string };
 
-/** Columns that a market has. */
+/** Columns of a market. */
 export type Columns = Pick<MarketData, 'fields' | 'reference'>;
 
-/** Market first, then reference, then derived, unless the request names its dataset. @cost O(reference columns) */
+/**
+ * Resolves a name: market first, then reference, then derived, unless the request specifies its dataset. @cost
+ * O(reference columns)
+ */
 export function resolve(market: Columns, { name, dataset }: Pick<FieldRequest, 'name' | 'dataset'>): Resolution {
   const asks = (candidate: Dataset) => dataset === null || dataset === candidate;
   if (asks('market') && market.fields.has(name)) return { dataset: 'market' };
@@ -21,7 +24,7 @@ export function isDerived(name: string): name is DerivedName {
   return (DERIVED_NAMES as readonly string[]).includes(name);
 }
 
-/** Columns without which a derived datapoint has no value for any name. FREE_FLOAT is optional: missing counts as 1. */
+/** Columns that a derived datapoint needs to have values. FREE_FLOAT is optional and defaults to 1. */
 const COLUMNS_NEEDED: Readonly<Record<DerivedName, readonly string[]>> = {
   MARKET_CAP: ['SHARES_OUTSTANDING'],
   FREE_FLOAT_MARKET_CAP: ['MARKET_CAP'],
@@ -35,11 +38,11 @@ const COLUMNS_NEEDED: Readonly<Record<DerivedName, readonly string[]>> = {
   AGE: [],
 };
 
-/** The column that has to be there for a derived datapoint to have values; any other name itself. */
+/** Returns the column that a derived datapoint needs; any other name itself. */
 export const columnBehind = (name: string): string =>
   isDerived(name) && COLUMNS_NEEDED[name].length > 0 ? columnBehind(COLUMNS_NEEDED[name][0]!) : name;
 
-/** Whether share counts are held: what market values that change between reviews are made of. */
+/** Returns true if there are share counts, which market values that change between reviews require. */
 export function isSharesHeld(market: Columns): boolean {
   return isHeld(market, 'SHARES_OUTSTANDING');
 }
@@ -49,7 +52,7 @@ function isHeld(market: Columns, column: string): boolean {
   return column === 'MARKET_CAP' && isHeld(market, 'SHARES_OUTSTANDING');
 }
 
-/** Every name a rule can read in a market: for messages about one that it cannot. */
+/** Returns every name that a rule can read in a market, for messages about unknown names. */
 export function namesOf(market: MarketData): string[] {
   const derived = DERIVED_NAMES.filter((name) => !('missing' in resolve(market, { name, dataset: 'derived' })));
   return [...new Set([...market.fields.keys(), ...market.reference.columns, ...derived])].sort();
@@ -57,11 +60,11 @@ export function namesOf(market: MarketData): string[] {
 
 export type ValueKind = 'number' | 'string' | 'boolean';
 
-/** Kinds of columns found so far: they stay with the table. */
+/** Kinds of columns found so far, by table. */
 const kinds = new WeakMap<ReferenceTable, Map<string, ValueKind>>();
 
 /**
- * Kind of the values of a reference column: that of all of them, `string` where they differ.
+ * Returns the kind of the values of a reference column: their common kind, or `string` if they differ.
  * @cost O(rows) the first time
  */
 export function referenceKind({ reference }: MarketData, column: string): ValueKind {

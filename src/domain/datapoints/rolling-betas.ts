@@ -2,35 +2,37 @@ import { addAll, createRollingFolds, type Folding } from './rolling-folds.js';
 import type { Series } from './series.js';
 import type { Window } from './windows.js';
 
-/** Names by their places among those that are followed. */
+/** Securities by their slots among those that are followed. */
 export interface PlacedWindow extends Window {
   /** [n] */
   readonly places: Int32Array;
-  /** Those of the names that BETA is relative to, equally weighted: the same array as long as they do not change. */
+  /** Slots of the securities to which BETA is relative, equally weighted: the same array while they do not change. */
   readonly universe: Int32Array;
 }
 
 /** Slopes of returns on those of a market, [n]. */
 export type RollingBetas = (window: PlacedWindow) => Float64Array;
 
-/** Variance of the market below which it counts as not having moved. */
+/** Variance of the market below which it counts as constant. */
 const FLAT = 1e-18;
 
 /**
- * Share of the squares of the market that has to be left without the sessions that a name lacks: with less they are summed
- * anew, so that at most four bits are lost.
+ * Share of the squares of the market that must remain without the sessions that a security lacks: below it they are
+ * summed again, so that at most four bits are lost.
  */
 const LEFT_MIN = 1 / 16;
 
-/** Sessions between the sums of products that are kept: a universe holds for a month or so, and moves on by a day each. */
+/**
+ * Number of sessions between cached sums of products: a universe lasts for about a month and moves on by one day each.
+ */
 const STEP = 16;
 
 /**
- * Sums of the returns of each name, and of their products with those of the market, roll on; what the market comes to is the
- * same for all names that lack no session, and is corrected for the others.
- * @param followed names, ascending
- * @param length   of every window
- * @cost a session costs its names, and the windows of all of them where the universe changes
+ * Sums the returns of each security and their products with those of the market over rolling windows. The market sums
+ * are the same for all securities that lack no session, and are corrected for the others.
+ * @param followed securities, ascending
+ * @param length length of every window
+ * @cost a session costs its securities; if the universe changes, also the windows of all of them
  */
 export function createRollingBetas(returns: Series, followed: Int32Array, length: number): RollingBetas {
   const rows = createRows(returns, followed, length);
@@ -60,7 +62,7 @@ export function createRollingBetas(returns: Series, followed: Int32Array, length
       for (; (last - session) * step >= 0; session += step) products.add(sums, session, followed);
     },
   };
-  /** Four sessions one after the other: the sums are read and written once. */
+  /** Adds four consecutive sessions: the sums are read and written once. */
   const addFour = (sums: Float64Array, session: number, step: number): void => {
     const [a, b, c, d] = [session, session + step, session + 2 * step, session + 3 * step];
     const [moveA, moveB, moveC, moveD] = [market.on(a), market.on(b), market.on(c), market.on(d)];
@@ -89,7 +91,7 @@ export function createRollingBetas(returns: Series, followed: Int32Array, length
     market.follow(universe);
     const whole = market.over(from, end);
     const window = { from, end, length, columns: followed };
-    // Returns are added whatever the universe is, but on sessions on which it has none.
+    // Returns are added whatever the universe is, except on sessions on which it has none.
     const sums = ofReturns.over({ ...window, version: whole[COUNT] === end - from + 1 ? null : universe }, own);
     const crossed = ofProducts.over({ ...window, version: universe }, products);
     absences.over(from, end);
@@ -111,26 +113,26 @@ export function createRollingBetas(returns: Series, followed: Int32Array, length
   };
 }
 
-/**
- * What a market comes to over sessions that it has returns on: their number, their sum and that of their squares, [3].
- */
+/** Sums of a market over sessions with returns: count, sum and sum of squares, [3]. */
 type MarketSums = Float64Array;
 const [COUNT, SUM, SQUARES] = [0, 1, 2] as const;
 
-/** Sum of the squares of a market about its mean, 0 where it did not move. */
+/** Returns the sum of squares of a market about its mean; 0 if it is constant. */
 function movedBy(market: MarketSums): number {
   const count = market[COUNT]!;
   const moved = market[SQUARES]! - (market[SUM]! * market[SUM]!) / count;
   return moved / (count - 1) >= FLAT ? moved : 0;
 }
 
-/** @param own sum of the returns of a name @param products of those and the market's */
+/**
+ * @param own sum of the returns of a security @param products sum of products of those with the returns of the market
+ */
 function slope(own: number, products: number, market: MarketSums): number {
   const moved = movedBy(market);
   return moved === 0 ? NaN : (products - (own * market[SUM]!) / market[COUNT]!) / moved;
 }
 
-/** Adds the returns of a session, so many times each. */
+/** Adds the returns of a session, each a number of times. */
 function addTimes(sums: Float64Array, values: Float64Array, times: number): void {
   for (let i = 0; i < values.length; i++) {
     const value = values[i]!;
@@ -138,7 +140,7 @@ function addTimes(sums: Float64Array, values: Float64Array, times: number): void
   }
 }
 
-/** Returns of the names on a session; those of the last window are kept. */
+/** Returns of the securities on a session; those of the last window are cached. */
 type Rows = (session: number) => Float64Array;
 
 function createRows(returns: Series, followed: Int32Array, length: number): Rows {
@@ -156,11 +158,11 @@ function createRows(returns: Series, followed: Int32Array, length: number): Rows
 /** Returns of an equally weighted universe. */
 interface Market {
   follow(universe: Int32Array): void;
-  /** NaN where none of the names has a return. @cost a session is averaged once for all windows that it is in */
+  /** Returns NaN if no security has a return. @cost a session is averaged once for all windows that contain it */
   on(session: number): number;
-  /** Valid until the next question. */
+  /** Valid until the next call. */
   over(from: number, end: number): MarketSums;
-  /** The same of the end of that window, from a session on. */
+  /** Returns the sums from a session to the end of that window. */
   since(session: number, out: MarketSums): void;
 }
 
@@ -168,7 +170,7 @@ function createMarket(rows: Rows, length: number): Market {
   const moves = new Float64Array(length);
   const sessions = new Int32Array(length).fill(-1);
   const sums = new Float64Array(3);
-  /** Sums from each session of the window to its end, and of none, [length + 1][3]. */
+  /** Sums from each session of the window to its end, and of no session, [length + 1][3]. */
   const tails = new Float64Array(3 * (length + 1));
   let first = 0;
   let followed: Int32Array = new Int32Array(0);
@@ -206,7 +208,7 @@ function createMarket(rows: Rows, length: number): Market {
   };
 }
 
-/** Two sums side by side: no addition waits for the one before. */
+/** Uses two sums in parallel, so that no addition waits for the previous one. */
 function meanOf(values: Float64Array, places: Int32Array): number {
   let even = 0;
   let odd = 0;
@@ -232,13 +234,13 @@ function meanOf(values: Float64Array, places: Int32Array): number {
   return count > 0 ? (even + odd) / count : NaN;
 }
 
-/** The sessions of a window that names have no return on. */
+/** Sessions of a window on which securities have no return. */
 interface Absences {
-  /** The latest one of each name, -1 where none was met, [names]. */
+  /** Latest such session of each security, -1 if there is none, [names]. */
   readonly latest: Int32Array;
-  /** From now on of this window. @cost its last session where it is the one after that of the window before */
+  /** Moves to this window. @cost its last session if it follows that of the previous window */
   over(from: number, end: number): void;
-  /** What the market comes to on the others. */
+  /** Returns the market sums over the other sessions. */
   without(place: number, whole: MarketSums, out: MarketSums): void;
 }
 
@@ -250,14 +252,17 @@ interface AbsencesInput {
 }
 
 function createAbsences({ rows, market, names, length }: AbsencesInput): Absences {
-  /** The latest ones of each name, in turns; how many came in all, and how many of them are before the window, [names]. */
+  /**
+   * Ring buffers of the latest sessions of each security; their total number, and the number before the window,
+   * [names].
+   */
   const sessions = new Int32Array(names * length);
   const come = new Int32Array(names);
   const gone = new Int32Array(names);
   const met = new Int32Array(names).fill(-1);
   let [first, last] = [0, -1];
 
-  /** The first of a name that is in the window. */
+  /** Returns the first such session of a security in the window. */
   const forget = (place: number): number => {
     let at = Math.max(gone[place]!, come[place]! - length);
     while (at !== come[place] && sessions[place * length + (at % length)]! < first) at++;
@@ -295,7 +300,7 @@ function createAbsences({ rows, market, names, length }: AbsencesInput): Absence
       const begun = forget(place);
       const lacking = come[place]! - begun;
       const latest = met[place]!;
-      // Most names that lack some were listed within the window: they lack its beginning.
+      // Most securities that lack sessions were listed within the window: they lack its beginning.
       if (latest === first + lacking - 1) {
         market.since(latest + 1, out);
         return;
@@ -307,7 +312,7 @@ function createAbsences({ rows, market, names, length }: AbsencesInput): Absence
   };
 }
 
-/** @param sign of what is added */
+/** @param sign sign of the addition */
 function add(sums: MarketSums, move: number, sign: 1 | -1): void {
   if (move !== move) return;
   sums[COUNT]! += sign;

@@ -2,48 +2,48 @@ export interface RolledWindow {
   /** First session, not negative, and last. */
   readonly from: number;
   readonly end: number;
-  /** Sessions asked for, before the first one too. */
+  /** Requested sessions, including those before the first one. */
   readonly length: number;
-  /** Names, ascending, [n]: the same array as long as they do not change. */
+  /** Securities, ascending, [n]: the same array while they do not change. */
   readonly columns: Int32Array;
-  /** What the values are made with besides the names: other values come with another one. */
+  /** Version of the other inputs of the values: other values have another version. */
   readonly version: unknown;
 }
 
-/** How the values of sessions become some numbers a name, which lie together: [n x width]. */
+/** Fold of the values of sessions into a few numbers per security, stored together: [n x width]. */
 export interface Folding {
-  /** Those of no session, [width]. */
+  /** Numbers for no session, [width]. */
   readonly empty: readonly number[];
   /** Adds the values of a session. @param columns [n] */
   add(sums: Float64Array, session: number, columns: Int32Array): void;
-  /** Adds those of sessions one after the other, downwards where the last is before the first; by `add` where absent. */
+  /** Adds consecutive sessions, downwards if the last is before the first. Default: by `add`. */
   addRun?(sums: Float64Array, first: number, last: number): void;
-  /** What sums and those of other sessions come to. */
+  /** Joins two sets of numbers. */
   join(out: Float64Array, sums: Float64Array, others: Float64Array): void;
 }
 
-/** Sums and products over windows that roll on. */
+/** Sums and products over rolling windows. */
 export interface RollingFolds {
   /**
-   * Those of a window, [n x width]; valid until the next question.
-   * @cost one session of values where the window ends on the session after the one before, none where it is the one before,
-   *       else all of its sessions
+   * Returns the numbers of a window, [n x width]; valid until the next call.
+   * @cost one session of values if the window ends on the session after the previous one, none if it ends on the same
+   *   session, otherwise all of its sessions
    */
   over(window: RolledWindow, folding: Folding): Float64Array;
 }
 
 /**
- * Sessions lie in blocks as long as the window. What a window holds of the block that it ends in is summed forwards, what it
- * holds of the block before backwards (van Herk 1992, Gil and Werman 1993): each session is added twice, nothing is ever
- * subtracted, and a window has the same bits whatever was asked before it.
- * @param step sessions from one backward sum that is kept to the next: those between are summed anew when they are needed,
- *   which pays where the names or the version often change and most would never be
+ * Sessions form blocks as long as the window. A window's part of the block in which it ends is summed forwards, and its
+ * part of the previous block backwards (van Herk 1992, Gil and Werman 1993): each session is added twice, nothing is
+ * ever subtracted, and a window has the same bits whatever was computed before.
+ * @param step sessions between cached backward sums: those between are summed again when needed, which pays if the
+ *   securities or the version often change and most would never be used
  */
 export function createRollingFolds(step = 1): RollingFolds {
   let known: RolledWindow | undefined;
-  /** First session of the block that the window before ended in. */
+  /** First session of the block in which the previous window ended. */
   let block = 0;
-  /** From its first session to the end of the window. */
+  /** Numbers from its first session to the end of the window. */
   let forwards = new Float64Array(0);
   let backwards: Suffixes | undefined;
   let out = new Float64Array(0);
@@ -79,11 +79,11 @@ export function createRollingFolds(step = 1): RollingFolds {
 /** Sums from each session of a block to its end. */
 interface Suffixes {
   readonly stride: number;
-  /** Sessions of a block at most. */
+  /** Maximum number of sessions of a block. */
   readonly length: number;
-  /** From now on those of the sessions before `block`, down to `from`. */
+  /** Starts with the sessions before `block`, down to `from`. */
   sum(of: SummedBlock, folding: Folding): void;
-  /** Valid until the next question. */
+  /** Valid until the next call. */
   after(session: number, folding: Folding): Float64Array;
 }
 
@@ -100,9 +100,9 @@ function createSuffixes({
 }: Pick<Suffixes, 'stride' | 'length'> & { readonly step: number }): Suffixes {
   /** Sums of the last `k * step` sessions of the block, [k]. */
   const kept = new Float64Array(stride * (Math.floor(length / step) + 1));
-  /** Those between two of them, of one session more each. */
+  /** Sums between two of those, each with one session more. */
   const between = new Float64Array(stride * (step - 1));
-  /** Number of sessions that `between` begins behind; negative for none. */
+  /** Session count at which `between` begins; negative for none. */
   let begun = -1;
   let [block, first] = [0, 0];
   let columns: Int32Array = new Int32Array(0);

@@ -5,49 +5,48 @@ import type { Series, SeriesTable } from './series.js';
 import type { Window } from './windows.js';
 
 export interface StatisticWindow extends Window {
-  /** Names, ascending, [n]: the same array as long as they do not change. */
+  /** Securities, ascending, [n]: the same array while they do not change. */
   readonly columns: Int32Array;
 }
 
 export interface MarketWindow extends StatisticWindow {
-  /** Names that BETA is relative to, equally weighted: the same array as long as they do not change. */
+  /** Securities to which BETA is relative, equally weighted: the same array while they do not change. */
   readonly universe: Int32Array;
 }
 
 /**
- * BETA, VOLATILITY and what MOMENTUM multiplies, for sessions that follow each other; null where room is lacking or a name
- * is not followed.
+ * BETA, VOLATILITY and the product behind MOMENTUM for consecutive sessions; null if there is not enough memory or a
+ * security is not followed.
  */
 export interface RollingStatistics {
   volatilities(window: StatisticWindow): Float64Array | null;
-  /** Products of the growth factors. */
+  /** Returns products of the growth factors. */
   growth(window: StatisticWindow): Float64Array | null;
   betas(window: MarketWindow): Float64Array | null;
 }
 
-/** Numbers kept for one statistic: a year of 6,000 names. */
+/** Maximum number of cells of one statistic: a year of 6,000 securities. */
 const CELLS_MAX = 8_000_000;
 
-/** Of each name on each session of the window of BETA: its return, two sums, and room for its absence. */
+/** Cells of each security on each session of the BETA window: its return, two sums, and space for its absence. */
 const BETA_CELLS = 4;
 
-/**
- * Sums of squares that cancel to less than this share of themselves are noise: the returns are constant.
- */
+/** Share below which sums of squares that cancel are noise: the returns are constant. */
 const CONSTANT = 1e-12;
 
 /**
- * Statistics of windows that roll on from session to session.
- * @param followed names that are asked for at some time, ascending
+ * Creates statistics of windows that roll from session to session.
+ * @param followed securities that are ever requested, ascending
  * @param periods sessions of a year
- * @source the definitions of `aggregates.ts` and `beta.ts`, which these agree with up to rounding
+ * @source the definitions of `aggregates.ts` and `beta.ts`, with which these agree up to rounding
  */
 export function createRollingStatistics(
   table: Pick<SeriesTable, 'returns' | 'growth'>,
   followed: Int32Array,
   periods: number = LIMITS.PERIODS_PER_YEAR,
 ): RollingStatistics {
-  // Names that come and go move nothing where all are followed: each costs a session what one held costs a window.
+  // Securities that come and go cause no recomputation if all are followed: each costs as much per session as a held
+  // one costs per window.
   const placesOf = placesAmong(followed);
   const ofVolatility = createRolling(followed);
   const ofGrowth = createRolling(followed);
@@ -79,7 +78,7 @@ export function createRollingStatistics(
   };
 }
 
-/** Places of names among those that are followed; null where one is not. */
+/** Returns positions of securities among the followed ones; null if one is not followed. */
 function placesAmong(followed: Int32Array): (columns: Int32Array) => Int32Array | null {
   const placeOf = new Map(Array.from(followed, (column, place) => [column, place]));
   const known = new WeakMap<Int32Array, Int32Array | null>();
@@ -94,7 +93,7 @@ function placesAmong(followed: Int32Array): (columns: Int32Array) => Int32Array 
   };
 }
 
-/** @param sums count, sum and sum of squares of each name */
+/** @param sums count, sum and sum of squares of each security */
 function volatilitiesOf(
   sums: Float64Array,
   places: Int32Array,
@@ -113,7 +112,7 @@ function volatilitiesOf(
   return values;
 }
 
-/** @param folds count and product of each name */
+/** @param folds count and product of each security */
 function productsOf(folds: Float64Array, places: Int32Array, enough: number): Float64Array {
   const values = new Float64Array(places.length);
   for (let i = 0; i < values.length; i++) {
@@ -125,7 +124,7 @@ function productsOf(folds: Float64Array, places: Int32Array, enough: number): Fl
 
 type Rolling = (window: Window, version: unknown, folding: Folding) => Float64Array | null;
 
-/** Folds of the windows of names; null where they are too wide to be kept. */
+/** Creates folds of the windows of securities; null if they are too wide. */
 function createRolling(columns: Int32Array): Rolling {
   const rolling = createRollingFolds();
   return ({ end, length }, version, folding) => {
@@ -134,7 +133,7 @@ function createRolling(columns: Int32Array): Rolling {
   };
 }
 
-/** Count, return and square. */
+/** Folds count, return and square. */
 function squaresOf(valuesOn: ValuesOn): Folding {
   return {
     empty: [0, 0, 0],
@@ -152,7 +151,7 @@ function squaresOf(valuesOn: ValuesOn): Folding {
   };
 }
 
-/** Count, and product of the growth factors. */
+/** Folds count, and product of the growth factors. */
 function factorsOf(valuesOn: ValuesOn): Folding {
   return {
     empty: [0, 1],
@@ -176,7 +175,7 @@ function factorsOf(valuesOn: ValuesOn): Folding {
 
 type ValuesOn = (session: number, columns: Int32Array) => Float64Array;
 
-/** Values of a series on a session, [n]; valid until the next question. */
+/** Returns values of a series on a session, [n]; valid until the next call. */
 function rowsOf(seriesOf: () => Series): ValuesOn {
   let series: Series | undefined;
   let row = new Float64Array(0);

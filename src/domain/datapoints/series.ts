@@ -10,63 +10,68 @@ import type { DerivedName, SessionReturn } from './field-request.js';
 import { resolve } from './resolution.js';
 import type { ExpressionNode } from './expressions/tree.js';
 
-/** A numeric datapoint as dated values: what each session itself says, nothing carried. */
+/** Numeric datapoint as dated values: as stated by each session, without carrying. */
 export interface Series {
   /**
-   * The values of one session for some columns, NaN where it has none.
+   * Writes the values of one session for some columns, NaN where there is none.
    * @param columns Columns, ascending, [n].
-   * @param out     [n], overwritten.
+   * @param out [n], overwritten.
    */
   fill(session: number, columns: Int32Array, out: Float64Array): void;
-  /** The panel the values are cells of, when they are: windows then read them where they lie. */
+  /** Panel whose cells are the values, if there is one: windows read it in place. */
   readonly panel?: SeriesPanel;
 }
 
 export interface SeriesPanel {
   readonly cells: Float64Array;
-  /** Position of a session's first cell, negative when it has none. */
+  /** Returns the position of the first cell of a session; negative if it has none. */
   rowAt(session: number): number;
   /** Constant to subtract from a cell to get the value. */
   readonly less: number;
-  /** Which cells are no values, besides those that are NaN; null where all others are. */
+  /** Cells that are not values, in addition to NaN; null if there are none. */
   readonly gaps: Pick<ReturnGaps, 'of' | 'clear'> | null;
 }
 
 export interface SeriesTerms {
-  /** Refuses the decision when the store lacks the exchange rate of one of the names. @throws Refusal FX_MISSING */
+  /** Refuses the decision if the store lacks the exchange rate of one of the securities. @throws Refusal FX_MISSING */
   requireRates(session: number, columns: Int32Array): void;
   /**
-   * Units of index currency per unit of a name's own currency, NaN where the rate is missing; null when every name has
-   * that currency.
+   * Units of index currency per unit of the currency of a security, NaN if the rate is missing; null if every security
+   * has the index currency.
    */
   readonly exchange: Series | null;
   /** Growth factors of the total variant, [S - first x N]; computed at the first use. */
   readonly growth: () => Float64Array;
-  /** Where they are no returns between two bars; computed at the first use. */
+  /** Cells that are not returns between two bars; computed at the first use. */
   readonly gaps: () => ReturnGaps;
   /** Both without dividends. */
   readonly price: Pick<SeriesTerms, 'growth' | 'gaps'>;
-  /** Names whose VOLATILITY, MOMENTUM and BETA are summed as their windows roll on, ascending; null where none are. */
+  /**
+   * Securities whose VOLATILITY, MOMENTUM and BETA are summed over rolling windows, ascending; null if there are none.
+   */
   readonly followed: Int32Array | null;
-  /** Sessions that a FREE_FLOAT stays good for. */
+  /** Sessions for which a FREE_FLOAT stays valid. */
   readonly maxStaleSessions: number;
-  /** Sessions for which the latest bar prices a suspended constituent; as many unless given. */
+  /** Sessions for which the latest bar prices a suspended constituent. Default: the same as for others. */
   readonly suspendedSessions?: number | undefined;
-  /** Expressions that a document names: they come before the datapoints of the market. */
+  /** Expressions that a document defines: they take precedence over datapoints of the market. */
   readonly datapoints: ReadonlyMap<string, ExpressionNode>;
 }
 
-/** Series of one market by name, each made once. */
+/** Series of one market by name, each created once. */
 export interface SeriesTable {
   market(name: string): Series;
   reference(name: string): Series;
   derived(name: Exclude<DerivedName, 'VOLATILITY' | 'MOMENTUM' | 'BETA'>): Series;
   shares(hasFloat: boolean): Series;
-  /** Returns that windows read: those between bars on two sessions in a row. */
+  /** Returns for windows: those between bars on two consecutive sessions. */
   returns(name: SessionReturn): Series;
-  /** Their growth factors: what a product of returns multiplies. */
+  /** Growth factors of those returns: the factors of a product of returns. */
   growth(): Series;
-  /** The value as stored, in the currency of the name: CLOSE times the exchange rate is its price in index currency. */
+  /**
+   * Returns the value as stored, in the currency of the security: CLOSE times the exchange rate is its price in index
+   * currency.
+   */
   inIndexCurrency(series: Series): Series;
 }
 
@@ -148,10 +153,10 @@ function panelSeries({ market, rowOf, names }: SessionMarket, name: string): Ser
   };
 }
 
-/** Values known on the day of the session, point in time. */
+/** Returns values known on the day of the session (point in time). */
 function referenceSeries({ market, sessions }: SessionMarket, name: string): Series {
   const spells = referenceSpells(market, name);
-  /** Spell of each name that was asked for last: sessions follow each other. */
+  /** Spell of each security that was read last: sessions are consecutive. */
   const latest = new Int32Array(spells.length);
   return {
     fill(session, columns, out) {
@@ -188,7 +193,7 @@ interface OfPanel {
   readonly panel: SeriesPanel;
 }
 
-/** Whether the values are the cells of a panel, all of them. */
+/** Returns true if the values are exactly the cells of a panel. */
 function isWholePanel(series: Series): series is Series & OfPanel {
   return series.panel?.less === 0 && series.panel.gaps === null;
 }
@@ -206,7 +211,7 @@ function panelProduct(left: SeriesPanel, right: SeriesPanel): Series {
 
 interface TwoRows {
   readonly lefts: Float64Array;
-  /** Where the row of the left panel begins. */
+  /** Start of the row of the left panel. */
   readonly a: number;
   readonly rights: Float64Array;
   readonly b: number;
@@ -223,7 +228,7 @@ export function constant(value: number): Series {
   return { fill: (_session, _columns, out) => void out.fill(value) };
 }
 
-/** The first of several series that has a value. */
+/** Returns the first of several series that has a value. */
 function firstOf(series: readonly Series[]): Series {
   if (series.length === 1) return series[0]!;
   let scratch = new Float64Array(0);
@@ -241,7 +246,7 @@ function firstOf(series: readonly Series[]): Series {
   };
 }
 
-/** The latest value at most `sessionsMax` sessions old. */
+/** Returns the latest value that is at most `sessionsMax` sessions old. */
 function carried(series: Series, sessionsMax: number): Series {
   let scratch = new Float64Array(0);
   return {
@@ -257,7 +262,10 @@ function carried(series: Series, sessionsMax: number): Series {
   };
 }
 
-/** g - 1: also on a session without a bar, whose growth is the cash of its actions over the carried price. */
+/**
+ * Returns g - 1, including on a session without a price bar, whose growth is the cash of its actions over the carried
+ * price.
+ */
 function returnSeries(sm: SessionMarket, growth: Float64Array): Series {
   return {
     fill(session, columns, out) {
@@ -267,7 +275,10 @@ function returnSeries(sm: SessionMarket, growth: Float64Array): Series {
   };
 }
 
-/** Growth over the sessions that have a bar as the one before has, each less a number: 1 for returns, 0 for factors. */
+/**
+ * Returns growth over sessions that follow a session with a price bar and have one, minus a number: 1 for returns, 0
+ * for factors.
+ */
 function betweenBars(sm: SessionMarket, terms: Pick<SeriesTerms, 'growth' | 'gaps'>, less: number): Series {
   const growth = terms.growth();
   const { lastBar, names } = sm;
@@ -284,16 +295,18 @@ function betweenBars(sm: SessionMarket, terms: Pick<SeriesTerms, 'growth' | 'gap
   };
 }
 
-/** Ordinary dividends of the twelve months before the session over its close; 0 for a name that never paid. */
+/**
+ * Returns ordinary dividends of the twelve months before the session over its close; 0 for a security that never paid.
+ */
 function yieldSeries({ market, rowOf, sessions, names }: SessionMarket, dividends: DividendHistory): Series {
   const close = market.fields.get('CLOSE')!;
-  /** Sums of the names, and the days before which they hold: sessions follow each other. */
+  /** Sums of the securities, and the days before which they apply: sessions are consecutive. */
   const sums = new Float64Array(names);
   const until = new Float64Array(names).fill(-Infinity);
   let [first, latest] = [Infinity, -Infinity];
   const sumOn = (column: number, day: Day): void => {
     if (day === first) {
-      // Most questions are about one day.
+      // Most uses are about one day.
       sums[column] = dividends.trailing(column, day);
       until[column] = day + 1;
       return;

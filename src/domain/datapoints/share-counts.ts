@@ -4,11 +4,11 @@ import { createSeriesTable, type Series } from './series.js';
 
 export interface ShareCountTerms {
   readonly counted: 'all' | 'float';
-  /** Sessions that a FREE_FLOAT stays good for. */
+  /** Sessions for which a FREE_FLOAT stays valid. */
   readonly maxStaleSessions: number;
 }
 
-/** Share counts of a market, as its market values have them; null where it has no SHARES_OUTSTANDING. */
+/** Returns the share counts behind the market values of a market; null if it has no SHARES_OUTSTANDING. */
 export function shareCounts(sm: SessionMarket, { counted, maxStaleSessions }: ShareCountTerms): Series | null {
   if (!isSharesHeld(sm.market)) return null;
   const table = createSeriesTable(sm, {

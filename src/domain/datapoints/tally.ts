@@ -1,16 +1,13 @@
 import { allOf } from './ranking.js';
 import type { Series } from './series.js';
 
-/**
- * How many values each name has over a window that moves through time: only the sessions that enter and leave it are
- * read.
- */
+/** Number of values of each security over a moving window: only the sessions that enter and leave it are read. */
 export interface Tally {
   /**
-   * Values of every name from one session to another, both included; valid until the next question.
+   * Counts values of every security from one session to another, both included; valid until the next call.
    * @param from not negative.
-   * @returns    [N]
-   * @cost       sessions entering and leaving * N, or the whole window where that is less
+   * @returns [N]
+   * @cost sessions entering and leaving * N, or the whole window if that is less
    */
   counts(from: number, end: number): Int32Array;
 }

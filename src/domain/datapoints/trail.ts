@@ -3,38 +3,40 @@ import { layOut, type WindowReader } from './laid-out.js';
 import type { Series } from './series.js';
 
 /**
- * Cells a trail keeps at most: what it takes for a year's window of twenty thousand names, 64 MB. Longer windows of
- * more names are glances.
+ * Maximum number of cells in a trail: enough for a one-year window of twenty thousand securities, 64 MB. Longer windows
+ * of more securities are not cached.
  */
 const CELLS_MAX = 8_000_000;
 
 /**
- * Sessions that a trail has room for beyond the windows asked of it, as a share of theirs: each value is moved once or
- * twice in all.
+ * Share of additional sessions for which a trail has space beyond the requested windows: each value is moved once or
+ * twice in total.
  */
 const SLACK = 0.5;
 
 /**
- * The latest values of a series laid out name by name, so that the window of a name lies together in memory. Decisions
- * move on through time: a session is read once for all the windows it is in.
- *
+ * Lays out the latest values of a series by security, so that the window of a security is contiguous in memory.
+ * Decisions move forward in time: a session is read once for all windows that contain it.
  * @param names Columns of the market.
- * @param cellsMax Cells that are kept at most.
+ * @param cellsMax Maximum number of cached cells.
  */
 export function createTrail(series: Series, names: number, cellsMax = CELLS_MAX): WindowReader {
   const glance = glanceAt(series);
   let cells = new Float64Array(0);
-  /** Cells of a name: odd, so that names never share a cache set. */
+  /** Number of cells of a security: odd, so that securities never share a cache set. */
   let stride = 0;
-  /** Session of the first cell of each name. */
+  /** Session of the first cell of each security. */
   let origin = 0;
-  /** Latest session laid out of each name, before the origin when there is none, [N]. */
+  /** Latest session laid out for each security, before the origin if there is none, [N]. */
   const until = new Int32Array(names).fill(-1);
-  /** Longest way back from the newest session that any window reached. */
+  /** Longest look-back from the newest session that any window reached. */
   let reach = 0;
   let newest = -1;
 
-  /** Room for windows that start so early: cleared when they start before everything that is kept, or do not fit. */
+  /**
+   * Makes space for windows that start at a session: clears the cache if they start before everything in it, or do not
+   * fit.
+   */
   const makeRoom = (from: number, end: number): void => {
     newest = Math.max(newest, end);
     const back = newest - from + 1;
@@ -77,5 +79,5 @@ export function createTrail(series: Series, names: number, cellsMax = CELLS_MAX)
   };
 }
 
-/** Cells of a name for windows that reach back so far: odd, so that names never share a cache set. */
+/** Number of cells of a security for windows with a look-back: odd, so that securities never share a cache set. */
 const roomFor = (reach: number): number => Math.ceil(reach * (1 + SLACK)) | 1;

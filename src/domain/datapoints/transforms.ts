@@ -2,12 +2,11 @@ import { allOf, ranked, withValue } from './ranking.js';
 import type { Transform } from './field-request.js';
 
 /**
- * A cross-sectional transform of the values of the current survivors, missing ones left missing.
- *
+ * Applies a cross-sectional transform to the values of the remaining securities; missing values stay missing.
  * @param values [n], NaN where missing.
- * @returns      [n]: rank = 1 + count of strictly larger values; percentile = (m - rank)/(m - 1) over the m values, 1 when m = 1;
- *               z-score with the population deviation, 0 when that is 0.
- * @cost         O(n log n) for ranks, O(n) for z-scores.
+ * @returns [n]: rank = 1 + count of strictly larger values; percentile = (m - rank)/(m - 1) over the m values, 1 if m =
+ *   1; z-score with the population deviation, 0 if that is 0.
+ * @cost O(n log n) for ranks, O(n) for z-scores.
  */
 export function transformed(values: Float64Array, transform: Transform): Float64Array {
   switch (transform) {
@@ -42,14 +41,17 @@ function percentiles(values: Float64Array): Float64Array {
   return result;
 }
 
-/** Population z-scores over the values that are there. */
+/** Computes population z-scores over the present values. */
 export function zScores(values: Float64Array): Float64Array {
   const { count, mean, deviation } = spreadOf(values);
   if (count === 0) return values;
   return values.map((value) => (Number.isNaN(value) ? NaN : deviation === 0 ? 0 : (value - mean) / deviation));
 }
 
-/** Parts of the sum that the values as large as each make up, itself included: equal values share a part. NaN of a sum of 0. */
+/**
+ * Computes the share of the sum from each value and all larger ones: equal values have the same share. NaN for a sum of
+ * 0.
+ */
 export function covered(values: Float64Array): Float64Array {
   const result = new Float64Array(values.length).fill(NaN);
   const order = ranked(values, withValue(values, allOf(values)), false);
@@ -66,7 +68,7 @@ export function covered(values: Float64Array): Float64Array {
   return result;
 }
 
-/** Distances from the mean of the values that are there. */
+/** Computes distances from the mean of the present values. */
 export function demeaned(values: Float64Array): Float64Array {
   const { mean } = spreadOf(values);
   return values.map((value) => value - mean);
@@ -75,11 +77,11 @@ export function demeaned(values: Float64Array): Float64Array {
 export interface Spread {
   readonly count: number;
   readonly mean: number;
-  /** Of the population. */
+  /** Population deviation. */
   readonly deviation: number;
 }
 
-/** Mean and deviation of the values that are there; NaN of none. */
+/** Computes mean and deviation of the present values; NaN if there are none. */
 export function spreadOf(values: Float64Array): Spread {
   const present = values.filter((value) => !Number.isNaN(value));
   const count = present.length;

@@ -5,23 +5,22 @@ import type { Tally } from './tally.js';
 export interface Window {
   /** Last session of the window. */
   readonly end: number;
-  /** Sessions in it; it may reach back before the first one, where there are no values. */
+  /** Number of sessions; the window may begin before the first one, where there are no values. */
   readonly length: number;
-  /** Values below which the statistic is missing. */
+  /** Number of values below which the statistic is missing. */
   readonly observationsMin: number;
 }
 
-/** Half of a window: with fewer of its sessions holding a value the statistic is missing. */
+/** Returns half of a window: with values on fewer sessions the statistic is missing. */
 export function halfOf(length: number): number {
   return Math.ceil(length / 2);
 }
 
 /**
- * A statistic of each name's values over the trailing sessions of a window, NaN where it has too few.
- *
+ * Computes a statistic of the values of each security over the trailing sessions of a window, NaN with too few values.
  * @param columns [n]
- * @returns       [n]
- * @cost          length * n cells read
+ * @returns [n]
+ * @cost length * n cells read
  */
 export function overWindow(
   reader: WindowReader,
@@ -41,7 +40,7 @@ export function overWindow(
 }
 
 /**
- * How many values each name has over the trailing sessions of a window, NaN where there are fewer than asked.
+ * Counts values of each security over the trailing sessions of a window, NaN with fewer than required.
  * @returns [n]
  */
 export function countOver(tally: Tally, { end, length, observationsMin }: Window, columns: Int32Array): Float64Array {
@@ -55,9 +54,9 @@ export function countOver(tally: Tally, { end, length, observationsMin }: Window
 }
 
 /**
- * The values of each name on the trailing sessions of a window, the latest last, NaN where it has none.
+ * Returns the values of each security on the trailing sessions of a window, the latest last, NaN where there is none.
  * @returns [n * length]
- * @cost    length * n cells read
+ * @cost length * n cells read
  */
 export function trailingValues(
   reader: WindowReader,

@@ -1,8 +1,8 @@
 import { DAYS_PER_YEAR, type Rates } from './terms.js';
 
-/** A cash dividend in index points, paid between valuation and expiry. */
+/** Cash dividend in index points, paid between valuation and expiry. */
 export interface PointDividend {
-  /** Days from valuation to the ex date. */
+  /** Days from valuation to the ex-date. */
   readonly days: number;
   readonly amount: number;
 }
@@ -12,23 +12,23 @@ export interface ForwardTerms {
   /** Days from valuation to expiry, positive. */
   readonly days: number;
   readonly rates: Rates;
-  /** Discrete dividends; when there are any the continuous yield takes no part. */
+  /** Discrete dividends; if there are any, the continuous yield is ignored. */
   readonly dividends?: readonly PointDividend[];
 }
 
-/** Those of some dividends that go ex up to an expiry. */
+/** Returns the dividends that go ex up to an expiry. */
 export function dividendsUntil(dividends: readonly PointDividend[], days: number): readonly PointDividend[] {
   return dividends.filter((dividend) => dividend.days <= days);
 }
 
-/** Why a forward differs from the spot. The parts need not sum to the total: `residual` is what they leave. */
+/** Differences between a forward and the spot. The parts need not sum to the total: `residual` is the remainder. */
 export interface Carry {
   readonly borrow: number;
   /** Negative: dividends reduce the forward. */
   readonly dividend: number;
   readonly financing: number;
   readonly residual: number;
-  /** Fair value less spot. */
+  /** Fair value minus spot. */
   readonly total: number;
 }
 
@@ -53,9 +53,9 @@ export interface Forward {
 const BASIS_POINT = 1e-4;
 
 /**
- * Cost-of-carry value of a forward: `S exp((r - q - b) tau)`, or `(S - sum of discounted dividends) exp((r - b) tau)`.
- *
- * @throws nothing: rates and days are checked by the caller.
+ * Computes the cost-of-carry value of a forward: `S exp((r - q - b) tau)`, or `(S - sum of discounted dividends) exp((r
+ * - b) tau)`.
+ * @throws nothing: the caller checks rates and days.
  * @cost O(dividends)
  * @source Hull, Options, Futures and Other Derivatives, chapter 5.
  */
@@ -96,7 +96,7 @@ export function priceForward({ spot, days, rates, dividends = [] }: ForwardTerms
   };
 }
 
-/** The risk-free rate that reproduces a market price, all else fixed; null when no rate does. */
+/** Returns the risk-free rate that reproduces a market price, all else fixed; null if no rate does. */
 export function impliedRate(terms: ForwardTerms, marketPrice: number): number | null {
   const { spot, days, rates, dividends = [] } = terms;
   if (!(marketPrice > 0)) return null;
@@ -114,10 +114,10 @@ export function impliedRate(terms: ForwardTerms, marketPrice: number): number | 
   return Math.abs(priced(rate).fairValue - marketPrice) <= 1e-9 * marketPrice ? rate : null;
 }
 
-/** Newton converges in four or five steps from the dividend-free rate; more means there is no root. */
+/** Newton's method converges in four or five steps from the dividend-free rate; if it needs more, there is no root. */
 const NEWTON_ITERATIONS = 50;
 
-/** The continuous yield that reproduces a market price, all else fixed; null with discrete dividends. */
+/** Returns the continuous yield that reproduces a market price, all else fixed; null with discrete dividends. */
 export function impliedDividendYield(
   { spot, days, rates, dividends = [] }: ForwardTerms,
   marketPrice: number,
@@ -126,7 +126,10 @@ export function impliedDividendYield(
   return rates.riskFree - rates.borrow - Math.log(marketPrice / spot) / (days / DAYS_PER_YEAR);
 }
 
-/** Annualised roll between two expiries, `ln(front / back) / (tau back - tau front)`: positive in backwardation. */
+/**
+ * Returns the annualised roll between two expiries, `ln(front / back) / (tau back - tau front)`: positive in
+ * backwardation.
+ */
 export function annualisedRoll(front: Forward, back: Forward): number {
   return Math.log(front.fairValue / back.fairValue) / (back.yearFraction - front.yearFraction);
 }

@@ -3,7 +3,7 @@ import type { Rates } from './terms.js';
 
 export interface TermPoint {
   readonly forward: Forward;
-  /** Annualised roll from the point before; null for the first. */
+  /** Annualised roll from the previous point; null for the first. */
   readonly rollFromPrevious: number | null;
 }
 
@@ -14,10 +14,10 @@ export interface TermStructure {
   readonly shape: TermShape;
 }
 
-/** Prices closer than this, relative to the spot, count as equal. */
+/** Relative difference, to the spot, below which prices count as equal. */
 const FLAT = 1e-12;
 
-/** Fair values of one index over several expiries. @param days ascending and distinct, all positive. */
+/** Computes fair values of one index for several expiries. @param days ascending and distinct, all positive. */
 export function termStructure({
   spot,
   days,
@@ -27,7 +27,7 @@ export function termStructure({
   readonly spot: number;
   readonly days: readonly number[];
   readonly rates: Rates;
-  /** Discrete dividends up to the last expiry; each forward has those up to its own. */
+  /** Discrete dividends up to the last expiry; each forward uses those up to its expiry. */
   readonly dividends?: readonly PointDividend[];
 }): TermStructure {
   const forwards = days.map((day) =>

@@ -15,20 +15,20 @@ export const DAYS_PER_YEAR = 365;
 /** Days of a year under ACT/360, for the financing of swaps. */
 export const MONEY_MARKET_DAYS = 360;
 
-/** @throws Refusal RATE_OUT_OF_RANGE naming the first rate beyond 1 in magnitude. */
+/** @throws Refusal RATE_OUT_OF_RANGE for the first rate beyond 1 in magnitude. */
 export function assertRates(rates: Readonly<Record<string, number>>): void {
   for (const [name, rate] of Object.entries(rates)) {
     if (Math.abs(rate) > RATE_MAX) {
       throw new Refusal(
         'RATE_OUT_OF_RANGE',
-        `${name} is ${rate}; at most ${RATE_MAX} in magnitude is accepted. Rates are fractions: 0.05 is 5 %.`,
+        `${name} is ${rate}; its magnitude must be at most ${RATE_MAX}. Rates are fractions: 0.05 is 5 %.`,
         { field: name, value: rate, limit: RATE_MAX },
       );
     }
   }
 }
 
-/** Calendar days from valuation to expiry. @throws Refusal EXPIRY_NOT_AFTER_AS_OF unless positive. */
+/** Returns calendar days from valuation to expiry. @throws Refusal EXPIRY_NOT_AFTER_AS_OF unless positive. */
 export function daysTo(expiry: Day, asOf: Day, field = 'expiry'): number {
   if (expiry > asOf) return expiry - asOf;
   throw new Refusal(

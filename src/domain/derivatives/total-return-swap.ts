@@ -13,12 +13,12 @@ const MONTHS: Record<Exclude<ResetFrequency, 'none'>, number> = {
   annual: 12,
 };
 
-/** Periods of one swap: 100 years of monthly ones. */
+/** Maximum number of periods of one swap: 100 years of monthly ones. */
 const PERIODS_MAX = 1200;
 
 /**
- * Reset dates strictly after `start`, the last one the maturity. Steps of whole months from `start`, each rolled to the
- * next session of the calendar, or to the next weekday without one or beyond its coverage.
+ * Returns reset dates strictly after `start`, ending with the maturity. Steps are whole months from `start`; each date
+ * rolls to the next session of the calendar, or to the next weekday without a calendar or beyond its coverage.
  * @throws Refusal VALIDATION_FAILED with more than 1,200 periods
  */
 export function resetDates({
@@ -43,7 +43,7 @@ export function resetDates({
 }
 
 function tooManyPeriods(frequency: ResetFrequency, start: Day, maturity: Day): Refusal {
-  const message = `reset_frequency ${frequency} makes more than ${PERIODS_MAX} periods of ${formatDay(start)} to ${formatDay(maturity)}; at most ${PERIODS_MAX} are priced.`;
+  const message = `reset_frequency ${frequency} gives more than ${PERIODS_MAX} periods from ${formatDay(start)} to ${formatDay(maturity)}; the maximum is ${PERIODS_MAX}.`;
   return refuseWithFindings('request', [
     { severity: 'error', code: 'OUT_OF_RANGE', path: 'reset_frequency', message, value: frequency },
   ]);
@@ -64,13 +64,13 @@ export interface SwapTerms {
   readonly initialLevel: number;
   readonly notional: number;
   readonly asOf: Day;
-  /** Start of the current period: the effective date or the latest reset on or before `asOf`. */
+  /** Start of the current period: the effective date, or the latest reset on or before `asOf`. */
   readonly periodStart: Day;
   /** Ends of the current and the later periods, ascending, all after `asOf`. */
   readonly periodEnds: readonly Day[];
   readonly returnType: 'total' | 'price';
   readonly rates: Rates;
-  /** Over the floating rate, simple, ACT/360. */
+  /** Spread over the floating rate, simple, ACT/360. */
   readonly spread: number;
 }
 
@@ -83,14 +83,14 @@ export interface SwapPeriod {
   readonly discountFactor: number;
 }
 
-/** A swap as seen by the receiver of the return. */
+/** Value of a swap to the receiver of the return. */
 export interface SwapValue {
   readonly equityLeg: number;
   readonly financingLeg: number;
   readonly value: number;
   readonly accruedEquity: number;
   readonly accruedFinancing: number;
-  /** The spread that makes the value zero. */
+  /** Spread at which the value is zero. */
   readonly parSpread: number;
   /** Change of the value per point of spot. */
   readonly delta: number;
@@ -100,12 +100,9 @@ export interface SwapValue {
 }
 
 /**
- * Value of a total return swap with periodic resets on one flat curve.
- *
- * The current period pays the return since its start against a financing coupon fixed at its start for its whole
- * length; later periods reset to the level of their start.
- *
- * @throws nothing: dates and rates are checked by the caller.
+ * Values a total return swap with periodic resets on one flat curve. The current period pays the return since its start
+ * against a financing coupon fixed at its start for its whole length; later periods reset to the level of their start.
+ * @throws nothing: the caller checks dates and rates.
  * @cost O(periods)
  */
 export function valueSwap(terms: SwapTerms): SwapValue {

@@ -6,23 +6,23 @@ import { exchangeRates } from '../market/exchange-rates.js';
 import { ACTION_KINDS, type ActionStatus, type CorporateAction } from '../market/market-data.js';
 import type { SessionMarket } from '../market/session-market.js';
 
-/** An ordinary dividend against the price that a holder had before it. */
+/** Ordinary dividend relative to the price before it. */
 export interface DividendFraction {
   readonly identifier: string;
   readonly exDay: Day;
-  /** Day of the session on which it counts; of a dividend to come its ex day. */
+  /** Day of the session on which it counts; for a future dividend its ex-date. */
   readonly day: Day;
-  /** Of a share, in the currency of the name. */
+  /** Dividend per share, in the currency of the security. */
   readonly dividend: number;
-  /** Cash of one unit of value at the close before, both in the currency of the index. */
+  /** Cash per unit of value at the previous close, both in the currency of the index. */
   readonly fraction: number;
-  /** Fraction of it that is withheld. */
+  /** Withheld fraction. */
   readonly withheld: number;
   readonly status: ActionStatus | null;
   readonly announcedDay: Day | null;
 }
 
-/** How an index reads its market. */
+/** Terms on which an index reads its market. */
 export interface DividendTerms {
   readonly currency: string;
   readonly splits: TreatmentSpec['splits'];
@@ -30,8 +30,8 @@ export interface DividendTerms {
 }
 
 /**
- * The ordinary dividends of a market that have gone ex, by session. Those that are cancelled are left out; so is one on
- * a name without a price before it.
+ * Returns the ordinary dividends of a market that have gone ex, by session. Excludes cancelled dividends, and those of
+ * securities without an earlier price.
  * @cost O(actions)
  */
 export function dividendsPaid(sm: SessionMarket, terms: DividendTerms): DividendFraction[] {
@@ -56,8 +56,8 @@ export function dividendsPaid(sm: SessionMarket, terms: DividendTerms): Dividend
 }
 
 /**
- * Dividends that go ex behind a session, of actions that were known on it: at its prices and rates, on the share basis
- * that splits to come make of its shares.
+ * Returns dividends that go ex after a session, from actions known on it: at its prices and rates, on the share basis
+ * after future splits.
  */
 export function dividendsToCome(sm: SessionMarket, session: number, terms: DividendTerms): DividendFraction[] {
   const rates = exchangeRates(sm, terms.currency);
@@ -78,7 +78,7 @@ export function dividendsToCome(sm: SessionMarket, session: number, terms: Divid
   });
 }
 
-/** New shares for an old one. */
+/** Returns new shares per old share. */
 function ratioOf({ market }: SessionMarket, actions: readonly CorporateAction[], { splits }: DividendTerms): number {
   if (market.adjustment !== 'none' || splits !== 'apply') return 1;
   return actions.reduce((ratio, { type, value }) => (ACTION_KINDS[type] === 'ratio' ? ratio * value : ratio), 1);

@@ -13,20 +13,20 @@ export const AMENDABLE = [
   'rounding',
 ] as const;
 
-/** Members of a treatment that say which series an index has. */
+/** Members of a treatment that determine the series of an index. */
 export const FIXED_TREATMENT = ['dividends', 'reinvestment'] as const;
 
-/** Amendments of one index: two a year for half a century. */
+/** Maximum number of amendments of one index: two a year for half a century. */
 const AMENDMENTS_MAX = 100;
 
-/** A change of a methodology that leaves history as it is. */
+/** Change of a methodology that leaves history unchanged. */
 export const Amendment = z
   .strictObject({
     effective_from: IsoDate.meta({
       label: 'Effective from',
-      help: 'The first review on or after this date follows the new text; reviews before it follow the text before.',
+      help: 'The first review on or after this date follows the new version; earlier reviews follow the previous version.',
     }),
-    announced: IsoDate.optional().meta({ label: 'Announced', help: 'When clients were informed.' }),
+    announced: IsoDate.optional().meta({ label: 'Announced', help: 'Date on which clients were informed.' }),
     reason: z.string().min(1).max(2_000).optional().meta({ label: 'Reason', help: 'Free text.', format: 'prose' }),
     rebalance: z.boolean().optional().meta({
       label: 'Rebalance',
@@ -42,5 +42,5 @@ export type Amendment = z.infer<typeof Amendment>;
 
 export const Amendments = z.array(Amendment).max(AMENDMENTS_MAX).meta({
   label: 'Amendments',
-  description: 'Changes of the methodology by their dates, the earliest first: history before each stays as it is.',
+  description: 'Changes of the methodology by date, earliest first: history before each stays unchanged.',
 });

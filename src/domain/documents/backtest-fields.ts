@@ -2,21 +2,21 @@ import { z } from 'zod';
 import { IsoDate } from '../schema/shape.js';
 import { BenchmarkRef } from './benchmark-ref.js';
 
-/** The terms of a backtest that a request and a strategy have in common. */
+/** Common terms of a backtest request and a strategy. */
 export const BacktestFields = z.strictObject({
   benchmark: BenchmarkRef.nullable()
     .default(null)
-    .meta({ description: 'External benchmark: a second comparison beside the tracked index.' }),
+    .meta({ description: 'External benchmark: a second comparison in addition to the tracked index.' }),
   start: IsoDate.nullable()
     .default(null)
-    .meta({ description: 'First day; the base date of the index by default, and never before it.' }),
-  end: IsoDate.nullable().default(null).meta({ description: 'Last day; the last of the served store by default.' }),
+    .meta({ description: 'First day. Default: the base date of the index; earlier days are not possible.' }),
+  end: IsoDate.nullable().default(null).meta({ description: 'Last day. Default: the last day of the data.' }),
   initial_capital: z
     .number()
     .gt(0)
     .max(1e15)
     .default(1_000_000)
-    .meta({ description: 'Money the portfolio starts with, in the index currency.' }),
+    .meta({ description: 'Initial value of the portfolio, in the index currency.' }),
   transaction_cost_bps: z
     .number()
     .min(0)
@@ -25,7 +25,7 @@ export const BacktestFields = z.strictObject({
     .meta({ description: 'Cost of a trade in basis points of its notional.' }),
   as_known: z.literal('decision').optional().meta({
     description:
-      'Decide each rebalance on the newest version of the data that was known at the end of its decision date; levels are computed from the content of the run.',
+      'Decide each rebalance on the newest version of the data that was known at the end of its decision date; levels are computed from the data of the run.',
   }),
 });
 export type BacktestFields = z.infer<typeof BacktestFields>;

@@ -4,31 +4,28 @@ import type { ConstraintRow } from '../constraints/constraint-row.js';
 import type { PlannedModels } from './used-models.js';
 import type { StrategyDocument } from './strategy-document.js';
 
-/** Everything a backtest depends on besides the market: it can be stored and run again to the same bits. */
+/** All inputs of a backtest except the market: it can be stored and run again with the same bits. */
 export interface BacktestPlan {
   /** Id under which the run is stored: the index, or a strategy that follows it. */
   readonly runId: string;
-  /** Display name of what is run. */
+  /** Display name of the index or strategy. */
   readonly name: string;
-  /** The tracked index. */
+  /** Tracked index. */
   readonly indexId: string;
-  /** The index and every document it reaches: parents, `index` universes, a benchmark index and what that reaches. */
+  /** The index and every document it refers to: parents, `index` universes, a benchmark index and its references. */
   readonly documents: Readonly<Record<string, IndexDocument>>;
-  /** Stored risk models that the documents use; absent where none does. */
+  /** Stored risk models that the documents use; absent if there are none. */
   readonly models?: PlannedModels;
   readonly request: ResolvedRequest;
-  /** On which terms a strategy follows the index; absent for a portfolio that simply holds it. */
+  /** Terms on which a strategy follows the index; absent for a portfolio that only holds it. */
   readonly strategy?: StrategyTerms;
 }
 
-/**
- * The body of `POST /analytics/{index_id}/backtest`, with what was not given filled in from the strategy or the
- * defaults.
- */
+/** Body of `POST /analytics/{index_id}/backtest`, with defaults from the strategy or the service. */
 export type ResolvedRequest = Readonly<BacktestFields>;
 
-/** How a strategy trades, beside what every backtest is given. */
+/** Trading terms of a strategy in addition to the common terms of a backtest. */
 export type StrategyTerms = Readonly<Pick<StrategyDocument, 'rebalance' | 'drift_tolerance' | 'exposure'>> & {
-  /** Rows of the constraint set that targets are solved under; absent without one. */
+  /** Rows of the constraint set under which targets are solved; absent without one. */
   readonly constraints?: readonly ConstraintRow[];
 };

@@ -3,7 +3,7 @@ import { isAssetIdentifier } from '../schema/shape.js';
 
 const KINDS = ['index', 'identifier'] as const;
 
-/** Benchmark of a run besides the tracked index. */
+/** Benchmark of a run in addition to the tracked index. */
 export const BenchmarkRef = z
   .strictObject({
     id: z.string().min(1).max(64),
@@ -13,22 +13,22 @@ export const BenchmarkRef = z
   .meta({ id: 'BenchmarkRef' });
 export type BenchmarkRef = z.infer<typeof BenchmarkRef>;
 
-/** A benchmark by one text, wherever one is named. */
+/** Benchmark as one text, used wherever a benchmark is named. */
 export const BenchmarkName = z
   .string()
   .refine((text) => isAssetIdentifier(benchmarkNamed(text).id), {
     params: { finding: 'BAD_IDENTIFIER' },
-    error: 'must be index:ID, identifier:ID or an id alone, of 1 to 64 characters without control characters or /',
+    error: 'must be index:ID, identifier:ID or only an id, of 1 to 64 characters without control characters or /',
   })
   .meta({
     minLength: 1,
     maxLength: 75,
     example: 'identifier:SPX',
     description:
-      'Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one name or one series of the served store. An id alone is an index where one is stored under it, else an identifier.',
+      'Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one security or series of the data. An id without prefix is an index if one is stored under it, otherwise an identifier.',
   });
 
-/** What the text of a benchmark names; null where it does not say of which kind it is. */
+/** Benchmark referred to by a text; null if its kind is not stated. */
 export interface NamedBenchmark {
   readonly kind: BenchmarkRef['kind'] | null;
   readonly id: string;

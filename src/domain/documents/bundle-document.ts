@@ -25,24 +25,24 @@ const FileName = z.union([z.enum([...BUNDLE_FILES, KNOWN_FILE]), z.string().rege
 
 export const MANIFEST_FILE = 'manifest.json';
 
-/** Most bytes of a bundle: 2,000 securities over 20 years with two fields. */
+/** Maximum number of bytes of a bundle: 2,000 securities over 20 years with two fields. */
 export const BUNDLE_BYTES_MAX = 512 * 2 ** 20;
 
-/** The list of hashes of a bundle, signed by its publisher. */
+/** List of hashes of a bundle, signed by its publisher. */
 export const BundleManifest = z.strictObject({
   format: z.literal('divisor-bundle-1'),
   index_id: z.string(),
-  /** Run that the closes are recomputed from, and the version of its engine. */
+  /** Run from which the closes are recomputed, and the version of its engine. */
   run_id: z.string(),
   engine: z.string(),
-  /** Entries of the log, and the hash of the last. */
+  /** Number of entries in the log, and the hash of the last. */
   entries: z.int().min(1),
   head: Hash,
   /** SHA-256 of each file. */
   files: z
     .record(FileName, Hash)
     .refine((files) => BUNDLE_FILES.every((name) => Object.hasOwn(files, name)), 'a file is missing'),
-  /** SHA-256 of the inputs of each security, and of each date; `always` has those without a date. */
+  /** SHA-256 of the inputs of each security and date; `always` has those without a date. */
   securities: z.record(z.string(), Hash),
   dates: z.record(z.string(), Hash),
   at: z.string(),
@@ -52,7 +52,7 @@ export const BundleManifest = z.strictObject({
 });
 export type BundleManifest = z.infer<typeof BundleManifest>;
 
-/** A calendar with its sessions. */
+/** Calendar with its sessions. */
 export const BundleCalendar = z.strictObject({
   code: z.string(),
   name: z.string(),

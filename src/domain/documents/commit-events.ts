@@ -1,32 +1,32 @@
 import type { MarketIdentity } from '../market/handle.js';
 
 /**
- * What a commit reports to every process that serves the same documents, by type. Events are data, because the process
- * that acts on one need not be the one that committed. They are notices and no state: a process that was not there when
- * an event came reads the documents instead.
+ * Events that a commit sends to every process that serves the same documents, by type. Events are data, because the
+ * process that handles one may differ from the one that committed. They are notifications, not state: a process that
+ * missed an event reads the documents instead.
  */
 export interface CommitEvents {
-  /** A market is served from now on; its dataset is the active one. */
+  /** The market is active from now on, and its dataset is the active one. */
   'market-activated': {
     readonly market: MarketIdentity;
     /** Time of the load, ISO-8601 UTC. */
     readonly loaded_at: string;
   };
-  /** A dataset declares another price basis or currency of the same content. */
+  /** The dataset declares another price basis or currency for the same content. */
   'market-declared': Pick<MarketIdentity, 'datasetId' | 'adjustment' | 'currency'>;
-  /** The data of a managed dataset lies in another folder now. */
+  /** The data of a managed dataset moved to another folder. */
   'folder-replaced': {
     readonly store_id: string;
-    /** Path of the folder that it was in. */
+    /** Path of the previous folder. */
     readonly folder: string;
   };
-  /** A job with callbacks has ended, and a message is to be delivered. */
+  /** A job with callbacks has ended, and its message must be delivered. */
   'delivery-due': { readonly delivery_id: string };
-  /** A key was made or revoked. */
+  /** A key was created or revoked. */
   'key-changed': { readonly key_id: string };
-  /** Somebody has signed out. */
+  /** A person signed out. */
   'session-ended': { readonly person_id: string };
-  /** A run has been stored in place of the last one of its index or strategy. */
+  /** A run was stored, replacing the last one of its index or strategy. */
   'run-stored': { readonly run_id: string };
 }
 

@@ -8,10 +8,10 @@ import { rowsWithTrees } from './request-expressions.js';
 import { withTrees } from './expression-texts.js';
 import { calledIndices } from './named-indices.js';
 
-/** Words of the routes that are no ids of constraint sets. */
+/** Ids that constraint sets cannot have, because they are parts of routes. */
 export const RESERVED_CONSTRAINT_SET_IDS = ['validate'] as const;
 
-/** Rows of one set. */
+/** Maximum number of rows of one set. */
 const ROWS_MAX = 500;
 
 export const ConstraintSet = z
@@ -22,18 +22,18 @@ export const ConstraintSet = z
       .array(ConstraintRow)
       .max(ROWS_MAX)
       .default([])
-      .meta({ description: 'Rows in order; none leaves the full-investment default.' }),
+      .meta({ description: 'Rows in order. An empty list keeps the full-investment default.' }),
   })
   .meta({ id: 'ConstraintSet' });
 export type ConstraintSet = z.infer<typeof ConstraintSet>;
 
 export interface CheckedConstraintSet {
-  /** Undefined when a finding is an error. */
+  /** Undefined if a finding is an error. */
   readonly set: ConstraintSet | undefined;
   readonly findings: readonly Finding[];
 }
 
-/** Everything there is to say about a constraint set as a client sent it. */
+/** Checks a constraint set as sent by a client. */
 export function checkConstraintSet(body: Readonly<Record<string, unknown>>): CheckedConstraintSet {
   const { rows, findings: ofTexts } = readRows(body['constraints'], 'constraints');
   const shaped = checkShape(ConstraintSet, rows === undefined ? body : { ...body, constraints: rows }, {
@@ -44,7 +44,7 @@ export function checkConstraintSet(body: Readonly<Record<string, unknown>>): Che
   return { set, findings: orderFindings(findings) };
 }
 
-/** A stored body as a set with its defaults, undefined when it does not satisfy the schema. */
+/** Reads a stored body as a set with its defaults; undefined if it does not satisfy the schema. */
 export function readConstraintSet(body: unknown): ConstraintSet | undefined {
   const { data } = ConstraintSet.safeParse(body);
   return data && stated(data, 'earlier');
@@ -54,7 +54,7 @@ function stated(set: ConstraintSet, version: 'earlier' | 'today'): ConstraintSet
   return { ...set, constraints: statedRows(set.constraints, version) };
 }
 
-/** A list of rows with their expressions as trees; anything else as it is. @param path Of the list. */
+/** Returns a list of rows with their expressions as trees; any other value unchanged. @param path Path of the list. */
 export function readRows(
   rows: unknown,
   path: string,
@@ -70,13 +70,13 @@ export function readRows(
     severity: 'error' as const,
     code: 'NOT_IN_CHOICES' as const,
     path: at,
-    message: `Other indices, as ${id}, are asked about by documents of indices alone.`,
+    message: `Only documents of indices can refer to other indices, such as ${id}.`,
     value: id,
   }));
   return { rows: read, findings: [...findings, ...asked] };
 }
 
-/** Findings about the classes and parameters of a list of rows; rows whose shape is wrong are reported by the shape. */
+/** Returns findings about the classes and parameters of a list of rows; the shape check reports invalid shapes. */
 export function checkRows(rows: unknown, path: string): Finding[] {
   if (!Array.isArray(rows)) return [];
   const shaped = rows.map((row: unknown) => ConstraintRow.safeParse(withoutUnknown(row)).data);
@@ -93,7 +93,7 @@ export function checkRows(rows: unknown, path: string): Finding[] {
 
 function withoutUnknown(row: unknown): unknown {
   if (typeof row !== 'object' || row === null || Array.isArray(row)) return row;
-  const { type, id, params } = row as Record<string, unknown>; // An object, as was asserted.
+  const { type, id, params } = row as Record<string, unknown>; // It is an object, as asserted above.
   return {
     ...(type === undefined ? {} : { type }),
     ...(id === undefined ? {} : { id }),
@@ -108,7 +108,7 @@ function reservedId(id: unknown): Finding[] {
       severity: 'error',
       code: 'BAD_IDENTIFIER',
       path: 'id',
-      message: `The id ${String(id)} is reserved: it is part of a route.`,
+      message: `The id ${String(id)} is reserved, because it is part of a route.`,
       value: id,
     },
   ];

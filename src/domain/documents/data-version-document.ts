@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import { LOCAL_AUTHOR } from './version-document.js';
 
-/** What made a content; `reload`: the source had another one when a start or an activation read it. */
+/** Origin of a version of the data; `reload`: the source had changed when a start or an activation read it. */
 export const DATA_SOURCES = ['import', 'append', 'replace', 'refresh', 'reload', 'repair', 'synthetic'] as const;
 export type DataSource = (typeof DATA_SOURCES)[number];
 
 const Artifact = z.strictObject({ name: z.string(), bytes: z.int().min(0), sha256: z.string() });
 
-/** A content of a data store that was served; kept under the id of the store and its number. */
+/** Version of the content of a data store; stored under the id of the store and its number. */
 export const DataVersionDocument = z.strictObject({
   version: z.int().min(1),
   content_hash: z.string(),
@@ -20,34 +20,34 @@ export const DataVersionDocument = z.strictObject({
   author: z.string().default(LOCAL_AUTHOR),
   note: z.string().nullable().default(null),
   request_id: z.string().default(''),
-  /** How the content before is made from this one; null where nobody had both. */
+  /** Change from this content back to the previous one; null if no process had both. */
   change: Artifact.nullable(),
 });
 export type DataVersionDocument = z.infer<typeof DataVersionDocument>;
 
-/** From which the last content of a data store is made where its source has another one by now. */
+/** Source of the last content of a data store if its original source has changed. */
 export const DataCopy = z.strictObject({
-  /** A whole content. */
+  /** Complete content. */
   content: Artifact,
-  /** Changes from it to the last content, the earliest first. */
+  /** Changes from it to the last content, earliest first. */
   changes: z.array(Artifact),
 });
 export type DataCopy = z.infer<typeof DataCopy>;
 
-/** The last version of a data store; kept under its id. */
+/** Last version of a data store; stored under its id. */
 export const DataHistoryDocument = z.strictObject({
   latest: z.int().min(1),
   content_hash: z.string(),
   known_at: z.string(),
-  /** First version that can be had again: from it to the last, each knows the one before. */
+  /** First version that can still be read: from it to the last, each refers to the previous one. */
   readable_from: z.int().min(1),
-  /** Null where the files of the service have the last content, and where there was no room for a copy. */
+  /** Null if the files of the service have the last content, or if there was no space for a copy. */
   copy: DataCopy.nullable().default(null),
-  /** Versions up to this number were of stores that were deleted; absent where there were none. */
+  /** Versions up to this number belonged to deleted stores; absent if there were none. */
   forgotten: z.int().min(1).optional(),
 });
 export type DataHistoryDocument = z.infer<typeof DataHistoryDocument>;
 
-/** What stays under the id of a store that is deleted: none of its numbers is given again. */
+/** Record that remains for the id of a deleted store: its numbers are never reused. */
 export const ForgottenHistory = DataHistoryDocument.pick({ forgotten: true }).required();
 export type ForgottenHistory = z.infer<typeof ForgottenHistory>;

@@ -3,13 +3,13 @@ import { DerivedActions, Mapping } from './mapping.js';
 import { CurrencyCode, Id } from '../schema/shape.js';
 
 /**
- * A data store as the engine remembers it. Not a client's document: its fields are what the wire shows, and what only
- * the engine needs beside them.
+ * Stored form of a data store. It is not a client's document: it has the fields of the API and those that only the
+ * engine needs.
  */
 export const DATASET_KINDS = ['folder', 'database', 'imported', 'synthetic'] as const;
 export type DatasetKind = (typeof DATASET_KINDS)[number];
 
-/** Whether the files of a store are the service's own. */
+/** Returns true if the service owns the files of a store. */
 export const isManaged = (kind: DatasetKind): boolean => kind === 'imported' || kind === 'synthetic';
 
 export const Adjustment = z
@@ -18,13 +18,13 @@ export const Adjustment = z
 
 /** Currency that a store declares. */
 export const DeclaredCurrency = CurrencyCode.nullable().meta({
-  description: 'Currency of the prices of names that have no CURRENCY of their own; null for none declared.',
+  description: 'Currency of the prices of securities without a CURRENCY; null if none is declared.',
 });
 
-/** The tables of a dataset, in the order in which they are read and reported. */
+/** Tables of a dataset, in the order of reading and reporting. */
 export const TABLE_KINDS = ['market', 'reference', 'corporate_actions', 'universes', 'series'] as const;
 
-/** Names of tables that a dataset holds under other names than their kind. */
+/** Names of tables that differ from their kind. */
 export const TableNames = z.partialRecord(z.enum(TABLE_KINDS), z.string().min(1).max(200));
 
 const ErrorDetailBody = z.strictObject({
@@ -39,13 +39,13 @@ const FindingBody = z.looseObject({
   path: z.string(),
 });
 
-/** Of a file of a folder that the engine made. */
+/** Name of a file in a folder that the engine created. */
 const KeptName = z.string().regex(/^[\w-][\w.-]{0,254}$/);
 const KeptArtifact = z.strictObject({ name: z.string(), bytes: z.int(), sha256: z.string() });
 
 const TakenAtStart = z.strictObject({
   dates_added: z.int(),
-  /** Bars that were not served before; 0 where that content is lost and history is another. */
+  /** Number of new bars; 0 if the previous content is lost and history changed. */
   rows_added: z.int(),
   identifiers_added: z.int(),
   findings: z.array(FindingBody),
@@ -57,22 +57,22 @@ export const DatasetDocument = z.strictObject({
   name: z.string(),
   kind: z.enum(DATASET_KINDS),
   managed: z.boolean(),
-  /** The store to serve: loaded again at start. */
+  /** True for the store that is loaded at start. */
   active: z.boolean(),
-  /** Generated data that is not complete yet. */
+  /** True while generated data is incomplete. */
   writing: z.boolean(),
-  /** Real path of the folder, or the database URL with its password; null for what has no place yet. */
+  /** Real path of the folder, or the database URL with its password; null without a location. */
   location: z.string().nullable(),
   /** Source of refreshes; null without one. */
   source: z.string().nullable(),
   tables: TableNames,
   adjustment: Adjustment,
-  /** Null where it is not declared, as in stores of earlier versions. */
+  /** Null if not declared, as in stores of earlier versions. */
   currency: CurrencyCode.nullable().default(null),
-  /** Null where the market is written as it is read; absent from documents of earlier versions. */
+  /** Null if the market is read without a mapping; absent from documents of earlier versions. */
   mapping: Mapping.nullable().default(null),
   derived_actions: DerivedActions.nullable().default(null),
-  /** Contents that can be had again, the last included; all of them where it is null or absent. */
+  /** Number of versions that remain readable, including the last; all if null or absent. */
   versions_kept: z.int().min(1).nullable().optional(),
   created_at: z.string(),
   last_loaded_at: z.string().nullable(),
@@ -87,28 +87,28 @@ export const DatasetDocument = z.strictObject({
   error: ErrorDetailBody.nullable(),
   findings: z.array(FindingBody),
   /**
-   * What was served of it last: the content up to its last day, as `prefixMark` tells it. Absent while it never was,
-   * and in documents of earlier versions.
+   * Last served content up to its last day, identified as by `prefixMark`. Absent if it was never served, and in
+   * documents of earlier versions.
    */
   served: z.strictObject({ day: z.int(), axes: z.string(), rows: z.int(), hash: z.string() }).optional(),
-  /** Build of the engine that read what is served of it last; absent from documents of earlier versions. */
+  /** Build of the engine that last read the served content; absent from documents of earlier versions. */
   read_by: z.string().optional(),
   /**
-   * Files of its folder as artifacts, where several processes share them: the folder of a home is a copy then. Absent
-   * from stores of one home.
+   * Files of its folder as artifacts, if several processes share them: the folder of a home is then a copy. Absent from
+   * stores of one home.
    */
   kept: z.array(z.strictObject({ name: KeptName, artifact: KeptArtifact })).optional(),
   /**
-   * What starts took of its source since a refresh or a load told of it: a start reads the source as it is. Null where
-   * they found it as it was; absent from documents of earlier versions.
+   * Changes of the source that starts found since a refresh or a load reported them: a start reads the current source.
+   * Null if there were none; absent from documents of earlier versions.
    */
   taken_at_start: TakenAtStart.nullable().default(null),
-  /** The request that synthetic data was made by. */
+  /** Request that created the synthetic data. */
   synthetic: z.record(z.string(), z.unknown()).nullable(),
 });
 export type DatasetDocument = z.infer<typeof DatasetDocument>;
 
-/** Fields of a store that a client declares; all others tell what was read of it, and where the engine keeps that. */
+/** Fields of a store that a client declares; the others describe what was read, and its location. */
 const DECLARED_FIELDS = [
   'store_id',
   'name',
@@ -121,14 +121,13 @@ const DECLARED_FIELDS = [
   'synthetic',
 ] as const satisfies readonly (keyof DatasetDocument)[];
 
-/** What was declared of a store: the part of it that has versions. */
+/** Declared part of a store, which has versions. */
 export type DeclaredDataset = Pick<DatasetDocument, (typeof DECLARED_FIELDS)[number]> &
   Partial<Pick<DatasetDocument, 'versions_kept'>>;
 
 /**
- * The declared part of a store, without the password of its source: a version outlives the password that it was written
- * with.
- * @param body a stored document; fields of later versions of the engine are null where it has none
+ * Returns the declared part of a store, without the password of its source, because versions outlive passwords.
+ * @param body stored document; fields of later versions of the engine are null if it lacks them
  */
 export function declaredOf(body: unknown): DeclaredDataset {
   const document = body as Partial<DatasetDocument>;
@@ -137,14 +136,14 @@ export function declaredOf(body: unknown): DeclaredDataset {
   return {
     ...Object.fromEntries(fields),
     ...(typeof source === 'string' && { source: withoutPassword(source) }),
-    // Left out where all are kept: a store of before it could be said has no other version by it.
+    // Omitted if all are kept, so that older stores get no additional version.
     ...(kept == null ? {} : { versions_kept: kept }),
-  } as DeclaredDataset; // Each of the fields, as the store's document has it.
+  } as DeclaredDataset; // Each field is as in the document of the store.
 }
 
 const HIDDEN_PASSWORD = '***';
 
-/** A connection URL without its password; a path is left as it is. */
+/** Returns a connection URL without its password; a path is unchanged. */
 export function withoutPassword(location: string): string {
   if (!location.includes('://') || !URL.canParse(location)) return location;
   const url = new URL(location);
@@ -153,6 +152,6 @@ export function withoutPassword(location: string): string {
   return url.href;
 }
 
-/** Whether a place is a connection URL whose password was taken out. */
+/** Returns true if a location is a connection URL whose password was removed. */
 export const hidesPassword = (location: string): boolean =>
   URL.canParse(location) && new URL(location).password === HIDDEN_PASSWORD;

@@ -4,19 +4,19 @@ import type { IndexDocument } from './index-document.js';
 import type { RoundingSpec } from './rounding.js';
 import { textSpans } from './text-spans.js';
 
-/** Decimals of an index on its base date, with what amendments have made of them. */
+/** Decimals of an index on its base date, with their changes by amendments. */
 export interface DatedRounding extends RoundingSpec {
-  /** By date; absent where no amendment is followed. */
+  /** By date; absent if no amendment applies. */
   readonly amended?: readonly AmendedRounding[];
 }
 
-/** Decimals that an index has after the close of a day. */
+/** Decimals of an index after the close of a day. */
 export interface AmendedRounding {
   readonly after: Day;
   readonly rounding: RoundingSpec;
 }
 
-/** Decimals of an index by date; undefined where nothing is ever rounded. */
+/** Returns the decimals of an index by date; undefined if nothing is ever rounded. */
 export function datedRounding(document: IndexDocument, calendar: Calendar): DatedRounding | undefined {
   const amended = textSpans(document, calendar).map(({ after, text }): AmendedRounding => ({
     after,
@@ -27,12 +27,12 @@ export function datedRounding(document: IndexDocument, calendar: Calendar): Date
   return { ...document.rounding, ...(amended.length === 0 ? {} : { amended }) };
 }
 
-/** The decimals on a day. */
+/** Returns the decimals on a day. */
 export function roundingOn(rounding: DatedRounding | undefined, day: Day): RoundingSpec {
   return rounding?.amended?.findLast(({ after }) => after < day)?.rounding ?? rounding ?? {};
 }
 
-/** Whether something is rounded on some date. */
+/** Returns true if a value is rounded on any date. */
 export function roundsAny(rounding: DatedRounding | undefined, of: keyof RoundingSpec): boolean {
   return rounding?.[of] !== undefined || (rounding?.amended ?? []).some((one) => one.rounding[of] !== undefined);
 }

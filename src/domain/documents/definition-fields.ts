@@ -29,7 +29,7 @@ const identity = IndexDocument.pick({
   tags: true,
 });
 
-/** The fields of a definition beside its classes of rules, as forms read them. */
+/** Returns the fields of a definition other than its rule classes, for forms. */
 export function definitionFields(): DefinitionFields {
   return {
     index: parameterSpecs(identity),

@@ -1,18 +1,18 @@
-/** One difference between two JSON values, as an operation of RFC 6902 with what was there before. */
+/** Difference between two JSON values, as an operation of RFC 6902 with the previous value. */
 export interface DocumentChange {
-  /** JSON pointer (RFC 6901); of the value as the changes before this one leave it. */
+  /** JSON pointer (RFC 6901) into the value after the preceding changes. */
   readonly path: string;
   readonly op: 'add' | 'remove' | 'replace';
-  /** Null where nothing was. */
+  /** Null if there was none. */
   readonly before: unknown;
-  /** Null where nothing is. */
+  /** Null if there is none. */
   readonly after: unknown;
 }
 
 /**
- * What makes one JSON value of another: applied in order, the changes lead from `before` to `after`. Members of objects
- * are compared by name, in code-point order; of lists what both begin and end with is left out, and the rest compared
- * one by one.
+ * Computes the changes from one JSON value to another: applied in order, they lead from `before` to `after`. Members of
+ * objects are compared by name, in code-point order; of lists the common beginning and end are skipped, and the rest
+ * compared by position.
  */
 export function changesBetween(before: unknown, after: unknown): DocumentChange[] {
   const changes: DocumentChange[] = [];

@@ -2,10 +2,10 @@ import { z } from 'zod';
 import { RebalanceSpec } from '../schedule/rebalance-spec.js';
 import { AssetIdentifier } from '../schema/shape.js';
 
-/** Securities of a reserve. */
+/** Maximum number of securities in a reserve. */
 const RESERVE_MAX = 1_000;
 
-/** Rank beyond which no universe has a security. */
+/** Maximum rank, above the size of any universe. */
 const RANK_MAX = 20_000;
 
 const rank = z.int().min(1).max(RANK_MAX);
@@ -30,7 +30,7 @@ export const FastExitSpec = z
     field: field.meta({ label: 'Ranked by', help: 'Datapoint, largest first, over constituents and candidates.' }),
     schedule: RebalanceSpec.prefault({ frequency: 'monthly' }).meta({
       label: 'Schedule',
-      help: 'Dates on which constituents are ranked, as `rebalance` of the document. Default: monthly.',
+      help: 'Dates on which constituents are ranked, in the form of `rebalance` of the document. Default: monthly.',
     }),
   })
   .meta({ id: 'FastExitSpec' });
@@ -40,7 +40,7 @@ export const EventsSpec = z
   .strictObject({
     share_changes: z.enum(['review', 'effective']).default('review').meta({
       label: 'Share and float changes',
-      help: 'Wait for the next review, or apply after the close before their date (effective): index shares scale and the divisor adjusts. For market-value weightings.',
+      help: 'Wait for the next review, or apply after the previous close of their date (effective): index shares scale and the divisor adjusts. For market-value weightings.',
     }),
     threshold: z
       .number()
@@ -55,7 +55,7 @@ export const EventsSpec = z
       }),
     replacement: z.enum(['none', 'next_ranked', 'reserve']).default('none').meta({
       label: 'Replacement',
-      help: 'A constituent that leaves between reviews is replaced by nobody (none), by the best-ranked security that the last review left out and that still passes the rules (next_ranked), or by the first of a list (reserve).',
+      help: 'Replacement of a constituent that leaves between reviews: no security (none), the best-ranked security that the last review did not select and that still passes the rules (next_ranked), or the first of a list (reserve).',
     }),
     reserve: z
       .array(AssetIdentifier)
@@ -73,17 +73,17 @@ export const EventsSpec = z
     }),
     fast_exit: FastExitSpec.optional().meta({
       label: 'Fast exit',
-      help: 'Constituents that leave between reviews, each for the best-ranked security that is none.',
+      help: 'Constituents that leave between reviews, each replaced by the best-ranked security outside the index.',
     }),
     acquirer: z.enum(['convert', 'remove']).default('convert').meta({
       label: 'Acquirer outside the universe',
-      help: 'A security merged into one outside the universe turns into it (convert), or leaves at its last price (remove).',
+      help: 'A security that merges into one outside the universe converts into it (convert), or leaves at its last price (remove).',
     }),
   })
   .meta({ id: 'EventsSpec' });
 export type EventsSpec = z.infer<typeof EventsSpec>;
 
-/** Whether constituents of an index may change between its reviews by more than what actions do to them. */
+/** Returns true if constituents of an index may change between its reviews for reasons other than corporate actions. */
 export function changesMembers(events: EventsSpec | undefined): events is EventsSpec {
   if (events === undefined) return false;
   return events.replacement !== 'none' || events.fast_entry !== undefined || events.fast_exit !== undefined;

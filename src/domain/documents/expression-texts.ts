@@ -9,25 +9,25 @@ import { isShaped } from '../datapoints/expressions/expression.js';
 import { isName } from '../datapoints/expressions/field-text.js';
 import { readExpression, type Expected, type ReadText } from '../datapoints/expressions/read-text.js';
 
-/** A value as it was sent, with the expressions in it as trees. */
+/** Value from a request, with its expressions as trees. */
 export interface WithTrees<T> {
   readonly value: T;
   readonly findings: readonly Finding[];
-  /** Texts that were read, by their paths: what is found later is placed in them. */
+  /** Parsed texts by path: later findings are located in them. */
   readonly texts: ReadonlyMap<string, ReadText>;
 }
 
-/** Where a value stands in what the client sent. */
+/** Position of a value in the request. */
 export interface TextPlace {
   readonly path: string;
   readonly rowId?: string | null;
-  /** A text that is exactly the name of a column is that column. */
+  /** A text that is exactly the name of a column refers to that column. */
   readonly market?: MarketData | undefined;
 }
 
 /**
- * The parameters of a class with their expressions as trees: a schema says where by the formats `expression` and
- * `condition`. A text that is a name stays one, and so does what has another shape.
+ * Returns the parameters of a class with their expressions as trees: a schema marks them by the formats `expression`
+ * and `condition`. A text that is a name stays a name, and values of other shapes are unchanged.
  */
 export function withTrees<T>(schema: z.ZodType, value: T, place: TextPlace): WithTrees<T> {
   const findings: Finding[] = [];
@@ -46,7 +46,7 @@ export function withTrees<T>(schema: z.ZodType, value: T, place: TextPlace): Wit
     });
     return Object.fromEntries(members);
   };
-  return { value: visit(schema, value, place.path) as T, findings, texts }; // Of the same shape, but for its expressions.
+  return { value: visit(schema, value, place.path) as T, findings, texts }; // The shape is the same except for expressions.
 }
 
 function expectedBy(schema: z.ZodType): Expected | undefined {
@@ -90,7 +90,7 @@ function treeOf(
     : withText(tree);
 }
 
-/** Units that clash in a tree that was sent as nodes. */
+/** Finds conflicting units in a tree that was sent as nodes. */
 function unitFindings(given: object, { path, rowId = null }: TextPlace, expected: Expected): Finding[] {
   if (!isShaped(given)) return [];
   return checkTree(given, expected)
@@ -101,18 +101,18 @@ function unitFindings(given: object, { path, rowId = null }: TextPlace, expected
     });
 }
 
-/** Stands for a text that cannot be read, which is reported: nothing else is to be said of it. */
+/** Placeholder for a text that cannot be parsed, which is reported: no further findings are needed. */
 const UNREADABLE: Readonly<Record<Expected, unknown>> = {
   number: { node: 'value', value: 0 },
   condition: { node: 'all', operands: [] },
 };
 
-/** Nodes that were not there before there were expressions of numbers. */
+/** Nodes that did not exist before numeric expressions. */
 const NEW_NODES: ReadonlySet<unknown> = new Set(['value', 'arithmetic', 'function']);
 
-/** A tree in its canonical form with its text; one of fields and conditions alone stays as it was sent. */
+/** Returns a tree in its canonical form with its text; one of only fields and conditions stays as sent. */
 function canonicalOf(given: object): unknown {
-  // The schema refuses what has another shape, each member at its place.
+  // The schema refuses other shapes, with a path for each member.
   return hasNewNodes(given) && isShaped(given) ? withText(given) : given;
 }
 

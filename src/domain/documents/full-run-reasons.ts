@@ -1,24 +1,24 @@
-/** Reasons for a full run despite a stored one, as the wire names them. */
+/** Reasons for a full run despite a stored one, with their names in the API. */
 export const FULL_RUN_REASONS = {
-  definition_changed: 'the index, a document it reaches or the engine is not that of the stored run',
-  request_changed: 'the request differs from that of the stored run in more than a later end',
+  definition_changed: 'the index, a document it refers to or the engine changed since the stored run',
+  request_changed: 'the request differs from that of the stored run by more than a later end',
   no_checkpoint: 'the checkpoint of the stored run is missing or unreadable',
-  names_changed: 'the store holds other names or fields than before',
+  names_changed: 'the securities or fields of the store changed',
   history_changed: 'the data up to the last session of the stored run has changed',
   no_new_session: 'the stored run already reaches the requested end',
   rebalance: 'a rebalance on the new sessions is priced from an earlier session',
-  new_name: 'a name enters that the run never held (in runs of earlier builds)',
+  new_name: 'a security enters that the run never held (in runs of earlier builds)',
   holdings_diverged: 'portfolio and index begin or cease to have the same holdings',
-  breach: 'a breach calls for a rebalance, or an index that rebalances on breaches lies beneath',
+  breach: 'a breach triggers a rebalance, or an underlying index rebalances on breaches',
   member_change: 'constituents may change on the new sessions between reviews',
   default_changed:
-    'the store has its first delisting, acquisition or merger, by which a default of the definition changes',
-  overlay: 'an overlay begins to hold cash that is converted, or overlays on one another have ended on different days',
-  file_rewritten: 'the stored run has as many files as a run may have and is written anew',
+    'the store has its first delisting, acquisition or merger, which changes a default of the definition',
+  overlay: 'an overlay begins to hold cash that is converted, or nested overlays ended on different days',
+  file_rewritten: 'the stored run has the maximum number of files and is rewritten',
 } as const;
 export type FullRunReason = keyof typeof FULL_RUN_REASONS;
 
-/** Names in runs stored by earlier builds, with their successors. */
+/** Reasons in runs stored by earlier builds, with their current names. */
 export const EARLIER_FULL_RUN_REASONS = {
   parted: 'holdings_diverged',
   rewritten: 'file_rewritten',
@@ -33,7 +33,7 @@ export const FULL_RUN_REASON_NAMES = Object.keys({ ...FULL_RUN_REASONS, ...EARLI
   ...StoredFullRunReason[],
 ];
 
-/** The reason a run cannot be resumed. Not an error: a full run follows. */
+/** Thrown if a run cannot be resumed. Not an error: a full run follows. */
 export class CannotResume extends Error {
   override readonly name = 'CannotResume';
   readonly reason: FullRunReason;

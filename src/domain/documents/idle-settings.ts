@@ -6,24 +6,27 @@ const SETTINGS: Readonly<Record<EstimatorSettingName, { readonly readers: readon
 
 type Settings = { readonly estimator: Estimator } & { readonly [S in EstimatorSettingName]?: unknown };
 
-/** Settings of an estimate that its estimator does not read, other than by default. @param path of them, with its dot */
+/**
+ * Reports settings of an estimate, other than defaults, that its estimator does not read. @param path path of the
+ * settings, with its dot
+ */
 export function idleSettings(settings: Settings, path: string): Finding[] {
   const { estimator } = settings;
   return Object.entries(SETTINGS).flatMap(([name, { readers }]): Finding[] => {
-    const setting = name as EstimatorSettingName; // Its keys.
+    const setting = name as EstimatorSettingName; // The keys are setting names.
     const value = settings[setting];
     const usual: unknown = RiskModelRequest.shape[setting].safeParse(undefined).data;
     if (value === usual || value === undefined || readers.includes(estimator)) return [];
-    const message = `${path}${name} does nothing: ${estimator} does not read it, as ${readers.join(', ')} ${readers.length === 1 ? 'does' : 'do'}.`;
+    const message = `${path}${name} has no effect: ${estimator} does not read it; ${readers.join(', ')} ${readers.length === 1 ? 'does' : 'do'}.`;
     return [{ severity: 'warning', code: 'NO_EFFECT', path: `${path}${name}`, message, ...smallValue(value) }];
   });
 }
 
-/** What a request of a risk model says that nothing reads. */
+/** Reports fields of a risk model request that have no effect. */
 export function unreadFindings(request: RiskModelRequest): Finding[] {
   const idle = idleSettings(request, '');
   if (request.index_id === null || request.identifiers.length === 0) return idle;
-  const message = 'Both identifiers and index_id were given: identifiers win.';
+  const message = 'Both identifiers and index_id were given; identifiers take precedence.';
   return [
     { severity: 'warning', code: 'NO_EFFECT', path: 'index_id', message, ...smallValue(request.index_id) },
     ...idle,

@@ -3,42 +3,46 @@ import { Id } from '../schema/shape.js';
 import { Mapping } from './mapping.js';
 import { Adjustment, DeclaredCurrency, TABLE_KINDS } from './dataset-document.js';
 
-/** A table as a request carries it. Its rows are checked where they are read: each problem at its own row. */
+/** Table in a request. Its rows are checked when they are read, with each problem at its row. */
 export interface ImportTable {
   readonly index: readonly unknown[];
   readonly columns: readonly string[];
   readonly data: readonly (readonly unknown[])[];
 }
 
-/** Formats of the content of an import and of its template. `csv` is the earlier name of `csv.zip`, and a file alone. */
+/**
+ * Formats of the content of an import and of its template. `csv` is the earlier name of `csv.zip`, and also a single
+ * file.
+ */
 export const IMPORT_FORMATS = ['xlsx', 'csv.zip', 'csv'] as const;
 export type ImportFormat = (typeof IMPORT_FORMATS)[number];
 
-/** Fields of an import that are decided before its data is read. */
+/** Fields of an import that are checked before its data is read. */
 export const ImportHeader = z.strictObject({
   name: z.string().min(1).max(200),
-  store_id: Id.optional().meta({ description: 'Default: the name in lower case, other characters as dashes.' }),
+  store_id: Id.optional().meta({
+    description: 'Default: the name in lower case, with other characters replaced by dashes.',
+  }),
   format: z.enum(IMPORT_FORMATS).default('xlsx').meta({
     description:
-      'Of the content: an Excel workbook, or a zip of CSV files or of workbooks of one sheet each; csv is one CSV file, too.',
+      'Format of the content: an Excel workbook, or a zip of CSV files or of workbooks with one sheet each; csv may also be one CSV file.',
   }),
   adjustment: Adjustment.default('none'),
   currency: DeclaredCurrency.optional().meta({
-    description:
-      'Currency of the prices of names that have no CURRENCY of their own; an append keeps that of the store.',
+    description: 'Currency of the prices of securities without a CURRENCY; an append keeps that of the store.',
   }),
   mapping: Mapping.nullable()
     .default(null)
-    .meta({ description: 'How the market is read where it is not written as the template is.' }),
-  activate: z.boolean().default(false).meta({ description: 'Serve the store at once.' }),
+    .meta({ description: 'Mapping of a market that does not follow the template.' }),
+  activate: z.boolean().default(false).meta({ description: 'Activate the store immediately.' }),
   on_exists: z
     .enum(['refuse', 'replace', 'append'])
     .default('refuse')
-    .meta({ description: 'What to do when the id is taken: append adds to an imported store what it does not hold.' }),
+    .meta({ description: 'Action if the id is already used: append adds new rows to an imported store.' }),
 });
 export type ImportHeader = z.infer<typeof ImportHeader>;
 
-/** Formats of a table that is the body of an import, by media type. */
+/** Formats of a table as the body of an import, by media type. */
 export const TABLE_FORMATS = {
   'application/vnd.apache.parquet': 'parquet',
   'application/vnd.apache.arrow.stream': 'arrow',
@@ -47,19 +51,19 @@ export type TableFormat = (typeof TABLE_FORMATS)[keyof typeof TABLE_FORMATS];
 
 const { shape } = ImportHeader;
 
-/** What is said in the query of an import whose body is a table. */
+/** Query of an import whose body is a table. */
 export const ImportQuery = z.strictObject({
-  name: shape.name.optional().meta({ description: 'Of the store. Needed where the body is a table.' }),
+  name: shape.name.optional().meta({ description: 'Id of the store. Required if the body is a table.' }),
   store_id: shape.store_id,
-  dataset: z.enum(TABLE_KINDS).optional().meta({ description: 'What the table is; market by default.' }),
+  dataset: z.enum(TABLE_KINDS).optional().meta({ description: 'Kind of the table. Default: market.' }),
   adjustment: Adjustment.optional(),
-  currency: z.string().optional().meta({ description: 'Currency of names that have no CURRENCY of their own.' }),
-  mapping: z.string().max(100_000).optional().meta({ description: 'A Mapping as JSON: how the table is read.' }),
-  activate: z.boolean().optional().meta({ description: 'Serve the store at once.' }),
+  currency: z.string().optional().meta({ description: 'Currency of securities without a CURRENCY.' }),
+  mapping: z.string().max(100_000).optional().meta({ description: 'Mapping of the table, as JSON.' }),
+  activate: z.boolean().optional().meta({ description: 'Activate the store immediately.' }),
   on_exists: shape.on_exists
     .unwrap()
     .optional()
-    .meta({ description: 'What to do when the id is taken; tables other than the market are appended.' }),
+    .meta({ description: 'Action if the id is already used; tables other than the market are appended.' }),
 });
 export type ImportQuery = z.infer<typeof ImportQuery>;
 
@@ -77,7 +81,7 @@ const isTable = (value: unknown): boolean => {
   );
 };
 
-/** The whole body of an import. */
+/** Complete body of an import. */
 export const ImportBody = ImportHeader.extend({
   content: z.string().min(1).nullable().default(null),
   tables: z

@@ -18,8 +18,8 @@ import { NamedPlugins } from './plugin-document.js';
 import { WeightingSpec } from './weighting-spec.js';
 
 /**
- * The index document as clients write it. A document is the client's own text: its fields keep the names of the wire
- * wherever it travels. Parameters of rules and weightings are checked by their catalogue entries.
+ * Index document as clients write it. It keeps the API names of its fields everywhere. Catalogue entries check the
+ * parameters of rules and weightings.
  */
 export const RESERVED_INDEX_IDS = [
   'backtests',
@@ -35,13 +35,13 @@ export const RESERVED_INDEX_IDS = [
   'sweeps',
 ] as const;
 
-/** Kinds of universes that are made of others. */
+/** Kinds of universes that combine others. */
 export const SET_KINDS = ['union', 'difference', 'intersection'] as const;
 
 export const isSetKind = (kind: unknown): kind is (typeof SET_KINDS)[number] =>
   (SET_KINDS as readonly unknown[]).includes(kind);
 
-/** Universes of one set. */
+/** Maximum number of universes in one set. */
 const PARTS_MAX = 16;
 
 const NestedUniverse: z.ZodType<UniverseSpec> = z.lazy(() => UniverseSpec);
@@ -60,13 +60,13 @@ export const UniverseSpec = z
       .optional()
       .meta({
         label: 'Universe',
-        help: 'Of the kind `named` a universe of the market, of `index` an index: its constituents at each decision.',
+        help: 'For the kind `named` a universe of the market; for `index` an index, with its constituents at each decision.',
         format: 'universe',
         when: [{ kind: ['named', 'index'] }],
       }),
     watchlist_id: Id.optional().meta({
       label: 'Watchlist',
-      help: 'Stored watchlist of the kind `watchlist`, as it is when used.',
+      help: 'Stored watchlist for the kind `watchlist`, in its state at the time of use.',
       format: 'watchlist',
       when: [{ kind: ['watchlist'] }],
     }),
@@ -82,7 +82,7 @@ export const UniverseSpec = z
       .optional()
       .meta({
         label: 'Universes',
-        help: 'Universes of a set: the members of any of them (union), of all (intersection), or of the first and no other (difference). An index among them is as it was last decided.',
+        help: 'Universes of a set: the members of any of them (union), of all (intersection), or of only the first (difference). An index among them has its last decided constituents.',
         when: [{ kind: [...SET_KINDS] }],
       }),
   })
@@ -96,34 +96,34 @@ export interface UniverseSpec {
   of?: UniverseSpec[] | undefined;
 }
 
-/** Universes within each other. */
+/** Maximum nesting of universes. */
 const UNIVERSE_DEPTH_MAX = 4;
 
-/** Whether universes nest deeper than is accepted. */
+/** Returns true if universes are nested too deeply. */
 export function isTooDeep(universe: unknown, depth = 1): boolean {
   if (depth > UNIVERSE_DEPTH_MAX) return true;
   const parts = typeof universe === 'object' && universe !== null ? (universe as { of?: unknown }).of : undefined;
   return Array.isArray(parts) && parts.some((part) => isTooDeep(part, depth + 1));
 }
 
-/** The watchlists of a universe, those in sets as well. */
+/** Returns the watchlists of a universe, including those in sets. */
 export function watchlistsIn(universe: UniverseSpec | undefined): string[] {
   if (universe === undefined) return [];
   const own = universe.kind === 'watchlist' ? [universe.watchlist_id ?? ''] : [];
   return [...own, ...(universe.of ?? []).flatMap(watchlistsIn)];
 }
 
-/** Names that a universe lists, its own or those of its watchlist; undefined where it lists none. */
+/** Returns the securities that a universe or its watchlist lists; undefined if it lists none. */
 export function listedNames(universe: UniverseSpec | undefined): readonly string[] | undefined {
   return universe?.kind === 'list' || universe?.kind === 'watchlist' ? universe.identifiers : undefined;
 }
 
 export const TreatmentSpec = z
   .strictObject({
-    dividends: z
-      .enum(['price', 'total', 'net'])
-      .default('price')
-      .meta({ label: 'Dividends', help: 'Return variant: left out, reinvested, or reinvested after withholding tax.' }),
+    dividends: z.enum(['price', 'total', 'net']).default('price').meta({
+      label: 'Dividends',
+      help: 'Return variant: dividends excluded, reinvested, or reinvested after withholding tax.',
+    }),
     withholding_tax: WithholdingTax.default(0).meta({
       label: 'Withholding tax',
       help: 'Fraction of ordinary dividends that is withheld in the net variant: a number, or rates by the value of a field: { "field": "COUNTRY", "rates": { "US": 0.3 }, "default": 0.15 }.',
@@ -132,15 +132,15 @@ export const TreatmentSpec = z
     }),
     reinvestment: z.enum(['index', 'constituent']).default('index').meta({
       label: 'Reinvestment',
-      help: 'Ordinary dividends buy the whole index, or more of the security that paid them.',
+      help: 'Ordinary dividends buy the whole index, or more of the paying security.',
     }),
     special_dividends: z.enum(['adjust', 'constituent', 'reinvest', 'ignore']).default('adjust').meta({
       label: 'Special dividends',
-      help: 'Returns of capital, too: they reduce the previous close and change the divisor (adjust), buy more of the security that paid them (constituent, also written reinvest), or are ignored.',
+      help: 'Special dividends and returns of capital reduce the previous close and change the divisor (adjust), buy more of the paying security (constituent, also written reinvest), or are ignored.',
     }),
     rights: z.enum(['subscribe', 'price_only', 'constituent']).optional().meta({
       label: 'Rights issues',
-      help: 'The previous close becomes the price ex rights; index shares grow by the new shares (subscribe), stay (price_only), or keep the value of the holding (constituent). Default: subscribe where weights are market values, else price_only.',
+      help: 'The previous close becomes the ex-rights price; index shares grow by the new shares (subscribe), stay (price_only), or keep the value of the holding (constituent). Default: subscribe if weights are market values, otherwise price_only.',
     }),
     splits: z
       .enum(['apply', 'ignore'])
@@ -149,23 +149,23 @@ export const TreatmentSpec = z
     delisting: z
       .enum(['last_price', 'zero', 'action_value'])
       .default('action_value')
-      .meta({ label: 'Delisting', help: 'What a name that leaves is worth.' }),
+      .meta({ label: 'Delisting', help: 'Value of a security that leaves.' }),
     spin_offs: z.enum(['zero_price', 'drop_after_first_session', 'ignore']).default('zero_price').meta({
       label: 'Spin-offs',
       help: 'A spun-off security enters at zero on its ex-date and stays until the next rebalance, or leaves at its first close; or it is ignored.',
     }),
     missing_prices: z.enum(['carry', 'exclude', 'fail']).default('carry').meta({
       label: 'Missing prices',
-      help: 'Carry the last price, leave the name out until the next rebalance, or fail.',
+      help: 'Carry the last price, exclude the security until the next rebalance, or fail.',
     }),
     max_stale_sessions: z.int().min(0).max(10_000).nullable().optional().meta({
       label: 'Longest gap',
-      help: 'A constituent without a price for as many sessions of its own calendar leaves; null carries its last price until a review or an action removes it. Default: 5, or null where the store has a delisting, an acquisition or a merger.',
+      help: 'A constituent without a price for this number of sessions of its own calendar leaves; null carries its last price until a review or an action removes it. Default: 5, or null if the store has a delisting, an acquisition or a merger.',
       unit: 'sessions',
     }),
     entry_stale_sessions: z.int().min(0).max(60).default(5).meta({
       label: 'Longest gap of an entry',
-      help: 'A security without a price for as many sessions, or for max_stale_sessions where that is less, is not newly selected.',
+      help: 'A security without a price for this number of sessions, or for max_stale_sessions if that is less, is not newly selected.',
       unit: 'sessions',
     }),
     suspension: z.enum(['last_price', 'zero']).optional().meta({
@@ -175,17 +175,17 @@ export const TreatmentSpec = z
     stale_targets: z
       .enum(['carry', 'defer'])
       .default('carry')
-      .meta({ label: 'Trades without a bar', help: 'At the carried price, or at the next bar.' }),
+      .meta({ label: 'Trades without a price', help: 'At the carried price, or at the next price bar.' }),
     on_breach: z.enum(['none', 'rebalance']).optional().meta({
       label: 'On a breach',
-      help: 'Rebalance when a limit is passed between reviews, or do nothing (none).',
+      help: 'Rebalance if a limit is exceeded between reviews, or do nothing (none).',
     }),
     breach_rule: z
       .enum(LIMIT_RULE_NAMES)
       .optional()
       .meta({
         label: 'Limits',
-        help: 'Published rule whose breach calls for a rebalance; UCITS_5_10_40 unless given.',
+        help: 'Published rule whose breach triggers a rebalance. Default: UCITS_5_10_40.',
         when: [{ on_breach: ['rebalance'] }],
       }),
   })
@@ -209,7 +209,7 @@ export const DerivationPayload = z
     relax: RelaxEntries.optional().meta({
       label: 'Relaxation',
       description:
-        'Rows that are relaxed step by step, in this order, at rebalances where no weights keep all rows. Rows with a priority give way after them.',
+        'Rows that are relaxed step by step, in this order, at rebalances where the problem is infeasible. Rows with a priority are relaxed after them.',
     }),
   })
   .meta({ id: 'DerivationPayload' });
@@ -217,7 +217,7 @@ export type DerivationPayload = z.infer<typeof DerivationPayload>;
 
 const DATAPOINTS_MAX = LIMITS.MAX_DATAPOINTS;
 
-/** Expressions by the names under which the rules of the document read them. */
+/** Expressions by the names under which the rules of the document use them. */
 const NamedDatapoints = z
   .record(z.string().min(1).max(64), z.union([z.string().min(1).max(LIMITS.MAX_EXPRESSION_LENGTH), NumberExpression]))
   .refine((named) => Object.keys(named).length <= DATAPOINTS_MAX, {
@@ -233,11 +233,11 @@ export const IndexDocument = z
       .max(10_000)
       .nullable()
       .default(null)
-      .meta({ label: 'Description', help: 'Free text.', format: 'prose' }),
+      .meta({ label: 'Description', help: 'Description, free text.', format: 'prose' }),
     calendar: z
       .string()
       .min(1)
-      .meta({ label: 'Calendar', help: 'Exchange whose sessions are those of the index.', format: 'calendar' }),
+      .meta({ label: 'Calendar', help: 'Exchange whose sessions the index uses.', format: 'calendar' }),
     base_date: IsoDate.meta({
       label: 'Base date',
       help: 'First rebalance: the first session on or after it.',
@@ -250,12 +250,12 @@ export const IndexDocument = z
       .meta({ label: 'Base value', help: 'Level on the first session.', unit: 'points' }),
     base_market_value: z.number().gt(0).max(1e18).optional().meta({
       label: 'Base market value',
-      help: 'Market value on the first session, by which the divisor begins: base market value over base value. Default: the base value, so that the divisor begins at 1.',
+      help: 'Market value on the first session; the initial divisor is base market value over base value. Default: the base value, so that the initial divisor is 1.',
       unit: 'money',
     }),
     currency: CurrencyCode.default('USD').meta({
       label: 'Currency',
-      help: 'ISO 4217 code of the level. An overlay has that into which it converts, else that of the index beneath.',
+      help: 'ISO 4217 code of the level. An overlay has the currency into which it converts, otherwise that of the underlying index.',
     }),
     universe: UniverseSpec.optional(),
     rebalance: RebalanceSpec.prefault({}),
@@ -265,41 +265,41 @@ export const IndexDocument = z
     }),
     datapoints: NamedDatapoints.optional().meta({
       description:
-        'Expressions of datapoints by name: wherever the document names a datapoint, these names are accepted, and come before columns of the store.',
+        'Expressions of datapoints by name: the document can use these names like datapoints; they take precedence over columns of the store.',
     }),
     plugins: NamedPlugins.optional().meta({
       description:
-        'Stored plug-ins by name: each name is a datapoint of the document, and what PluginFilter and PluginWeight name.',
+        'Stored plug-ins by name: each name is a datapoint of the document, and PluginFilter and PluginWeight refer to it.',
     }),
     rounding: RoundingSpec.optional().meta({
       label: 'Rounding',
-      help: 'Decimals of levels, divisor, index shares and weights, a half away from zero.',
+      help: 'Decimals of levels, divisor, index shares and weights, halves away from zero.',
       format: 'object',
     }),
     pipeline: PipelineSpec.nullable().default(null),
-    events: EventsSpec.optional().meta({ description: 'Changes between reviews; none unless given.' }),
+    events: EventsSpec.optional().meta({ description: 'Changes between reviews. Default: none.' }),
     derivation: DerivationPayload.nullable().default(null),
     kind: z.literal('overlay').optional().meta({ description: 'Given by an index on another alone.' }),
-    source_index_id: Id.optional().meta({ description: 'Index beneath an overlay; a blend names its own.' }),
-    overlay: OverlaySpec.optional().meta({ description: 'What an overlay does with the index beneath it.' }),
+    source_index_id: Id.optional().meta({ description: 'Underlying index of an overlay; a blend has its own list.' }),
+    overlay: OverlaySpec.optional().meta({ description: 'Type and terms of an overlay on its underlying index.' }),
     amendments: Amendments.optional(),
     tags: z.array(z.string().min(1).max(64)).max(32).default([]).meta({ label: 'Tags', help: 'Free labels.' }),
   })
   .meta({ id: 'IndexDocument' });
 export type IndexDocument = z.infer<typeof IndexDocument>;
 
-/** A document that selects and weighs by rules. */
+/** Document that selects and weights by rules. */
 export type RuleDocument = IndexDocument & { readonly pipeline: PipelineSpec };
-/** A document that optimises another index. */
+/** Document that optimises another index. */
 export type DerivedDocument = IndexDocument & { readonly derivation: DerivationPayload };
 
-/** A document of an index on others. */
+/** Document of an index on other indices. */
 export type OverlayDocument = IndexDocument & { readonly overlay: OverlaySpec };
 
 export const isOverlayDocument = (document: IndexDocument): document is OverlayDocument =>
   document.overlay !== undefined;
 
-/** Indices beneath an overlay. */
+/** Returns the underlying indices of an overlay. */
 export function sourcesOf({ overlay, source_index_id: source }: OverlayDocument): readonly string[] {
   return blendParts(overlay)?.map(({ index_id }) => index_id) ?? (source === undefined ? [] : [source]);
 }

@@ -3,7 +3,7 @@ import { oneOfEach } from '../schema/one-of.js';
 import { Id, IsoDate } from '../schema/shape.js';
 import { AsKnownOn } from '../schema/as-known-on.js';
 
-/** Requests that carry a whole index document: its own checks word what is wrong with it. */
+/** Schema for requests that contain a whole index document, whose own checks report its problems. */
 const Document = z.record(z.string(), z.unknown());
 const asOf = IsoDate.nullable().default(null);
 
@@ -28,7 +28,7 @@ export const WhatIfQuestion = z
 export type WhatIfQuestion = z.infer<typeof WhatIfQuestion>;
 
 /**
- * A document changed by a JSON merge patch: members of objects are merged, null removes one, everything else replaces.
+ * Applies a JSON merge patch to a document: members of objects are merged, null removes one, everything else replaces.
  * @source RFC 7396
  */
 export function mergePatch(target: unknown, patch: unknown): unknown {

@@ -1,27 +1,27 @@
 import { z } from 'zod';
 
-/** Tables, columns and entries that one mapping may name. */
+/** Maximum number of tables, columns and entries in one mapping. */
 const ENTRIES_MAX = 2000;
 
 const ColumnName = z.string().max(200);
 
-/** Formats of days besides patterns of YYYY, YY, MMM, MM, M, DD and D. */
+/** Date formats in addition to patterns of YYYY, YY, MMM, MM, M, DD and D. */
 export const EPOCH_FORMATS = ['epoch_s', 'epoch_ms', 'epoch_us', 'epoch_ns'] as const;
 
-/** How text files are written besides UTF-8; UTF-16 is known by its byte order mark. */
+/** Encodings of text files in addition to UTF-8; UTF-16 is recognised by its byte order mark. */
 export const ENCODINGS = ['utf-8', 'windows-1252', 'windows-1250', 'utf-16le', 'utf-16be'] as const;
 
 /** A column, the name of a file around the identifier, or the label of a heading. */
 const IDENTIFIER_FROM = /^(?:column|file:[^{}]*\{identifier\}[^{}]*|heading:[^{}]*[^{}\s][^{}]*)$/;
 
-/** Each part of a date once: a year, a month, a day, with whatever stands between them. */
+/** Each part of a date once: a year, a month and a day, with any separators. */
 const DATE_PATTERN = /^(?=.*Y)(?=.*M)(?=.*D)(?:YYYY|YY|MMM|MM|M|DD|D|[^A-Za-z0-9])+$/;
 
-/** A market whose prices come from a file, sheet or table as its vendor writes it. */
+/** Mapping of a market whose prices come from a file, sheet or table in the vendor's format. */
 export const Mapping = z
   .strictObject({
     layout: z.enum(['long', 'wide']).default('long').meta({
-      description: 'long: a row a name and date. wide: a row a date and a column a name.',
+      description: 'long: one row per security and date. wide: one row per date and one column per security.',
       example: 'wide',
     }),
     skip_rows: z.int().min(0).max(1000).default(0).meta({
@@ -34,7 +34,7 @@ export const Mapping = z
     }),
     field: ColumnName.min(1).nullable().default(null).meta({
       description:
-        'Wide: what the numbers are. Null: each column says it too, in two header rows or as ("Close", "AAPL") in Parquet.',
+        'Wide: field of the numbers. Null: each column also states the field, in two header rows or as ("Close", "AAPL") in Parquet.',
       example: 'CLOSE',
     }),
     fields: z
@@ -42,7 +42,7 @@ export const Mapping = z
       .refine((fields) => Object.keys(fields).length <= ENTRIES_MAX, { error: `at most ${ENTRIES_MAX} tables` })
       .default({})
       .meta({
-        description: 'Wide, one table a field: what the numbers of each file, sheet or table are. Others are not read.',
+        description: 'Wide, one table per field: field of each file, sheet or table. Others are not read.',
         example: { 'close.csv': 'CLOSE', 'volume.csv': 'VOLUME' },
       }),
     columns: z
@@ -51,7 +51,7 @@ export const Mapping = z
       .default({})
       .meta({
         description:
-          'Column of date, identifier and each datapoint, where it is called otherwise. An empty name is the column without one.',
+          'Column of the date, the identifier and each datapoint, if it has another name. An empty text refers to the column without a name.',
         example: { date: 'Date', identifier: 'Ticker', CLOSE: 'Close' },
       }),
     identifier_from: z
@@ -64,50 +64,51 @@ export const Mapping = z
       .default(null)
       .meta({
         description:
-          'Where the identifier stands: in a column (also null), in the name of the file or sheet (file:, those with another name are not read), or beside a label above the header (heading:Security).',
+          'Source of the identifier: a column (also null), the name of the file or sheet (file:; others are not read), or a label above the header (heading:Security).',
         example: 'file:{identifier}_data.csv',
       }),
     date_format: z
       .string()
       .max(40)
       .refine((text) => EPOCH_FORMATS.some((each) => each === text) || DATE_PATTERN.test(text), {
-        error: `must be made of YYYY or YY, MMM, MM or M, DD or D, or be one of ${EPOCH_FORMATS.join(', ')}`,
+        error: `must consist of YYYY or YY, MMM, MM or M, DD or D, or be one of ${EPOCH_FORMATS.join(', ')}`,
       })
       .nullable()
       .default(null)
       .meta({
-        description: `How days are written; null is YYYY-MM-DD. Of YYYY, YY, MMM, MM, M, DD and D, or one of ${EPOCH_FORMATS.join(', ')}. A time of day is dropped.`,
+        description: `Date format; null is YYYY-MM-DD. A pattern of YYYY, YY, MMM, MM, M, DD and D, or one of ${EPOCH_FORMATS.join(', ')}. A time of day is ignored.`,
         example: 'MM/DD/YYYY',
       }),
     decimal: z.enum(['.', ',']).default('.').meta({
-      description: 'Mark of decimals. With a comma, points, apostrophes and spaces between thousands are passed over.',
+      description: 'Decimal separator. With a comma, points, apostrophes and spaces between thousands are ignored.',
       example: ',',
     }),
     thousands: z.enum([',', '.', "'", ' ']).nullable().default(null).meta({
       description:
-        'Mark between thousands beside a decimal point: 1,234.5. The mark of decimals itself: that of VOLUME and SHARES_OUTSTANDING alone, as 58,490 beside 14,82. Null: there is none.',
+        'Thousands separator with a decimal point: 1,234.5. If equal to the decimal separator, it applies only to VOLUME and SHARES_OUTSTANDING, as in 58,490 next to 14,82. Null: none.',
       example: ',',
     }),
     units: z.enum(['refuse', 'read']).default('refuse').meta({
-      description: 'A sign of money ($14.82), and K, M, B or T behind a number (59.83M): refused, or read.',
+      description: 'Currency signs ($14.82), and K, M, B or T after a number (59.83M): refused, or read.',
       example: 'read',
     }),
     on_duplicate: z.enum(['refuse', 'identical', 'first', 'last']).default('refuse').meta({
       description:
-        'A second row of one name and date: refused, accepted where all its values are the same, left out, or taken in place of the first.',
+        'A second row of one security and date: refused, accepted if all its values are equal, ignored, or used instead of the first.',
       example: 'identical',
     }),
     zero_prices: z
       .enum(['refuse', 'missing'])
       .default('refuse')
-      .meta({ description: 'A price of 0: refused, or no price.', example: 'missing' }),
+      .meta({ description: 'A price of 0: refused, or read as no price.', example: 'missing' }),
     negative_prices: z.enum(['refuse', 'absolute']).default('refuse').meta({
-      description: 'A negative price: refused, or its amount (CRSP marks the mean of bid and ask so).',
+      description:
+        'A negative price: refused, or read as its absolute value (CRSP marks the mean of bid and ask this way).',
       example: 'absolute',
     }),
     adjusted_close: ColumnName.min(1).nullable().default(null).meta({
       description:
-        'Column of closes adjusted for dividends, and for splits where CLOSE is not: cash dividends, and those splits, are derived from it. It is no datapoint then.',
+        'Column of closes adjusted for dividends, and for splits if CLOSE is not: cash dividends, and those splits, are derived from it. The column is then not a datapoint.',
       example: 'Adj Close',
     }),
     ignore: z
@@ -118,14 +119,14 @@ export const Mapping = z
   })
   .meta({
     id: 'Mapping',
-    description: 'How a market is read from tables as they come. Columns that are not mapped are taken by their name.',
+    description: 'Mapping of tables in their original format to a market. Unmapped columns are read by name.',
   });
 export type Mapping = z.infer<typeof Mapping>;
 
-/** Some members of a mapping, without their defaults: those that are absent are not meant. */
+/** Some members of a mapping, without their defaults: absent members do not change. */
 export const MappingChange = z.strictObject(withoutDefaults(Mapping.shape)).partial().meta({
   id: 'MappingChange',
-  description: 'Members of a mapping that change; the others stay as they are. A member is replaced as a whole.',
+  description: 'Members of a mapping to change; the others stay unchanged. A member is replaced as a whole.',
 });
 export type MappingChange = z.infer<typeof MappingChange>;
 
@@ -139,7 +140,7 @@ function withoutDefaults<Shape extends z.ZodRawShape>(shape: Shape): WithoutDefa
   return Object.fromEntries(Object.entries(shape).map(inner)) as WithoutDefaults<Shape>; // each by its own key
 }
 
-/** A mapping with the members of a change, or none at all. */
+/** Returns a mapping with the members of a change, or no mapping. */
 export function changedMapping(mapping: Mapping | null, change: MappingChange | null): Mapping | null {
   return change === null ? null : Mapping.parse({ ...mapping, ...change });
 }

@@ -1,32 +1,34 @@
 import { z } from 'zod';
 import { Id, IsoDate } from '../schema/shape.js';
 
-/** Documents of one template. */
+/** Maximum number of documents of one template. */
 const DOCUMENTS_MAX = 16;
-/** Sentences about what the public document leaves open. */
+/** Maximum number of sentences about choices that the public document leaves open. */
 const CHOICES_MAX = 32;
 
 const text = (longest: number) => z.string().min(1).max(longest);
 
-/** Id of a template: small letters, digits and dashes, without a trademark. */
+/** Id of a template: lower-case letters, digits and dashes, without a trademark. */
 export const TemplateId = z
   .string()
-  .regex(/^[a-z][a-z0-9]*(?:-[a-z0-9]+)*$/, { error: 'has other characters than small letters, digits and dashes' })
+  .regex(/^[a-z][a-z0-9]*(?:-[a-z0-9]+)*$/, {
+    error: 'contains characters other than lower-case letters, digits and dashes',
+  })
   .max(64);
 
-/** The published text that a template follows. */
+/** Published text that a template follows. */
 export const TemplateSource = z
   .strictObject({
     title: text(200).meta({ description: 'Title of the public document.' }),
     publisher: text(200).meta({ description: 'Its publisher.' }),
     date: z
       .string()
-      .regex(/^\d{4}(?:-\d{2}(?:-\d{2})?)?$/, { error: 'is no year, month or day' })
-      .meta({ description: 'Year, month or day of the edition that was followed.' }),
+      .regex(/^\d{4}(?:-\d{2}(?:-\d{2})?)?$/, { error: 'is not a year, month or day' })
+      .meta({ description: 'Year, month or day of the edition.' }),
   })
   .meta({ id: 'TemplateSource' });
 
-/** A file of data/methodologies: one published methodology as documents that anyone may store. */
+/** File of data/methodologies: one published methodology as documents that anyone may store. */
 export const MethodologyTemplate = z
   .strictObject({
     id: TemplateId,
@@ -34,9 +36,9 @@ export const MethodologyTemplate = z
     style: text(500),
     source: TemplateSource,
     choices: z.array(text(1000)).max(CHOICES_MAX),
-    /** Meanings of the columns, series and universes that no store has by itself. */
+    /** Meanings of the columns, series and universes that must be supplied. */
     meanings: z.record(text(64), text(500)).default({}),
-    /** Bodies of index documents, those beneath others first. */
+    /** Bodies of index documents, underlying ones first. */
     documents: z
       .array(z.looseObject({ id: Id, name: text(200), base_date: IsoDate }))
       .min(1)
@@ -52,32 +54,32 @@ export const MethodologyTemplate = z
   });
 export type MethodologyTemplate = z.infer<typeof MethodologyTemplate>;
 
-/** Beginning of the ids of a template's documents. */
+/** Returns the prefix of the ids of a template's documents. */
 const stemOf = (templateId: string): string => templateId.toUpperCase();
 
 /** A JSON object. */
 type Body = Readonly<Record<string, unknown>>;
 
 interface Terms {
-  /** Id in place of the template's own; documents beside the first keep what follows it. */
+  /** Id that replaces that of the template; other documents keep their suffix. */
   readonly indexId?: string | undefined;
   readonly baseDate?: string | undefined;
 }
 
-/** The documents of a template under other ids and from another base date, references to each other included. */
+/** Returns the documents of a template with other ids and another base date, including references between them. */
 export function documentsOfTemplate(template: MethodologyTemplate, { indexId, baseDate }: Terms): Body[] {
   const stem = stemOf(template.id);
   const renamed = new Map(
     template.documents.map(({ id }) => [id, indexId === undefined ? id : `${indexId}${id.slice(stem.length)}`]),
   );
   return template.documents.map((document) => {
-    // The base date stands wherever the document counts from it, as in a bound that follows a path.
+    // The base date also occurs where the document refers to it, as in a bound that follows a path.
     const words = baseDate === undefined ? renamed : new Map([...renamed, [document.base_date, baseDate]]);
-    return withNames(document, words) as Body; // An object stays one.
+    return withNames(document, words) as Body; // An object stays an object.
   });
 }
 
-/** A value whose texts name documents by their new ids: as a whole, or between quotation marks within an expression. */
+/** Replaces ids of documents in texts: a whole text, or a quoted part of an expression. */
 function withNames(value: unknown, renamed: ReadonlyMap<string, string>): unknown {
   if (typeof value === 'string')
     return (

@@ -1,6 +1,6 @@
 import type { ErrorCode } from '../refusals/refusal.js';
 
-/** Parameters of paths and queries that name a document with a prefix: its kind, and the code of an absent one. */
+/** Parameters of paths and queries that refer to a document by a prefix: its kind, and the code of an absent one. */
 export const NAMED_DOCUMENTS = {
   index_id: { kind: 'index', missing: 'INDEX_NOT_FOUND' },
   strategy_id: { kind: 'strategy', missing: 'STRATEGY_NOT_FOUND' },
@@ -9,6 +9,7 @@ export const NAMED_DOCUMENTS = {
   watchlist_id: { kind: 'watchlist', missing: 'WATCHLIST_NOT_FOUND' },
   plugin_id: { kind: 'plugin', missing: 'PLUGIN_NOT_FOUND' },
   store_id: { kind: 'store', missing: 'STORE_NOT_FOUND' },
+  schedule_id: { kind: 'schedule', missing: 'SCHEDULE_NOT_FOUND' },
   model_id: { kind: 'risk-model', missing: 'RISK_MODEL_NOT_FOUND' },
 } as const satisfies Readonly<Record<string, { readonly kind: string; readonly missing: ErrorCode }>>;
 
@@ -17,6 +18,6 @@ export const MISSING_CODES: ReadonlyMap<string, ErrorCode> = new Map(
   Object.values(NAMED_DOCUMENTS).map(({ kind, missing }) => [kind, missing]),
 );
 
-/** Codes of the documents that parameters name. @param names of all parameters */
+/** Returns the codes of the documents to which parameters refer. @param names of all parameters */
 export const missingCodesOf = (names: readonly string[]): readonly ErrorCode[] =>
   Object.entries(NAMED_DOCUMENTS).flatMap(([name, { missing }]) => (names.includes(name) ? [missing] : []));

@@ -6,7 +6,7 @@ import {
   type UniverseSpec,
 } from './index-document.js';
 
-/** An index that a document names, and where. */
+/** Index that a document refers to, with the path. */
 export interface NamedIndex {
   readonly path: string;
   readonly id: string;
@@ -14,7 +14,7 @@ export interface NamedIndex {
 
 const known = new WeakMap<IndexDocument, readonly NamedIndex[]>();
 
-/** The indices that a document refers to: that which it derives from first. @cost a walk over the document, once */
+/** Returns the indices to which a document refers; its source first. @cost a walk over the document, once */
 export function namedIndices(document: IndexDocument): readonly NamedIndex[] {
   const found = known.get(document) ?? find(document);
   known.set(document, found);
@@ -39,21 +39,21 @@ function find(document: IndexDocument): NamedIndex[] {
   ];
 }
 
-/** Indices among universes, those of sets as well. */
+/** Returns indices among universes, including those of sets. */
 function universeIndices(universe: UniverseSpec | undefined, path: string): NamedIndex[] {
   if (universe === undefined) return [];
   const own = universe.kind === 'index' && universe.id != null ? [{ path: `${path}.id`, id: universe.id }] : [];
   return [...own, ...(universe.of ?? []).flatMap((part, i) => universeIndices(part, `${path}.of[${i}]`))];
 }
 
-/** Functions of expressions that ask about an index. */
+/** Functions of expressions that refer to an index. */
 const ASKING: ReadonlySet<unknown> = new Set(['member_of', 'weight_in']);
 
-/** Indices that the expressions and the parameters `index_id` in a value ask about. */
+/** Returns indices to which the expressions and the parameters `index_id` in a value refer. */
 export function calledIndices(value: unknown, path: string): NamedIndex[] {
   if (typeof value !== 'object' || value === null) return [];
   if (Array.isArray(value)) return value.flatMap((item: unknown, i) => calledIndices(item, `${path}[${i}]`));
-  const node = value as { node?: unknown; name?: unknown; operands?: unknown }; // Looked at before its shape is known.
+  const node = value as { node?: unknown; name?: unknown; operands?: unknown }; // The shape is not checked yet.
   if (node.node === 'function' && ASKING.has(node.name)) {
     const [operand] = Array.isArray(node.operands) ? (node.operands as { value?: unknown }[]) : [];
     return typeof operand?.value === 'string' ? [{ path, id: operand.value }] : [];

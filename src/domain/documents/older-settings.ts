@@ -3,14 +3,14 @@ import { PRICE_WEIGHT } from './share-terms.js';
 
 type Raw = Readonly<Record<string, unknown>>;
 
-/** Versions up to this one read and wrote documents without the settings of index mathematics. */
+/** Last version that read and wrote documents without the settings of index mathematics. */
 export const OLDER_SETTINGS_UNTIL = '0.2.0';
 
 /**
- * A stored document of versions up to 0.2.0 with the settings that those versions had: dividends and special dividends
- * buy more of the security that paid them, target weights hold exactly at the effective close, and a split keeps the
- * weight of a price-weighted constituent. One of 0.3.0 has its longest gap for entries as well; one of a later version is
- * returned as it is.
+ * Returns a stored document of versions up to 0.2.0 with the settings of those versions: dividends and special
+ * dividends buy more of the paying security, target weights hold exactly at the effective close, and a split keeps the
+ * weight of a price-weighted constituent. A document of 0.3.0 uses its longest gap for entries as well; one of a later
+ * version is unchanged.
  */
 export function withOlderSettings(body: unknown): unknown {
   if (!isRecord(body)) return body;
@@ -21,7 +21,7 @@ export function withOlderSettings(body: unknown): unknown {
   return withOlderGaps(isRecord(pipeline) ? { ...settings, pipeline: olderPipeline(pipeline) } : settings);
 }
 
-/** A stored document of versions up to 0.3.0 with their longest gap, which was that of an entry, too. */
+/** Returns a stored document of versions up to 0.3.0 with their longest gap, which also applied to entries. */
 function withOlderGaps(body: Raw): unknown {
   const { pipeline } = body;
   if (!isRecord(pipeline)) return body;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** Document of a finished optimisation, stored under its run id; its result lies beside it as bytes. */
+/** Document of a finished optimisation, stored under its run id; its result is stored separately as bytes. */
 export const OptimisationDocument = z.strictObject({
   run_id: z.string(),
   index_id: z.string(),

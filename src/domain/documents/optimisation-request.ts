@@ -10,7 +10,12 @@ import { requestWithTrees } from './request-expressions.js';
 
 const Resampling = z
   .strictObject({
-    draws: z.int().min(1).max(LIMITS.MAX_FRONTIER_DRAWS).default(100).meta({ description: 'Histories drawn.' }),
+    draws: z
+      .int()
+      .min(1)
+      .max(LIMITS.MAX_FRONTIER_DRAWS)
+      .default(100)
+      .meta({ description: 'Number of histories drawn.' }),
     seed: z.int().min(0).default(0).meta({ description: 'Equal seeds give equal draws, on any number of workers.' }),
     sessions: z
       .int()
@@ -18,12 +23,12 @@ const Resampling = z
       .max(LIMITS.MAX_SCENARIOS)
       .nullable()
       .default(null)
-      .meta({ description: 'Returns of each history; null draws as many as the window has.' }),
+      .meta({ description: 'Number of returns in each history. Null: as many as the window has.' }),
   })
   .meta({
     id: 'Resampling',
     description:
-      'A frontier averaged over draws from the estimated moments, beside the one of the estimates themselves.',
+      'A frontier averaged over draws from the estimated moments, in addition to that of the estimates themselves.',
   });
 
 /** Request of an optimisation. */
@@ -33,7 +38,7 @@ export const OptimisationRequest = z.strictObject({
   ...optimisationFields,
   as_of: IsoDate.nullable()
     .default(null)
-    .meta({ description: 'Rebalance to target: the latest on or before this day; null takes the latest.' }),
+    .meta({ description: 'Rebalance to target: the latest on or before this day; null for the latest.' }),
   start: IsoDate.nullable().default(null).meta({ description: 'First day of the window of the risk model.' }),
   end: IsoDate.nullable()
     .default(null)
@@ -48,10 +53,10 @@ export const OptimisationRequest = z.strictObject({
 });
 export type OptimisationRequest = z.infer<typeof OptimisationRequest>;
 
-/** Rows of a request. */
+/** Maximum number of rows of a request. */
 const ROWS_MAX = 500;
 
-/** Request of the preview of an optimisation: that of its run, with rows in place of a stored set. */
+/** Request for a preview of an optimisation: that of its run, with rows instead of a stored set. */
 export const OptimisationPreviewRequest = OptimisationRequest.omit({
   constraint_set_id: true,
   risk_free_rate: true,
@@ -59,7 +64,7 @@ export const OptimisationPreviewRequest = OptimisationRequest.omit({
 }).extend({ constraints: z.array(ConstraintRow).max(ROWS_MAX).default([]) });
 export type OptimisationPreviewRequest = z.infer<typeof OptimisationPreviewRequest>;
 
-/** The request of a body. @throws Refusal VALIDATION_FAILED, each finding at its path */
+/** Reads the request in a body. @throws Refusal VALIDATION_FAILED, each finding with its path */
 export function readOptimisationPreview(body: Readonly<Record<string, unknown>>): OptimisationPreviewRequest {
   const { value, findings } = checkShape(OptimisationPreviewRequest, body);
   const ofRows = checkRows(body['constraints'], 'constraints');
@@ -68,7 +73,7 @@ export function readOptimisationPreview(body: Readonly<Record<string, unknown>>)
   return { ...value, constraints: [...statedRows(value.constraints, 'today')] };
 }
 
-/** The request of a body. @throws Refusal VALIDATION_FAILED, each finding at its path */
+/** Reads the request in a body. @throws Refusal VALIDATION_FAILED, each finding with its path */
 export function readOptimisationRequest(body: Readonly<Record<string, unknown>>): OptimisationRequest {
   const { body: read, findings: ofTexts } = requestWithTrees(body);
   const { value, findings } = checkShape(OptimisationRequest, read);

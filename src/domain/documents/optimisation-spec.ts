@@ -11,10 +11,10 @@ import { idleSettings } from './idle-settings.js';
 import { RiskEstimator, RiskModelChoice } from '../risk/risk-estimator.js';
 import { UncertaintySpec } from './uncertainty-spec.js';
 
-/** A class of a catalogue with its parameters beside its type. */
+/** Class of a catalogue with its parameters next to its type. */
 const Typed = z.looseObject({ type: z.string().min(1).max(64) });
 
-/** An objective by its type alone, or with its parameters. */
+/** Objective as only its type, or with its parameters. */
 export const ObjectiveSpec = z.union([z.string().min(1).max(64), Typed]);
 export type ObjectiveSpec = z.infer<typeof ObjectiveSpec>;
 
@@ -28,18 +28,18 @@ export const CostsSpec = z
       .min(0)
       .max(10_000)
       .default(0)
-      .meta({ description: 'Cost of a traded weight, in basis points of it.' }),
+      .meta({ description: 'Cost of a trade, in basis points of the traded weight.' }),
     impact_coefficient: z
       .number()
       .min(0)
       .max(1000)
       .default(0)
-      .meta({ description: 'Market impact: this times the traded weight of a name to the power of 3/2.' }),
+      .meta({ description: 'Market impact: this times the traded weight of a security to the power of 3/2.' }),
   })
   .meta({
     id: 'TradeCosts',
     description:
-      'Costs of the trades from the weights held just before, as a fraction of value; from the index weights where nothing is held.',
+      'Costs of the trades from the weights held just before, as a fraction of value; from the index weights if there are no holdings.',
   });
 export type CostsSpec = z.infer<typeof CostsSpec>;
 
@@ -51,15 +51,15 @@ export const optimisationFields = {
   costs: CostsSpec.nullable().optional(),
   risk_model: RiskModelChoice.nullable().optional().meta({
     description:
-      'Covariance that objective, rows and results are measured by: a stored model by its id, or an estimator; null takes the default of the estimator.',
+      'Covariance for objective, rows and results: a stored model by its id, or an estimator. Null: the default of the estimator.',
   }),
   candidates: z.enum(['parent', 'universe']).optional().meta({
     description:
-      'Names that may be held: those of the index, by default, or every name of its universe that can be priced; the latter have an index weight of 0.',
+      'Securities that may be held: those of the index, or every security of its universe with a price; the latter have an index weight of 0. Default: those of the index.',
   }),
 };
 
-/** The same, as parsed. */
+/** Parsed form of these fields. */
 export interface OptimisationSpec {
   readonly objective: ObjectiveSpec;
   readonly expected_returns?: ReturnsSpec | null | undefined;
@@ -69,25 +69,25 @@ export interface OptimisationSpec {
   readonly candidates?: 'parent' | 'universe' | undefined;
 }
 
-/** Type of an objective as it was written. */
+/** Returns the type of an objective. */
 export function objectiveType(spec: ObjectiveSpec): string {
   return typeof spec === 'string' ? spec : spec.type;
 }
 
-/** A valid objective with its parameters. */
+/** Returns a valid objective with its parameters. */
 export function objectiveOf(spec: ObjectiveSpec): Objective {
   const entry = findObjectiveClass(objectiveType(spec));
   if (entry === undefined) throw new Error(`the objective ${objectiveType(spec)} was not validated`);
   return { entry, params: entry.params.parse(paramsOf(spec)) };
 }
 
-/** A model of expected returns with the parameters it was asked for with. */
+/** Model of expected returns with its parameters. */
 export interface Returns {
   readonly entry: ReturnsClass;
   readonly params: Readonly<Record<string, unknown>>;
 }
 
-/** A valid model of expected returns, null where there is none. */
+/** Returns a valid model of expected returns; null if there is none. */
 export function returnsOf({ expected_returns: spec }: Pick<OptimisationSpec, 'expected_returns'>): Returns | null {
   if (spec === null || spec === undefined) return null;
   const entry = findReturnsClass(spec.type);
@@ -104,9 +104,9 @@ interface Raw {
 }
 
 /**
- * Everything that is wrong with the objective, the expected returns and the risk model of a body, shapes aside, and
- * the settings of them that nothing reads.
- * @param path Of what holds them, with its dot.
+ * Checks the objective, the expected returns and the risk model of a body, apart from their shapes, and reports
+ * settings without effect.
+ * @param path Path of the containing object, with its dot.
  */
 export function optimisationFindings(raw: Raw, path: string): Finding[] {
   const { objective, expected_returns: returns } = raw;
@@ -129,16 +129,16 @@ export function optimisationFindings(raw: Raw, path: string): Finding[] {
   return findings;
 }
 
-/** Sets that the objective does not reckon with. @param uncertainty of unknown shape */
+/** Reports uncertainty sets that the objective does not use. @param uncertainty of unknown shape */
 function uncertaintyFindings(uncertainty: unknown, { type, uncertain }: ObjectiveClass, path: string): Finding[] {
   if (typeof uncertainty !== 'object' || uncertainty === null) return [];
-  const given = uncertainty as Readonly<Record<string, unknown>>; // Looked at before its shape is known.
+  const given = uncertainty as Readonly<Record<string, unknown>>; // The shape is not checked yet.
   return UNCERTAIN.filter((what) => !uncertain.includes(what) && (given[what] ?? null) !== null).map(
     (what): Finding => ({
       severity: 'error',
       code: 'OUT_OF_RANGE',
       path: `${path}.${what}`,
-      message: `${path}.${what} is given, and the objective ${type} has no worst case of it; null is needed.`,
+      message: `${path}.${what} is given, but the objective ${type} has no worst case for it; use null.`,
     }),
   );
 }
@@ -180,14 +180,14 @@ function returnsFindings(returns: unknown, path: string): Finding[] {
 }
 
 function paramsFindings({ params }: { readonly params: z.ZodObject }, spec: unknown, path: string): Finding[] {
-  return checkParams(params, paramsOf(spec as ObjectiveSpec), { path, rowId: null }).findings; // A string, or an object with a type.
+  return checkParams(params, paramsOf(spec as ObjectiveSpec), { path, rowId: null }).findings; // It is a string, or an object with a type.
 }
 
-/** Type of a spec of unknown shape; a wrong shape is a finding of its own. */
+/** Returns the type of a spec of unknown shape; another check reports a wrong shape. */
 function typeOf(spec: unknown): string | undefined {
   if (typeof spec === 'string') return spec;
   if (typeof spec !== 'object' || spec === null) return undefined;
-  const { type } = spec as { type?: unknown }; // Looked at before its shape is known.
+  const { type } = spec as { type?: unknown }; // The shape is not checked yet.
   return typeof type === 'string' ? type : undefined;
 }
 

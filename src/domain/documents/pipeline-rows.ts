@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** Steps of one rule. */
+/** Maximum number of steps of one rule. */
 const FALLBACKS_MAX = 8;
 
 export const RuleFallback = z
@@ -9,10 +9,10 @@ export const RuleFallback = z
       .int()
       .min(1)
       .max(20_000)
-      .meta({ description: 'Taken where fewer securities than this are kept by the parameters before.' }),
+      .meta({ description: 'Used if the previous parameters keep fewer securities than this.' }),
     params: z
       .record(z.string(), z.unknown())
-      .meta({ description: 'Parameters that take the place of those of the rule; the others stay.' }),
+      .meta({ description: 'Parameters that replace those of the rule; the others stay.' }),
   })
   .meta({ id: 'RuleFallback' });
 export type RuleFallback = z.infer<typeof RuleFallback>;
@@ -26,7 +26,7 @@ export const RuleSpec = z
       .array(RuleFallback)
       .max(FALLBACKS_MAX)
       .optional()
-      .meta({ description: 'Parameters that are taken, in order, while the rule keeps too few.' }),
+      .meta({ description: 'Parameters that are tried, in order, while the rule keeps too few securities.' }),
   })
   .meta({ id: 'RuleSpec' });
 export type RuleSpec = z.infer<typeof RuleSpec>;

@@ -10,51 +10,51 @@ import { Id } from '../schema/shape.js';
 export const PLUGIN_KINDS = ['datapoint', 'selection', 'weighting'] as const;
 export type PluginKind = (typeof PLUGIN_KINDS)[number];
 
-/** A name of JavaScript under which a program is given something. */
+/** JavaScript name under which a program receives a value. */
 export const PluginMember = z.string().regex(/^[a-z][A-Za-z0-9_]{0,63}$/, {
-  error: 'must be a lower-case letter and up to 63 letters, digits and underscores, as close',
+  error: 'must be a lower-case letter followed by up to 63 letters, digits and underscores, such as close',
 });
 
 export const PluginValue = z.union([z.number(), z.string().max(200), z.boolean()]);
 
 const sessions = z.int().min(1).max(SESSIONS_BACK_MAX);
 
-/** An input as it is computed. */
+/** Input in a computed document. */
 const BoundInput = z.strictObject({
   name: z.string(),
   expression: NumberExpression.meta({ description: 'Expression of the values.' }),
-  sessions: sessions.meta({ description: 'Trailing sessions of which each security has a value.' }),
+  sessions: sessions.meta({ description: 'Number of trailing sessions, with a value for each security.' }),
 });
 
-/** A stored plug-in as a document that is computed carries it. */
+/** Form of a stored plug-in in a computed document. */
 const PluginCode = z.strictObject({
   kind: z.enum(PLUGIN_KINDS),
-  sha256: z.string().meta({ description: 'SHA-256 of the plug-in as it is stored.' }),
+  sha256: z.string().meta({ description: 'SHA-256 of the stored plug-in.' }),
   inputs: z
     .array(BoundInput)
     .max(LIMITS.MAX_PLUGIN_INPUTS)
     .meta({ description: 'Inputs, in the order of the program.' }),
   parameters: z
     .record(z.string(), PluginValue)
-    .meta({ description: 'Those that are given and the defaults of the others.' }),
+    .meta({ description: 'Parameters, with defaults for those that are not given.' }),
   source: z.string().max(LIMITS.MAX_PLUGIN_SOURCE),
 });
 export type PluginCode = z.infer<typeof PluginCode>;
 
-/** A plug-in under the name by which the rules of a document read it. */
+/** Use of a plug-in, under the name by which the rules of a document refer to it. */
 export const PluginUse = z.strictObject({
-  plugin: Id.meta({ description: 'Id of the stored plug-in, which is taken as it is when the index is computed.' }),
+  plugin: Id.meta({ description: 'Id of the stored plug-in, in its state when the index is computed.' }),
   parameters: z
     .record(PluginMember, PluginValue)
     .default({})
-    .meta({ description: 'Values of its parameters; those left out have their defaults.' }),
+    .meta({ description: 'Values of its parameters; the others have their defaults.' }),
   code: PluginCode.optional().meta({
-    description: 'The plug-in as it was computed, in the documents of runs; ignored where it is sent.',
+    description: 'The plug-in as it was computed, in the documents of runs; ignored in requests.',
   }),
 });
 export type PluginUse = z.infer<typeof PluginUse>;
 
-/** Plug-ins by the names under which the document reads them as datapoints. */
+/** Plug-ins by the names under which the document uses them as datapoints. */
 export const NamedPlugins = z
   .record(z.string().min(1).max(64), PluginUse)
   .refine((named) => Object.keys(named).length <= LIMITS.MAX_PLUGINS, {
@@ -62,19 +62,19 @@ export const NamedPlugins = z
   });
 export type NamedPlugins = z.infer<typeof NamedPlugins>;
 
-/** An input of a plug-in: an expression, read on trailing sessions. */
+/** Input of a plug-in: an expression, read on trailing sessions. */
 export const PluginInput = z.strictObject({
   expression: z
     .string()
     .min(1)
     .max(LIMITS.MAX_EXPRESSION_LENGTH)
-    .meta({ description: 'Expression of numbers, as `max(CLOSE, window=252)`.' }),
+    .meta({ description: 'Numeric expression, such as `max(CLOSE, window=252)`.' }),
   sessions: sessions.meta({
-    description: 'Trailing sessions up to the decision date, of which the expression gives one value each.',
+    description: 'Number of trailing sessions up to the decision date, with one value of the expression each.',
   }),
 });
 
-/** A parameter of a plug-in. */
+/** Parameter of a plug-in. */
 export const PluginParameter = z.strictObject({
   default: PluginValue,
   minimum: z.number().nullable(),
@@ -82,13 +82,13 @@ export const PluginParameter = z.strictObject({
   help: z.string().max(500).nullable(),
 });
 
-/** A plug-in as it is stored; its id is the key it is stored under. */
+/** Stored plug-in; its id is its key. */
 export const PluginDocument = z.strictObject({
   name: z.string().min(1).max(200),
   description: z.string().max(10_000).nullable(),
   kind: z.enum(PLUGIN_KINDS).meta({
     description:
-      'The meaning of the values: `datapoint`, numbers; `selection`, 0 or false for a security that is not kept; `weighting`, raw weights.',
+      'Meaning of the values: `datapoint`, numbers; `selection`, 0 or false to exclude a security; `weighting`, raw weights.',
   }),
   inputs: z.record(PluginMember, PluginInput).meta({ description: 'Columns that it reads, by name.' }),
   parameters: z.record(PluginMember, PluginParameter),
@@ -99,7 +99,7 @@ export const PluginDocument = z.strictObject({
 });
 export type PluginDocument = z.infer<typeof PluginDocument>;
 
-/** Plug-ins as expressions: of the inputs that they read, or of nothing where they are not filled in. */
+/** Returns plug-ins as expressions of their inputs; without inputs if their code is absent. */
 export function pluginDefinitions(plugins: NamedPlugins): Definitions {
   return new Map(Object.entries(plugins).map(([name, use]): [string, ExpressionNode] => [name, callOf(use)]));
 }
@@ -117,7 +117,7 @@ function callOf({ plugin: id, code }: PluginUse): ExpressionNode {
   };
 }
 
-/** The program of a plug-in, without the expressions of its inputs. */
+/** Returns the program of a plug-in, without the expressions of its inputs. */
 export function programOf({ source, parameters, inputs }: PluginCode): SandboxProgram {
   return { source, parameters, inputs: inputs.map(({ name, sessions: count }) => ({ name, sessions: count })) };
 }

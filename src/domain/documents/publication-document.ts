@@ -5,16 +5,14 @@ export const NO_HASH = '0'.repeat(64);
 
 const Hash = z.string().regex(/^[0-9a-f]{64}$/);
 
-/** One published close, or a later statement about one; never changed once it is stored. */
+/** Published close, or a later statement about one; never changed once it is stored. */
 export const PublicationEntry = z
   .strictObject({
     seq: z.int().min(1).meta({ description: 'From 1, without a gap.' }),
     index_id: z.string(),
-    date: z.string().meta({ description: 'Session whose close it is.' }),
-    kind: z
-      .enum(['close', 'restatement'])
-      .meta({ description: 'A restatement takes the place of earlier entries of its date.' }),
-    price: z.number().nullable().meta({ description: 'Price return level; null where prices include dividends.' }),
+    date: z.string().meta({ description: 'Session of the close.' }),
+    kind: z.enum(['close', 'restatement']).meta({ description: 'A restatement replaces earlier entries of its date.' }),
+    price: z.number().nullable().meta({ description: 'Price return level; null if prices include dividends.' }),
     total: z.number().nullable().meta({ description: 'Total return level.' }),
     net: z.number().nullable().meta({ description: 'Net total return level.' }),
     divisor: z.number().nullable(),
@@ -22,14 +20,15 @@ export const PublicationEntry = z
       description: 'SHA-256 of the canonical JSON (RFC 8785) of the index weights at the close, by identifier.',
     }),
     data_hash: z.string().nullable().meta({ description: 'Content hash of the data of the run.' }),
-    index_version: z.int().min(1).nullable().meta({ description: 'Version of the definition; null where not known.' }),
+    index_version: z.int().min(1).nullable().meta({ description: 'Version of the definition; null if unknown.' }),
     engine: z.string().nullable().meta({ description: 'Version of the engine of the run.' }),
     reason: z.string().nullable().meta({
-      description: 'Why it was restated, or published without bars of names of the index; null of any other close.',
+      description:
+        'Reason for a restatement, or for a publication without price bars of some constituents; null for any other close.',
     }),
     at: z.string().meta({ description: 'Time of the publication, ISO-8601 UTC with offset.' }),
-    author: z.string().meta({ description: 'Name of the key; local where none is asked for.' }),
-    previous: Hash.meta({ description: 'Hash of the entry before; 64 zeros in the first.' }),
+    author: z.string().meta({ description: 'Name of the key; local without authentication.' }),
+    previous: Hash.meta({ description: 'Hash of the previous entry; 64 zeros in the first.' }),
     hash: Hash.meta({ description: 'SHA-256 of the canonical JSON of the entry without hash and signature.' }),
     key_id: z.string().meta({ description: 'Key that signed it.' }),
     signature: z.string().meta({ description: 'Ed25519 over the 32 bytes of hash, in base64.' }),
@@ -37,45 +36,45 @@ export const PublicationEntry = z
   .meta({ id: 'PublicationEntry' });
 export type PublicationEntry = z.infer<typeof PublicationEntry>;
 
-/** Entries of one document: a publication of more is several documents. */
+/** Maximum number of entries of one document: a larger publication has several documents. */
 export const BATCH_ENTRIES_MAX = 256;
 
-/** Consecutive entries of one publication, as they are stored. */
+/** Consecutive entries of one publication, as stored. */
 export const PublicationBatch = z.strictObject({ entries: z.array(PublicationEntry).min(1) });
 export type PublicationBatch = z.infer<typeof PublicationBatch>;
 
-/** Where the log of an index ends. */
+/** End of the log of an index. */
 export const PublicationHead = z.strictObject({
   seq: z.int().min(1),
   hash: Hash,
-  /** Documents of entries; they are numbered from 1. */
+  /** Number of documents with entries; they are numbered from 1. */
   batches: z.int().min(1),
 });
 export type PublicationHead = z.infer<typeof PublicationHead>;
 
-/** A key that signs publications, as the service keeps it. */
+/** Key that signs publications, as stored by the service. */
 export const SigningKey = z.strictObject({
   key_id: z.string(),
   /** 32 bytes in base64. */
   public_key: z.string(),
-  /** PKCS #8 in DER, in base64; empty of a key that was replaced. */
+  /** PKCS #8 in DER, in base64; empty for a replaced key. */
   private_key: z.string(),
   valid_from: z.string(),
-  /** Time of its replacement; null of the key in use. */
+  /** Time of its replacement; null for the current key. */
   valid_until: z.string().nullable(),
 });
 export type SigningKey = z.infer<typeof SigningKey>;
 
-/** What whoever verifies needs of a key. */
+/** Public part of a key, for verification. */
 export const PublicKey = z
   .strictObject({
     key_id: z.string().meta({ description: 'The first 16 hexadecimal digits of the SHA-256 of the public key.' }),
     public_key: z.string().meta({ description: 'The 32 bytes of an Ed25519 public key, in base64.' }),
-    valid_from: z.string().meta({ description: 'Time of its making, ISO-8601 UTC with offset.' }),
+    valid_from: z.string().meta({ description: 'Time of its creation, ISO-8601 UTC with offset.' }),
     valid_until: z
       .string()
       .nullable()
-      .meta({ description: 'Time from which it signs no more; null of the key in use.' }),
+      .meta({ description: 'Time from which it is no longer used; null for the current key.' }),
   })
   .meta({ id: 'PublicKey' });
 export type PublicKey = z.infer<typeof PublicKey>;

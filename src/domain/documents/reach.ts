@@ -1,20 +1,30 @@
-/** Which ids a client may name: those that begin with one of its prefixes. */
+/** Ids that a client may use: those that begin with one of its prefixes. */
 export interface Reach {
   readonly prefixes: readonly string[];
   /** Documents of others that it may read, as `kind/id`. */
   readonly shared: ReadonlySet<string>;
-  /** Whether what lies outside is answered as absent. */
+  /** True if other documents are reported as absent. */
   readonly isHidden: boolean;
 }
 
 /** Form of a prefix: the beginning of an id. */
 export const PREFIX_PATTERN = /^[A-Za-z0-9_-]{1,32}$/;
-/** Prefixes of one client. */
+/** Maximum number of prefixes of one client. */
 export const PREFIXES_MAX = 16;
 
 export const isWithin = ({ prefixes }: Pick<Reach, 'prefixes'>, id: string): boolean =>
   prefixes.some((prefix) => id.startsWith(prefix));
 
-/** Whether a document may be read: within the prefixes, or shared. */
+/** Returns true if a document may be read: within the prefixes, or shared. */
 export const mayRead = (reach: Reach, kind: string, id: string): boolean =>
   isWithin(reach, id) || reach.shared.has(`${kind}/${id}`);
+
+/** True if two clients may reach the same; undefined is everything. */
+export function isSameReach(a: Reach | undefined, b: Reach | undefined): boolean {
+  if (a === undefined || b === undefined) return a === b;
+  return (
+    a.prefixes.join() === b.prefixes.join() &&
+    a.shared.size === b.shared.size &&
+    [...a.shared].every((name) => b.shared.has(name))
+  );
+}

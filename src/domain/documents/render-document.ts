@@ -1,11 +1,11 @@
 import { z } from 'zod';
 
-/** Document of a rendered report; its PDF lies beside it as bytes. */
+/** Document of a rendered report; its PDF is stored separately as bytes. */
 export const RenderDocument = z.strictObject({
   render_id: z.string(),
   template_id: z.string(),
   name: z.string(),
-  /** Index a built-in was rendered for; null for a stored template. */
+  /** Index of a built-in report; null for a stored template. */
   index_id: z.string().nullable(),
   blocks: z.int().min(0),
   pages: z.int().min(1),

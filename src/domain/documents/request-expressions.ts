@@ -8,10 +8,10 @@ type Raw = Readonly<Record<string, unknown>>;
 
 const isObject = (value: unknown): value is Raw => typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Reads the expressions in the parameters of a class. */
+/** Parses the expressions in the parameters of a class. */
 export type ReadRow = (schema: z.ZodType, value: unknown, place: TextPlace) => unknown;
 
-/** @param prefix Of its members in what the client sent, with its dot. */
+/** @param prefix Prefix of the paths of its members, with its dot. */
 export function derivationWithTrees(derivation: Raw, prefix: string, read: ReadRow): Raw {
   const { constraints, expected_returns: returns, relax } = derivation;
   return {
@@ -24,7 +24,7 @@ export function derivationWithTrees(derivation: Raw, prefix: string, read: ReadR
   };
 }
 
-/** The body of a request to optimise, with its expressions as trees. */
+/** Returns the body of an optimisation request, with its expressions as trees. */
 export function requestWithTrees(sent: Raw): {
   readonly body: Raw;
   readonly findings: readonly Finding[];
@@ -38,12 +38,12 @@ export function requestWithTrees(sent: Raw): {
   return { body, findings };
 }
 
-/** Constraint rows with their expressions as trees. @param path Of their list. */
+/** Returns constraint rows with their expressions as trees. @param path Path of their list. */
 export function rowsWithTrees(rows: readonly unknown[], path: string, read: ReadRow): unknown[] {
   return rows.map((row, i) => rowWithTrees(row, findConstraintClass, { path: `${path}[${i}]`, read }));
 }
 
-/** Steps of rows with their expressions as trees. */
+/** Returns steps of rows with their expressions as trees. */
 function relaxWithTrees(relax: readonly unknown[], rows: readonly unknown[], path: string, read: ReadRow): unknown[] {
   return relax.map((entry, i) => {
     if (!isObject(entry) || !Array.isArray(entry['steps'])) return entry;

@@ -5,14 +5,17 @@ import { Id } from '../schema/shape.js';
 import { RuleSpec } from './pipeline-rows.js';
 import { WeightingSpec } from './weighting-spec.js';
 
-/** Reviews of one document beside its rebalance. */
+/** Maximum number of reviews of one document in addition to its rebalance. */
 export const REVIEWS_MAX = 16;
 
-/** A review in addition to the rebalance of a document. */
+/** Review in addition to the rebalance of a document. */
 export const ReviewSpec = z
   .strictObject({
     id: Id.meta({ label: 'Id', help: 'Snapshots name it; `rebalance` is the one of the document itself.' }),
-    schedule: RebalanceSpec.prefault({}).meta({ label: 'Schedule', help: 'As `rebalance` of the document.' }),
+    schedule: RebalanceSpec.prefault({}).meta({
+      label: 'Schedule',
+      help: 'Schedule, in the form of `rebalance` of the document.',
+    }),
     scope: z.enum(REVIEW_SCOPES).meta({
       label: 'Scope',
       help: 'Select and weight again (membership), weight the current constituents again (weights), or update share counts and float only (shares).',

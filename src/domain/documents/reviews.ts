@@ -4,19 +4,19 @@ import { isRuleDocument, type IndexDocument, type RuleDocument } from './index-d
 import type { ReviewSpec } from './review-spec.js';
 import { isMarketValue } from './share-terms.js';
 
-/** A review of an index. */
+/** Review of an index. */
 export interface Review {
   readonly id: string;
   readonly scope: ReviewScope;
-  /** The document with the schedule, selection and weighting of the review. */
+  /** Document with the schedule, selection and weighting of the review. */
   readonly document: IndexDocument;
 }
 
 const known = new WeakMap<IndexDocument, readonly Review[]>();
 
 /**
- * The reviews of a document in the order in which they run on one date, its own rebalance first among those of its scope.
- * Reviews of share counts are there where weights are market values.
+ * Returns the reviews of a document in the order in which they run on one date, its own rebalance first among those of
+ * its scope. Reviews of share counts exist only if weights are market values.
  */
 export function reviewsOf(document: IndexDocument): readonly Review[] {
   const found = known.get(document) ?? find(document);
@@ -35,7 +35,7 @@ function find(document: IndexDocument): Review[] {
 
 const rankOf = ({ scope }: Review): number => REVIEW_SCOPES.indexOf(scope);
 
-/** The document as one of its reviews decides it. */
+/** Returns the document as used by one of its reviews. */
 function reviewDocument({ reviews: _reviews, ...document }: RuleDocument, spec: ReviewSpec): RuleDocument {
   const { pipeline } = document;
   return {
@@ -49,12 +49,12 @@ function reviewDocument({ reviews: _reviews, ...document }: RuleDocument, spec: 
   };
 }
 
-/** Largest number of sessions from the reference date of a review to its effective one. */
+/** Returns the largest number of sessions from the reference date of a review to its effective date. */
 export function noticeOf(document: IndexDocument): number {
   return Math.max(...reviewsOf(document).map(({ document: { rebalance } }) => noticeSessions(rebalance)));
 }
 
-/** A review by its id: the document's own rebalance unless given. */
+/** Returns a review by its id. Default: the rebalance of the document itself. */
 export function reviewOf(document: IndexDocument, id: string = DEFAULT_REVIEW): Review {
   const review = reviewsOf(document).find((one) => one.id === id);
   if (review === undefined) throw new Error(`the index ${document.id} has no review ${id}`);

@@ -6,16 +6,22 @@ const DECIMALS_MAX = 15;
 const decimals = (label: string, help: string) =>
   z.int().min(0).max(DECIMALS_MAX).optional().meta({ label, help, unit: 'decimals' });
 
-/** Decimals of an index, a half away from zero; what is not named is not rounded. */
+/** Decimals of an index, halves away from zero; omitted values are not rounded. */
 export const RoundingSpec = z
   .strictObject({
-    level: decimals('Level', 'Of published, exported and printed levels. They are computed in full.'),
-    divisor: decimals('Divisor', 'Of the divisor, in the calculation: whenever it changes.'),
+    level: decimals(
+      'Level',
+      'Decimals of published, exported and printed levels. They are computed in full precision.',
+    ),
+    divisor: decimals('Divisor', 'Decimals of the divisor in the calculation, whenever it changes.'),
     shares: decimals(
       'Index shares',
-      'Of index shares, in the calculation: whenever they change. It needs base_market_value.',
+      'Decimals of index shares in the calculation, whenever they change. Requires base_market_value.',
     ),
-    weights: decimals('Weights', 'Of published, exported and printed weights. They are computed in full.'),
+    weights: decimals(
+      'Weights',
+      'Decimals of published, exported and printed weights. They are computed in full precision.',
+    ),
   })
   .meta({ id: 'RoundingSpec' });
 export type RoundingSpec = z.infer<typeof RoundingSpec>;

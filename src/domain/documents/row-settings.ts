@@ -2,19 +2,19 @@ import type { IndexDocument } from './index-document.js';
 import type { ConstraintRow } from '../constraints/constraint-row.js';
 
 /**
- * A parameter whose default has changed. Accepted rows state it, so that a row without it was stored by an earlier
- * version and has the default of that: the one of its class.
+ * Parameter whose default has changed. Accepted rows state it, so a row without it was stored by an earlier version and
+ * has the default of that version: the one of its class.
  */
 interface ChangedDefault {
   readonly type: string;
   readonly parameter: string;
   readonly earlier: string;
   readonly today: string;
-  /** Whether the default is that of derived indices alone. */
+  /** True if the default is only that of derived indices. */
   readonly isOfDerivations: boolean;
 }
 
-/** Changed after version 0.2.0. */
+/** Defaults changed after version 0.2.0. */
 const CHANGED: readonly ChangedDefault[] = [
   { type: 'Turnover', parameter: 'reference', earlier: 'index', today: 'held', isOfDerivations: true },
   { type: 'WeightedAverage', parameter: 'missing', earlier: 'zero', today: 'renormalise', isOfDerivations: false },
@@ -22,7 +22,9 @@ const CHANGED: readonly ChangedDefault[] = [
 
 type Version = 'earlier' | 'today';
 
-/** Rows that state the parameters whose defaults have changed. @param version Of the defaults that are filled in. */
+/**
+ * Returns rows that state the parameters whose defaults have changed. @param version Version of the defaults to add.
+ */
 export function statedRows<R extends readonly ConstraintRow[]>(
   rows: R,
   version: Version,
@@ -37,10 +39,10 @@ export function statedRows<R extends readonly ConstraintRow[]>(
   return rows.map((row) => {
     const missing = missingOf(row).map((entry) => [entry.parameter, entry[version]]);
     return missing.length === 0 ? row : { ...row, params: { ...row.params, ...Object.fromEntries(missing) } };
-  }) as readonly ConstraintRow[] as R; // As many rows of the same form.
+  }) as readonly ConstraintRow[] as R; // The result has as many rows of the same form.
 }
 
-/** An index with rows that state those parameters. */
+/** Returns an index with rows that state those parameters. */
 export function statedIndex(document: IndexDocument, version: Version): IndexDocument {
   const { derivation } = document;
   if (derivation === null) return document;

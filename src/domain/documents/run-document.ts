@@ -6,13 +6,10 @@ import { Adjustment } from './dataset-document.js';
 const file = { name: z.string(), bytes: z.int().min(0), sha256: z.string() };
 const Artifact = z.strictObject(file);
 
-/**
- * What is remembered of the latest run of an index or a strategy; kept under its id. Its results lie beside it as
- * bytes.
- */
+/** Document of a run of an index or a strategy, stored under its id. Its results are stored separately as bytes. */
 export const RunDocument = z.strictObject({
   run_id: z.string(),
-  /** The tracked index. */
+  /** Tracked index. */
   index_id: z.string(),
   name: z.string(),
   /** Capture time, ISO-8601 UTC with offset; null on records written before stamping. */
@@ -20,51 +17,46 @@ export const RunDocument = z.strictObject({
   /** First and last date of the run. */
   start: z.string(),
   end: z.string(),
-  /** Rebalances that breaches called for, with one that is still to come; absent where no breach calls for any. */
+  /** Rebalances that breaches triggered, including a pending one; absent if breaches trigger none. */
   called: z.array(z.strictObject({ decision: z.string(), effective: z.string() })).optional(),
   run_hash: z.string(),
-  /**
-   * The store it was made on, and the price basis that it declared; absent in runs stored before they were remembered.
-   */
+  /** Store of the run, and its declared price basis; absent in runs stored before these were recorded. */
   store_id: z.string().optional(),
   adjustment: Adjustment.optional(),
   store_content_hash: z.string(),
-  /** Version of the data; absent in runs stored before there were versions, null where it was not known. */
+  /** Version of the data; absent in runs stored before versions were introduced, null if unknown. */
   store_version: z.int().nullable().optional(),
-  /** The version, where it was asked for; absent where the last one was. */
+  /** Requested version; absent if the last one was used. */
   as_known_on: z.int().optional(),
-  /** Currency that the store declared; null where it declared none, absent in runs stored before it could. */
+  /** Currency declared by the store; null if it declared none, absent in runs stored before this was possible. */
   declared_currency: CurrencyCode.nullable().optional(),
   engine_version: z.string(),
-  /** Version of the index or strategy; absent in runs stored before there were versions. */
+  /** Version of the index or strategy; absent in runs stored before versions were introduced. */
   index_version: z.int().nullable().optional(),
-  /** Last date of the stored run that it extends; null or absent for a run made whole. */
+  /** Last date of the stored run that it extends; null or absent for a full run. */
   extended_from: z.string().nullable().optional(),
   /** Reason for a full run despite a stored one; null or absent otherwise. */
   full_run_reason: z.enum(FULL_RUN_REASON_NAMES).nullable().optional(),
   request: z.unknown(),
-  /**
-   * The request as it was sent, before a strategy filled it in; absent in runs of an index, and of strategies before it
-   * was remembered.
-   */
+  /** Request as sent, before a strategy completed it; absent in runs of an index, and in older runs of strategies. */
   asked: z.unknown().optional(),
   artifacts: z.strictObject({
-    /** The result as JSON with snapshots that belong into it, of runs up to version 0.3.0. */
+    /** Result as JSON with its snapshots, for runs up to version 0.3.0. */
     result: z.strictObject({ ...file, inset: z.strictObject({ ...file, at: z.int().min(0) }).optional() }).optional(),
-    /** The record as JSON, of runs whose columns do not have it. */
+    /** Record as JSON, for runs whose columns do not contain it. */
     record: Artifact.optional(),
-    /** The overview as JSON, of the same runs. */
+    /** Overview as JSON, for the same runs. */
     overview: Artifact.optional(),
     columns: Artifact,
-    /** Earlier files with segments of the columns, of an extended run. */
+    /** Earlier files with segments of the columns, for an extended run. */
     begun: z.array(Artifact).optional(),
-    /** The only one of them, in runs from before there could be several. */
+    /** Only such file, in runs from before there could be several. */
     base: Artifact.optional(),
-    /** Checkpoint to extend the run from. */
+    /** Checkpoint from which the run is extended. */
     checkpoint: Artifact.optional(),
-    /** The plan it was made from, so that it can be made again. */
+    /** Plan of the run, from which it can be repeated. */
     plan: Artifact.optional(),
-    /** The matrices of the stored risk models of the plan, by id; absent where it has none. */
+    /** Matrices of the stored risk models of the plan, by id; absent if it has none. */
     models: z.record(z.string(), Artifact).optional(),
   }),
 });

@@ -1,10 +1,10 @@
 import { z } from 'zod';
 
-/** Ids of the runs of an index or a strategy that are stored; kept under its id. */
+/** Ids of the stored runs of an index or a strategy, under its id. */
 export const RunListDocument = z.strictObject({
-  /** Those before the newest, newest first. */
+  /** Runs before the newest, newest first. */
   earlier: z.array(z.string()),
-  /** Those of which closes were published; they stay. */
+  /** Runs with published closes; they are kept. */
   published: z.array(z.string()),
 });
 export type RunListDocument = z.infer<typeof RunListDocument>;

@@ -2,13 +2,13 @@ import type { TreatmentSpec } from './index-document.js';
 import type { WeightingSpec } from './weighting-spec.js';
 import type { ShareTerms } from '../index-mathematics/adjusted-close.js';
 
-/** The weighting that holds a fixed number of shares of each constituent. */
+/** Weighting that holds a fixed number of shares of each constituent. */
 export const PRICE_WEIGHT = 'PriceWeight';
 
 /** Weightings whose weights are market values: their index shares are shares outstanding, times a factor. */
 const MARKET_VALUE_FIELDS: readonly unknown[] = ['MARKET_CAP', 'FREE_FLOAT_MARKET_CAP'];
 
-/** Corporate actions and index shares, as the treatment and the weighting of an index have it. */
+/** Returns the effect of corporate actions on index shares, from the treatment and the weighting of an index. */
 export function shareTermsOf(
   { rights }: Pick<TreatmentSpec, 'rights'>,
   weighting: WeightingSpec | undefined,
@@ -19,7 +19,9 @@ export function shareTermsOf(
   };
 }
 
-/** Counts that the market values of a weighting are made of: with free float or without; null where it has none. */
+/**
+ * Returns the share counts behind the market values of a weighting: with or without free float; null if there are none.
+ */
 export function countedShares(weighting: WeightingSpec | undefined): 'all' | 'float' | null {
   if (weighting === undefined || !isMarketValue(weighting)) return null;
   const { params } = weighting;
@@ -28,18 +30,18 @@ export function countedShares(weighting: WeightingSpec | undefined): 'all' | 'fl
   return params['field'] === 'MARKET_CAP' ? 'all' : 'float';
 }
 
-/** Whether weights are market values, by shares outstanding. */
+/** Returns true if weights are market values from shares outstanding. */
 export function isMarketValue(weighting: WeightingSpec | undefined): boolean {
   if (weighting?.type === 'MarketCapWeight') return true;
   return weighting?.type === 'FieldWeight' && MARKET_VALUE_FIELDS.includes(weighting.params['field']);
 }
 
-/** Whether an index holds a fixed number of shares of each constituent, so that its weights follow prices alone. */
+/** Returns true if an index holds a fixed number of shares of each constituent, so that weights follow only prices. */
 export function holdsPrices(weighting: WeightingSpec | undefined): boolean {
   return weighting?.type === PRICE_WEIGHT && weighting.params['splits'] !== 'keep_weight';
 }
 
-/** Whether the weight of a constituent follows from its own market value or price, whoever the others are. */
+/** Returns true if the weight of a constituent depends only on its own market value or price. */
 export function weighsItself(weighting: WeightingSpec | undefined): boolean {
   return countedShares(weighting) !== null || weighting?.type === PRICE_WEIGHT;
 }

@@ -2,17 +2,17 @@ import type { MarketData } from '../market/market-data.js';
 import { changedTreatment, type DatedTreatment } from './treatment.js';
 import type { TreatmentSpec } from './index-document.js';
 
-/** Sessions without a price after which a constituent leaves, where the store says nothing of endings by actions. */
+/** Sessions without a price after which a constituent leaves, if the store has no actions that end securities. */
 export const STALE_SESSIONS = 5;
 
 type StaleTreatment = Pick<TreatmentSpec, 'max_stale_sessions'>;
 
-/** Sessions without a price after which a constituent leaves; Infinity where its last price is carried on. */
+/** Returns sessions without a price after which a constituent leaves; Infinity if its last price is carried. */
 export function staleSessions({ max_stale_sessions: sessions = STALE_SESSIONS }: StaleTreatment): number {
   return sessions ?? Infinity;
 }
 
-/** Sessions for which a price is one that a security can enter and be traded at. */
+/** Returns sessions for which a price allows entry and trading of a security. */
 export function priceSessions(treatment: Pick<TreatmentSpec, 'max_stale_sessions' | 'entry_stale_sessions'>): number {
   return Math.min(staleSessions(treatment), treatment.entry_stale_sessions);
 }
@@ -22,7 +22,7 @@ const ENDINGS: ReadonlySet<string> = new Set(['DELISTING', 'ACQUISITION', 'MERGE
 
 const known = new WeakMap<MarketData['actions'], number | null>();
 
-/** Longest gap on a market where a definition says nothing: a store with actions that end securities needs no other. */
+/** Returns the default of the longest gap on a market: a store with actions that end securities needs no limit. */
 export function defaultStaleSessions({ actions }: Pick<MarketData, 'actions'>): number | null {
   const found = known.get(actions);
   if (found !== undefined) return found;
@@ -32,7 +32,7 @@ export function defaultStaleSessions({ actions }: Pick<MarketData, 'actions'>): 
   return sessions;
 }
 
-/** A treatment with the defaults that follow from the store. */
+/** Returns a treatment with the defaults that follow from the store. */
 export function onStore(treatment: DatedTreatment, market: Pick<MarketData, 'actions'>): DatedTreatment {
   const isWhole = ({ max_stale_sessions: sessions }: StaleTreatment): boolean => sessions !== undefined;
   if (isWhole(treatment) && (treatment.amended ?? []).every((one) => isWhole(one.treatment))) return treatment;
@@ -41,7 +41,7 @@ export function onStore(treatment: DatedTreatment, market: Pick<MarketData, 'act
   );
 }
 
-/** The longest gap that any of the treatments of an index allows. */
+/** Returns the longest gap under any of the treatments of an index. */
 export function longestStale({ amended = [], ...first }: DatedTreatment): number {
   return Math.max(staleSessions(first), ...amended.map(({ treatment }) => staleSessions(treatment)));
 }

@@ -4,24 +4,24 @@ import { CurrencyCode, Id, IsoDate } from '../schema/shape.js';
 
 const StoreName = z.string().min(1).max(200);
 
-/** What is asked of a generator of synthetic data. */
+/** Request to generate synthetic data. */
 export const GenerateSyntheticRequest = z
   .strictObject({
-    store_id: Id.optional().meta({ description: 'Default synthetic-{seed}-{n}.' }),
+    store_id: Id.optional().meta({ description: 'Default: synthetic-{seed}-{n}.' }),
     name: StoreName.optional(),
     seed: z
       .int()
       .min(0)
       .max(2 ** 32 - 1)
       .default(42)
-      .meta({ description: 'Same request, same content, on every platform.' }),
+      .meta({ description: 'Seed: equal requests give equal content on every platform.' }),
     assets: z
       .int()
       .min(1)
       .max(5000)
       .default(50)
       .meta({
-        description: `Names alive at the start; later listings come on top. Times the sessions at most MAX_SYNTHETIC_BARS (${LIMITS.MAX_SYNTHETIC_BARS}) of /health.limits.`,
+        description: `Number of securities at the start; later listings are additional. Multiplied by the sessions at most MAX_SYNTHETIC_BARS (${LIMITS.MAX_SYNTHETIC_BARS}) of /health.limits.`,
       }),
     start: IsoDate.default('2015-01-01'),
     end: IsoDate.optional().meta({ description: 'Default: the end of the last complete calendar year.' }),
@@ -33,15 +33,15 @@ export const GenerateSyntheticRequest = z
       .min(-0.5)
       .max(1)
       .default(0.07)
-      .meta({ description: 'Expected return of the market a year.' }),
+      .meta({ description: 'Expected annual return of the market.' }),
     market_volatility: z.number().min(0).max(2).default(0.16),
     specific_volatility: z.number().min(0).max(2).default(0.25),
     dividend_yield: z.number().min(0).max(0.5).default(0.02).meta({ description: 'Paid quarterly.' }),
-    splits_per_year: z.number().min(0).max(5).default(0.03).meta({ description: 'Per asset.' }),
+    splits_per_year: z.number().min(0).max(5).default(0.03).meta({ description: 'Probability per asset.' }),
     delistings_per_year: z.number().min(0).max(1).default(0.01).meta({ description: 'Per asset.' }),
     listings_per_year: z.number().min(0).max(1).default(0.01).meta({ description: 'Per asset.' }),
     missing_rate: z.number().min(0).max(0.9).default(0).meta({ description: 'Fraction of bars removed.' }),
-    activate: z.boolean().default(true).meta({ description: 'Serve the store once it is complete.' }),
+    activate: z.boolean().default(true).meta({ description: 'Activate the store once it is complete.' }),
   })
   .meta({ id: 'GenerateSyntheticRequest' });
 export type GenerateSyntheticRequest = z.infer<typeof GenerateSyntheticRequest>;

@@ -6,23 +6,23 @@ import { textsOf, type IndexText } from './amended-texts.js';
 import { isOverlayDocument, type IndexDocument } from './index-document.js';
 import { reviewsOf } from './reviews.js';
 
-/** A text of a methodology that an index follows after the close of a day. */
+/** Version of a methodology that an index follows after the close of a day. */
 export interface TextSpan {
-  /** Session of the first review that follows it. */
+  /** Session of its first review. */
   readonly after: Day;
   readonly text: IndexText;
 }
 
 const NONE: readonly TextSpan[] = [];
 
-/** Days by which an effective date may lie behind the session that stands for it. */
+/** Maximum number of days from an effective date to the session that replaces it. */
 const MOVED_DAYS_MAX = 31;
 
 const known = new WeakMap<IndexDocument, WeakMap<Calendar, readonly TextSpan[]>>();
 
 /**
- * The amended texts of an index with the days after which it follows them; one without a review before the next text is
- * not among them.
+ * Returns the amended versions of an index with the days after which it follows them, without those that have no review
+ * before the next version.
  */
 export function textSpans(document: IndexDocument, calendar: Calendar): readonly TextSpan[] {
   if (document.amendments === undefined || document.amendments.length === 0) return NONE;
@@ -41,7 +41,10 @@ function findSpans(document: IndexDocument, calendar: Calendar): TextSpan[] {
   });
 }
 
-/** Session of the first review on or after the date of a text; of an overlay, or where it does not wait, of the date. */
+/**
+ * Returns the session of the first review on or after the date of a version; for an overlay, or if it does not wait for
+ * a review, of the date.
+ */
 function beginOf({ document, from, amendment }: IndexText, calendar: Calendar, until: Day): Day | undefined {
   const { sessions, coverage } = calendar;
   if (amendment?.rebalance === true || isOverlayDocument(document)) return sessions[firstAtLeast(sessions, from)];
@@ -53,7 +56,7 @@ function beginOf({ document, from, amendment }: IndexText, calendar: Calendar, u
   return begins.length === 0 ? undefined : Math.min(...begins);
 }
 
-/** The text that an index follows on a day: the first one before every amendment. */
+/** Returns the version that an index follows on a day: the first one before every amendment. */
 export function textFollowedOn(document: IndexDocument, calendar: Calendar, day: Day): IndexText {
   return textSpans(document, calendar).findLast(({ after }) => after < day)?.text ?? textsOf(document)[0]!;
 }

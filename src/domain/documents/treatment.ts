@@ -4,24 +4,24 @@ import { isOverlayDocument, sourcesOf, type IndexDocument, type TreatmentSpec } 
 import { textSpans } from './text-spans.js';
 import type { WeightingSpec } from './weighting-spec.js';
 
-/** Treatment of an index on its base date, with what amendments have made of it. */
+/** Treatment of an index on its base date, with its changes by amendments. */
 export interface DatedTreatment extends TreatmentSpec {
-  /** By date; absent where no amendment is followed. */
+  /** By date; absent if no amendment applies. */
   readonly amended?: readonly AmendedTreatment[];
 }
 
-/** A treatment that an index follows after the close of a day. */
+/** Treatment that an index follows after the close of a day. */
 export interface AmendedTreatment {
   readonly after: Day;
   readonly treatment: TreatmentSpec;
-  /** Weighting of the text, which decides what corporate actions do to index shares. */
+  /** Weighting of that version, which determines the effect of corporate actions on index shares. */
   readonly weighting: WeightingSpec | undefined;
 }
 
 /**
- * Treatment of prices and actions: a derived index has that of its source, an overlay that of the first index beneath
- * it. Undefined where one of them is missing.
- * @param calendars with them amendments are followed; without them it is the treatment of the first text.
+ * Returns the treatment of prices and actions: a derived index has that of its source, an overlay that of its first
+ * underlying index. Undefined if one of them is missing.
+ * @param calendars if given, amendments are followed; otherwise the result is the treatment of the first version.
  */
 export function treatmentOf(
   document: IndexDocument,
@@ -46,7 +46,7 @@ function withAmendments(treatment: TreatmentSpec, document: IndexDocument, calen
   return { ...treatment, amended };
 }
 
-/** A treatment with a change to all that amendments have made of it. */
+/** Applies a change to a treatment and to its amended forms. */
 export function changedTreatment(
   { amended, ...first }: DatedTreatment,
   change: (treatment: TreatmentSpec) => TreatmentSpec,
@@ -56,20 +56,20 @@ export function changedTreatment(
   return { ...changed, amended: amended.map((one) => ({ ...one, treatment: change(one.treatment) })) };
 }
 
-/** The treatment on a day. */
+/** Returns the treatment on a day. */
 export function treatmentOn(treatment: DatedTreatment, day: Day): TreatmentSpec {
   if (treatment.amended === undefined) return treatment;
   const { amended, ...first } = treatment;
   return amended.findLast(({ after }) => after < day)?.treatment ?? first;
 }
 
-/** A treatment without what takes effect after a day. */
+/** Returns a treatment without the changes that take effect after a day. */
 export function treatmentThrough({ amended, ...first }: DatedTreatment, day: Day): DatedTreatment {
   const kept = (amended ?? []).filter(({ after }) => after <= day);
   return kept.length === 0 ? first : { ...first, amended: kept };
 }
 
-/** That of an index over another: a blend may name a return of its own. */
+/** Returns the treatment of an index on another: a blend may have its own return variant. */
 export function treatmentOver({ overlay }: Pick<IndexDocument, 'overlay'>, beneath: DatedTreatment): DatedTreatment {
   const variant = overlay?.type === 'blend' ? overlay.variant : undefined;
   return variant === undefined || variant === beneath.dividends

@@ -1,33 +1,33 @@
 import { z } from 'zod';
 import { LIMITS } from '../refusals/limits.js';
 
-/** Sets that expected returns may lie in. */
+/** Uncertainty sets of expected returns. */
 const ReturnsUncertainty = z
   .strictObject({
     set: z.enum(['ellipsoid', 'diagonal', 'box']).default('ellipsoid').meta({
       description:
-        'Errors of the names together within an ellipsoid, correlated as the returns are; the same of independent errors; or each name by itself within an interval.',
+        'Joint errors of the securities within an ellipsoid, correlated like the returns; the same with independent errors; or an interval for each security.',
     }),
     radius: z.number().min(0).max(100).meta({
       description:
-        'Size of the set, in standard errors of expected returns: of any portfolio, or for a box of each name.',
+        'Size of the set, in standard errors of expected returns: of any portfolio, or, for a box, of each security.',
     }),
     sessions: z.int().min(LIMITS.MIN_MODEL_OBSERVATIONS).max(1e6).nullable().default(null).meta({
       description:
-        'Returns that an expected return is as certain as the mean of: a standard error is the volatility times the root of the sessions of a year (252 or 365) over them. Null takes those of the window.',
+        'Number of returns whose mean is as certain as an expected return: a standard error is the volatility times the root of the sessions of a year (252 or 365) over this number. Null: the number in the window.',
     }),
   })
-  .meta({ id: 'ReturnsUncertainty', description: 'Expected returns that are reckoned with beside the stated ones.' });
+  .meta({ id: 'ReturnsUncertainty', description: 'Uncertainty set around the stated expected returns.' });
 
 const CovarianceUncertainty = z
   .strictObject({
     radius: z.number().min(0).max(10).meta({
-      description: 'Largest error of each covariance, as a fraction of the product of the two volatilities.',
+      description: 'Maximum error of each covariance, as a fraction of the product of the two volatilities.',
     }),
   })
-  .meta({ id: 'CovarianceUncertainty', description: 'Covariances that are reckoned with beside the estimated ones.' });
+  .meta({ id: 'CovarianceUncertainty', description: 'Uncertainty set around the estimated covariances.' });
 
-/** What may be true instead of the estimates: the objective is that of the worst of it. */
+/** Uncertainty of the estimates: the objective uses their worst case. */
 export const UncertaintySpec = z
   .strictObject({
     returns: ReturnsUncertainty.nullable().default(null),
@@ -36,6 +36,6 @@ export const UncertaintySpec = z
   .meta({
     id: 'Uncertainty',
     description:
-      'Estimates that may be wrong: the objective is made best for the worst expected returns and covariances of these sets. Rows are measured by the estimates themselves.',
+      'Uncertain estimates: the objective is optimised for the worst expected returns and covariances in these sets. Rows use the estimates themselves.',
   });
 export type UncertaintySpec = z.infer<typeof UncertaintySpec>;

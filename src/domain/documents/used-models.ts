@@ -5,19 +5,19 @@ import type { OptimisationSpec } from './optimisation-spec.js';
 import type { ModelDate } from '../risk/imported/model-dates.js';
 import type { RiskModelDocument } from '../risk/risk-model-document.js';
 
-/** All of a stored risk model that has a bearing on a result. */
+/** Properties of a stored risk model that affect a result. */
 export interface PlannedModel {
-  /** Names with an estimate, in the order of the matrix. */
+  /** Securities with an estimate, in the order of the matrix. */
   readonly asset_ids: readonly string[];
-  /** Last day of the returns it was estimated on. */
+  /** Last day of the returns used for the estimate. */
   readonly observed_end: string;
   /** SHA-256 of its matrix. */
   readonly covariance: string;
-  /** Of an imported model, ascending; absent of an estimated one. */
+  /** Dates of an imported model, ascending; absent for an estimated one. */
   readonly dates?: readonly ModelDate[];
 }
 
-/** By id of the model. */
+/** Keyed by model id. */
 export type PlannedModels = Readonly<Record<string, PlannedModel>>;
 
 export function plannedModel({ asset_ids, observed_end, covariance, imported }: RiskModelDocument): PlannedModel {
@@ -27,23 +27,23 @@ export function plannedModel({ asset_ids, observed_end, covariance, imported }: 
     : { ...planned, dates: imported.dates.map(({ date, lacks }) => ({ date, lacks })) };
 }
 
-/** The first day whose decisions may use a model. */
+/** Returns the first day whose decisions may use a model. */
 export function knownFrom({ observed_end: end, dates }: Pick<PlannedModel, 'observed_end' | 'dates'>): string {
   return dates?.[0]?.date ?? end;
 }
 
-/** Id of the stored model that an optimisation is measured by; undefined without one. */
+/** Returns the id of the stored model of an optimisation; undefined without one. */
 export function storedModelOf({ risk_model: model }: Pick<OptimisationSpec, 'risk_model'>): string | undefined {
   return typeof model === 'string' ? model : undefined;
 }
 
-/** Where a definition names the stored risk model that it is measured by. */
+/** Path at which a definition refers to its stored risk model. */
 export interface ModelUse {
   readonly modelId: string;
   readonly path: string;
 }
 
-/** The stored risk model that a definition uses; undefined without one. */
+/** Returns the stored risk model that a definition uses; undefined without one. */
 export function modelUseOf({
   derivation,
   pipeline,
@@ -54,7 +54,7 @@ export function modelUseOf({
   return typeof weighed === 'string' ? { modelId: weighed, path: 'pipeline.weighting.params.risk_model' } : undefined;
 }
 
-/** Ids of the stored risk models that definitions use, each with the index that does and where, ascending. */
+/** Returns ids of the stored risk models that definitions use, each with its index and path, ascending. */
 export function usedModels(documents: Iterable<IndexDocument>): ReadonlyMap<string, UsedBy> {
   const used = new Map<string, UsedBy>();
   for (const document of [...documents].flatMap((whole) => textsOf(whole).map((text) => text.document))) {

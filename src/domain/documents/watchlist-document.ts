@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { AssetIdentifier } from '../schema/shape.js';
 
-/** A watchlist as it is stored; its id is the key it is stored under. */
+/** Stored watchlist; its id is its key. */
 export const WatchlistDocument = z.strictObject({
   name: z.string(),
   description: z.string().nullable(),

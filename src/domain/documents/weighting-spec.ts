@@ -19,8 +19,8 @@ const fraction = z.number().gt(0).max(1);
 
 const SingleLadder = z
   .strictObject({
-    above: fraction.meta({ description: 'Caps apply where any weight is above this.', unit: 'fraction' }),
-    to: fraction.meta({ description: 'Largest weight then.', unit: 'fraction' }),
+    above: fraction.meta({ description: 'Caps apply if any weight is above this.', unit: 'fraction' }),
+    to: fraction.meta({ description: 'Maximum weight in that case.', unit: 'fraction' }),
   })
   .refine(({ above, to }) => to <= above, {
     path: ['to'],
@@ -32,11 +32,11 @@ const SingleLadder = z
 const GroupLadder = z
   .strictObject({
     each_above: fraction.meta({
-      description: 'Weights above this count together; the others are capped at it.',
+      description: 'Weights above this are added up; the others are capped at it.',
       unit: 'fraction',
     }),
-    together_above: fraction.meta({ description: 'Caps apply where they exceed this together.', unit: 'fraction' }),
-    to: fraction.meta({ description: 'Their weight together then.', unit: 'fraction' }),
+    together_above: fraction.meta({ description: 'Caps apply if their total exceeds this.', unit: 'fraction' }),
+    to: fraction.meta({ description: 'Their total weight in that case.', unit: 'fraction' }),
   })
   .refine(({ together_above: above, to }) => to <= above, {
     path: ['to'],
@@ -48,7 +48,7 @@ const GroupLadder = z
 export const LadderCaps = z
   .strictObject({
     single: SingleLadder.optional().meta({ label: 'Single weights', description: 'First stage.' }),
-    group: GroupLadder.optional().meta({ label: 'Large weights together', description: 'Second stage.' }),
+    group: GroupLadder.optional().meta({ label: 'Total of large weights', description: 'Second stage.' }),
   })
   .refine(({ single, group }) => single !== undefined || group !== undefined, {
     path: ['single'],
@@ -58,7 +58,7 @@ export const LadderCaps = z
   .meta({ id: 'LadderCaps' });
 export type LadderCaps = z.infer<typeof LadderCaps>;
 
-/** Reviews over which a change is phased in: five years of monthly ones. */
+/** Maximum number of reviews over which a change is phased in: five years of monthly ones. */
 const STEPS_MAX = 60;
 
 const expression = z.union([z.string().min(1).max(64), Datapoint, NumberExpression]);
@@ -90,7 +90,7 @@ export const WeightingSpec = z
       .default(null)
       .meta({
         label: 'Cap',
-        help: 'Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none.',
+        help: 'Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none.',
         unit: 'fraction',
         ref: 'Datapoint',
         format: 'expression',
@@ -104,15 +104,15 @@ export const WeightingSpec = z
       .meta({ label: 'Floor', help: 'Least weight of a name; none unless given.', unit: 'fraction' }),
     group_caps: z.array(GroupCap).max(100).default([]).meta({
       label: 'Caps of groups',
-      help: 'Largest weights of groups.',
+      help: 'Maximum weights of groups.',
     }),
     cap_by: z.string().min(1).max(64).optional().meta({
       label: 'Cap by',
-      help: 'Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.',
+      help: 'Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group.',
     }),
     ladder_caps: LadderCaps.optional().meta({
       label: 'Caps in stages',
-      help: 'Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.',
+      help: 'Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights.',
       ref: 'LadderCaps',
     }),
     phase_in: PhaseIn.optional().meta({

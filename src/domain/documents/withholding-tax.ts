@@ -2,7 +2,7 @@ import { z } from 'zod';
 
 const rate = z.number().min(0).max(1);
 
-/** Values of a field that have a rate of their own: more than there are countries. */
+/** Maximum number of values of a field with a separate rate: more than there are countries. */
 const RATES_MAX = 1_000;
 
 export const WithholdingRates = z
@@ -18,7 +18,7 @@ export const WithholdingRates = z
       .meta({ label: 'Rates', description: 'Fractions that are withheld, by value of the field.' }),
     default: rate.optional().meta({
       label: 'Other values',
-      description: 'Fraction of values without a rate of their own. Default: such a value is an error (NO_RATE).',
+      description: 'Fraction for values without a separate rate. Default: such a value is an error (NO_RATE).',
     }),
   })
   .meta({ id: 'WithholdingRates' });

@@ -1,8 +1,8 @@
 import { metricTimes, type Metric } from '#kernels/optimisation/program/metric.js';
 
 /**
- * Expected returns above cash at which an index is the portfolio of largest utility: risk aversion times the
- * covariances with it, [N].
+ * Returns the expected returns above cash at which an index has maximum utility: risk aversion times the covariances
+ * with it, [N].
  */
 export function equilibriumReturns(metric: Metric, index: Float64Array, riskAversion: number): Float64Array {
   const product = new Float64Array(index.length);

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** Of the holders of the index: what the market as a whole pays for a unit of variance. */
+/** Risk aversion of the holders of the index: the market price of a unit of variance. */
 export const riskAversion = z
   .number()
   .gt(0)

@@ -15,13 +15,12 @@ export interface PosteriorParams {
 }
 
 /**
- * Posterior means of expected returns: the prior pi, cash included as in the views, moved by tau S P' (tau P S P' + Omega)^-1 (q - P pi), Omega
- * diagonal with (1 / confidence - 1) tau p'S p, so that a view of confidence 1/2 counts as much as the prior and one of
- * 1 is met.
- *
- * @throws  Refusal VALIDATION_FAILED where views that are certain contradict each other.
- * @cost    a pass over the metric for each view, and their number cubed.
- * @source  Black & Litterman (1992), Financial Analysts Journal 48(5); He & Litterman (1999); Idzorek (2005) for the
+ * Computes posterior means of expected returns: the prior pi, cash included as in the views, moved by tau S P' (tau P S
+ * P' + Omega)^-1 (q - P pi), Omega diagonal with (1 / confidence - 1) tau p'S p. A view of confidence 1/2 counts as
+ * much as the prior, and one of confidence 1 is met exactly.
+ * @throws Refusal VALIDATION_FAILED if certain views contradict each other.
+ * @cost a pass over the metric for each view, and their number cubed.
+ * @source Black & Litterman (1992), Financial Analysts Journal 48(5); He & Litterman (1999); Idzorek (2005) for the
  *   confidences.
  */
 export function posteriorReturns(
@@ -55,7 +54,7 @@ export function posteriorReturns(
 }
 
 interface View {
-  /** Position among the views as given. */
+  /** Position among the given views. */
   readonly position: number;
   /** [N] */
   readonly weights: Float64Array;
@@ -63,7 +62,7 @@ interface View {
   readonly confidence: number;
 }
 
-/** Views of some confidence whose names all are in the problem. */
+/** Keeps views with some confidence whose securities are all in the problem. */
 function viewsHeld(views: PosteriorParams['views'], { identifiers, warn }: ReturnsContext): View[] {
   const places = new Map(identifiers.map((identifier, i): [string, number] => [identifier, i]));
   return views.flatMap(({ weights: legs, value, confidence }, position) => {
@@ -71,7 +70,7 @@ function viewsHeld(views: PosteriorParams['views'], { identifiers, warn }: Retur
     const absent = Object.keys(legs).filter((identifier) => !places.has(identifier));
     if (absent.length > 0) {
       warn(
-        `View ${position + 1} is left out: ${absent.join(', ')} ${absent.length === 1 ? 'is' : 'are'} not among the names.`,
+        `View ${position + 1} is ignored: ${absent.join(', ')} ${absent.length === 1 ? 'is' : 'are'} not in the problem.`,
         `.views[${position}]`,
       );
       return [];
@@ -82,10 +81,10 @@ function viewsHeld(views: PosteriorParams['views'], { identifiers, warn }: Retur
   });
 }
 
-/** Share of its diagonal that a pivot has to keep: less is a view that others imply. */
+/** Smallest share of its diagonal that a pivot must keep: less means a view that others imply. */
 const SINGULAR = 1e-12;
 
-/** A solution of a symmetric positive semi-definite system, zero along what repeats. */
+/** Solves a symmetric positive semi-definite system, zero along redundant directions. */
 function solveSemidefinite(system: Float64Array, right: Float64Array): Float64Array {
   const n = right.length;
   const l = system.slice();
@@ -113,7 +112,7 @@ function solveSemidefinite(system: Float64Array, right: Float64Array): Float64Ar
   return x;
 }
 
-/** Distance from a certain view that is rounding, relative to one and the view. */
+/** Distance from a certain view that counts as rounding, relative to one and the view. */
 const MET = 1e-8;
 
 /** @throws Refusal VALIDATION_FAILED */
@@ -121,7 +120,7 @@ function assertMet(views: readonly View[], posterior: Float64Array): void {
   for (const { position, weights, value, confidence } of views) {
     const met = dot(weights, posterior);
     if (confidence < 1 || Math.abs(met - value) <= MET * (1 + Math.abs(value))) continue;
-    const message = `View ${position + 1} is certain of ${value}, and the other certain views make it ${met}: they contradict each other.`;
+    const message = `View ${position + 1} states ${value} with certainty, but the other certain views imply ${met}: they contradict each other.`;
     throw new Refusal('VALIDATION_FAILED', message, {
       findings: [
         { severity: 'error', code: 'OUT_OF_RANGE', path: `expected_returns.views[${position}].value`, message, value },

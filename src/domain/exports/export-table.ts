@@ -1,28 +1,25 @@
-/** Kinds of values in a column: a day, a text, a number, or a whole number of things. */
+/** Kinds of values in a column: a day, a text, a number, or an integer count. */
 export type ColumnType = 'date' | 'text' | 'number' | 'count';
 
 export interface ExportColumn<T extends ColumnType = ColumnType> {
   readonly type: T;
-  /** What a number counts: `fraction`, `money`, `points`; null for what has no unit. */
+  /** Unit of the numbers: `fraction`, `money`, `points`; null if there is none. */
   readonly unit: string | null;
   readonly meaning: string;
-  /** Reference column of the store that it repeats; a store without it has no such column in its tables. */
+  /** Reference column of the store that it repeats; absent from tables of a store without it. */
   readonly ofStore?: string;
 }
 
-/**
- * A table that is exported of a stored run: its columns, in their order. How its rows are made stands in
- * `#views/exports/tables`.
- */
+/** Table that can be exported from a stored run: its columns, in order. `#views/exports/tables` produces its rows. */
 export interface ExportTable {
   readonly help: string;
-  /** What a row stands for. */
+  /** Meaning of a row. */
   readonly row: string;
-  /** Present if it reads the served market, where that is the market of the run. */
+  /** Present if it reads the current market, provided that it is the market of the run. */
   readonly readsMarket?: true;
   /** Present if its rows are decided again by the definition of the run, on its market. */
   readonly readsDefinition?: true;
-  /** What names are taken together in it, by a reference column that the client may name. */
+  /** Kind of grouping of securities, by a reference column that the client may choose. */
   readonly isGrouped?: 'groups' | 'issuers';
   readonly columns: Readonly<Record<string, ExportColumn>>;
 }
@@ -33,7 +30,7 @@ const column =
 
 export const date = column('date');
 export const text = column('text');
-/** A text of the reference data, in tables of stores that have its column. */
+/** Text of the reference data, in tables of stores that have its column. */
 export const ofStore = (name: string): ExportColumn<'text'> => ({
   ...text(`${name} of the reference data.`),
   ofStore: name,

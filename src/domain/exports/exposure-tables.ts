@@ -1,23 +1,22 @@
 import { date, fraction, number, text, type ExportTable } from './export-table.js';
 
-const percentile = (share: string, of: string) =>
-  number(`${share} of the weights ${of} lie at or below it, with their names.`);
+const percentile = (share: string, of: string) => number(`${share} of the weights ${of} is at or below it.`);
 
-/** The exposures of a run as tables, a row a date and what is shown on it. What is missing is null. */
+/** Exposures of a run as tables, one row per date and shown item. Missing values are null. */
 export const EXPOSURE_TABLES = {
   groups: {
     help: 'Weights by group.',
-    row: 'a group, by date then as they are listed',
+    row: 'a group, by date then in listed order',
     columns: {
       date: date('Session.'),
-      group: text('The group; OTHERS for those that are not listed.'),
-      weight: fraction('Held in it.'),
-      benchmark_weight: fraction('Held in it by the benchmark.'),
+      group: text('Group; OTHERS for those that are not listed.'),
+      weight: fraction('Weight in the group.'),
+      benchmark_weight: fraction('Weight of the benchmark in the group.'),
     },
   },
   fields: {
-    help: 'Datapoints weighted by what is held.',
-    row: 'a datapoint, by date then as they are asked for',
+    help: 'Datapoints weighted by the holdings.',
+    row: 'a datapoint, by date then in requested order',
     columns: {
       date: date('Session.'),
       field: text('The datapoint.'),
@@ -28,8 +27,8 @@ export const EXPOSURE_TABLES = {
       p50: percentile('Half', 'held'),
       p75: percentile('75 %', 'held'),
       p90: percentile('90 %', 'held'),
-      benchmark_mean: number('Of the benchmark.'),
-      benchmark_coverage: fraction('Of the benchmark.'),
+      benchmark_mean: number('Mean of the benchmark.'),
+      benchmark_coverage: fraction('Coverage of the benchmark.'),
       benchmark_p10: percentile('10 %', 'of the benchmark'),
       benchmark_p25: percentile('25 %', 'of the benchmark'),
       benchmark_p50: percentile('Half', 'of the benchmark'),
@@ -43,11 +42,11 @@ export const EXPOSURE_TABLES = {
     columns: {
       date: date('Session.'),
       herfindahl: number('Sum of the squared weights.'),
-      effective: number('1 over it.', 'assets'),
+      effective: number('1 over herfindahl.', 'assets'),
       largest: fraction('The largest weight.'),
-      turnover: fraction('Traded one way since the row before.'),
+      turnover: fraction('One-way turnover since the previous row.'),
       active_share: fraction('Half the sum of the differences from the weights of the benchmark.'),
-      gross_effective: number('Squared sum of the magnitudes of the weights over herfindahl.', 'positions'),
+      gross_effective: number('Squared sum of the absolute weights over herfindahl.', 'positions'),
       gross_largest: fraction('The largest weight by magnitude, long or short.'),
     },
   },

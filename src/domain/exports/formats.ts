@@ -1,4 +1,4 @@
-/** The formats of an export, the default one first. */
+/** Formats of an export, the default one first. */
 export const EXPORT_FORMATS = {
   json: { media: 'application/json', extension: 'json', help: 'rows as arrays, below the names of the columns' },
   csv: {
@@ -28,24 +28,24 @@ export const EXPORT_FORMATS = {
 export type ExportFormat = keyof typeof EXPORT_FORMATS;
 export const FORMAT_NAMES = Object.keys(EXPORT_FORMATS) as [ExportFormat, ...ExportFormat[]]; // Object.keys returns plain strings.
 
-/** Where the next part of an export begins. */
+/** Start of the next part of an export. */
 export interface ExportPosition {
-  /** Position in what the table is made from; of a workbook, in its bytes. */
+  /** Position in the source of the table; for a workbook, in its bytes. */
   readonly at: number;
-  /** Rows before it; not counted for a workbook. */
+  /** Number of rows before it; not counted for a workbook. */
   readonly rows: number;
-  /** Row groups before it, of Parquet. */
+  /** Earlier row groups, for Parquet. */
   readonly groups?: WrittenGroups;
 }
 
-/** Row groups of a Parquet file that were written: its footer, at the end, lists them. */
+/** Written row groups of a Parquet file, which its footer lists. */
 export interface WrittenGroups {
-  /** Bytes of the file so far. */
+  /** Number of bytes of the file so far. */
   readonly fileBytes: number;
   readonly count: number;
-  /** Their entries of the footer, encoded. */
+  /** Their encoded footer entries. */
   readonly bytes: Uint8Array;
 }
 
-/** Formats whose parts are made each by itself, from rows: a workbook is a stream from its first byte to its last. */
+/** Formats whose parts are produced separately from rows: a workbook is one continuous stream. */
 export type RowFormat = Exclude<ExportFormat, 'xlsx'>;

@@ -1,6 +1,6 @@
 import { date, fraction, money, number, ofStore, points, text } from './export-table.js';
 
-/** Reference columns that identify securities elsewhere, by the column of a file. */
+/** Reference columns with external identifiers of securities, by the column of a file. */
 export const ID_COLUMNS = {
   isin: 'ISIN',
   sedol: 'SEDOL',
@@ -22,17 +22,17 @@ export type IdColumn = keyof typeof ID_COLUMNS;
 const { isin: _isin, ...others } = ID_COLUMNS;
 const ids = Object.fromEntries(Object.entries(others).map(([column, field]) => [column, ofStore(field)])) as {
   readonly [C in Exclude<IdColumn, 'isin'>]: ReturnType<typeof ofStore>;
-}; // Of every entry.
+}; // The keys are those of the entries.
 
 /** Columns of an index in index shares on one session. */
 const columns = {
   date: date('Session.'),
   identifier: text('The security.'),
   name: text('NAME of the reference data.'),
-  isin: text('ISIN of the reference data; null where the store has none.'),
+  isin: text('ISIN of the reference data; null if the store has none.'),
   ...ids,
-  currency: text('Currency of its price; null unless the store of the run is served.'),
-  price: number('Of a share, in that currency.', 'money of the security'),
+  currency: text('Currency of its price; null unless the store of the run is active.'),
+  price: number('Price per share, in that currency.', 'money of the security'),
   fx: number('Price of that currency in the currency of the index.'),
   shares: number('Shares outstanding; null without a count.', 'shares'),
   float: fraction('Free float; 1 without a value, null without a share count.'),
@@ -41,21 +41,21 @@ const columns = {
   market_value: money('Index shares times price times fx.'),
   weight: fraction('Market value over that of the index.'),
   dividend_points: points('Ordinary dividends of the session before tax, in points of the price return.'),
-  divisor: number('Market value of the index over this is its level.'),
+  divisor: number('Market value of the index divided by this is its level.'),
 };
 
 const { date: session, dividend_points: _paid, divisor, ...ofSecurities } = columns;
 
-/** Index files as clients load them: one session each. */
+/** Index files for clients to load, one session each. */
 export const INDEX_FILE_TABLES = {
   closing: {
-    help: 'The index at the close of `date`: closes, index shares and divisor of the session, before what is traded at the close.',
+    help: 'The index at the close of `date`: closes, index shares and divisor of the session, before the trades at the close.',
     row: 'a security held, by identifier',
     readsMarket: true,
     columns,
   },
   opening: {
-    help: 'The index before `date` opens: the closing file of the session before, after the trades at its close and the corporate actions of the session.',
+    help: 'The index before `date` opens: the closing file of the previous session, after the trades at its close and the corporate actions of the session.',
     row: 'a security held, by identifier',
     readsMarket: true,
     columns,

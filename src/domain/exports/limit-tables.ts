@@ -1,15 +1,17 @@
 import { count, date, number, text, type ExportTable } from './export-table.js';
 
-/** Limits watched over a run as tables. What is missing is null. */
+/** Limits watched over a run as tables. Missing values are null. */
 export const LIMIT_TABLES = {
   state: {
     help: 'Headroom on every session.',
     row: 'a date',
     columns: {
       date: date('Session.'),
-      headroom: number('Distance to the nearest bound in its own unit, negative beyond it; null where no row applies.'),
-      nearest: text('The name whose price comes nearest to a breach; null beyond a bound, or where none can pass one.'),
-      move: number('The least relative change of that price behind which a bound is passed, the others unchanged.'),
+      headroom: number('Distance to the nearest bound in its unit, negative beyond it; null if no row applies.'),
+      nearest: text(
+        'Security whose price is closest to causing a breach; null beyond a bound, or if none can cause one.',
+      ),
+      move: number('Smallest relative change of that price that passes a bound, all others unchanged.'),
     },
   },
   rows: {
@@ -19,10 +21,10 @@ export const LIMIT_TABLES = {
       row: text('The row.'),
       side: text('`lower` or `upper`.'),
       unit: text('`fraction`, `count` or `value`.'),
-      breached_sessions: count('Sessions beyond the bound.'),
+      breached_sessions: count('Number of sessions beyond the bound.'),
       least_date: date('Session of the least headroom.'),
-      least_value: number('What the row measures on it.'),
-      least_limit: number('The bound on it.'),
+      least_value: number('Value of the row on that session.'),
+      least_limit: number('Bound on that session.'),
     },
   },
   breaches: {
@@ -30,12 +32,12 @@ export const LIMIT_TABLES = {
     row: 'a breach, by its first session',
     columns: {
       row: text('The row.'),
-      begin: date('First session beyond the bound; it may lie before `start`.'),
+      begin: date('First session beyond the bound, possibly before `start`.'),
       end: date('Last session beyond it; null while it lasts.'),
       cause: text('`price`, `action` or `rebalance`.'),
       worst_date: date('Session of the least headroom.'),
-      worst_value: number('What the row measures on it.'),
-      limit: number('The bound on it.'),
+      worst_value: number('Value of the row on that session.'),
+      limit: number('Bound on that session.'),
     },
   },
 } as const satisfies Readonly<Record<string, ExportTable>>;

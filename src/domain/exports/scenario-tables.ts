@@ -2,36 +2,34 @@ import { count, date, fraction, number, text, type ExportTable } from './export-
 
 const scenario = text('Name of the scenario.');
 
-/** Scenarios of a composition as tables. What is missing is null. */
+/** Scenarios of a composition as tables. Missing values are null. */
 export const SCENARIO_TABLES = {
   scenarios: {
-    help: 'Each scenario as a whole.',
+    help: 'One row per scenario.',
     row: 'a scenario',
     columns: {
       scenario,
-      return: fraction('Sum of the contributions; null of a window that the store does not cover.'),
-      standard_error: fraction('What the estimate of the slopes leaves open; null without factors.'),
-      covered_weight: fraction('Magnitude of the weights with a return of their own, over that of all.'),
-      start: date('Close from which a window earns; null of shocks.'),
-      end: date('Close up to which it does.'),
-      r_squared: number('Of the regression of the composition on the factors; null without factors.'),
-      observations: count('Returns in it.'),
-      finding: text(
-        'What there is to say about it, as dates that the store does not hold; null where there is nothing.',
-      ),
+      return: fraction('Sum of the contributions; null for a window that the data does not cover.'),
+      standard_error: fraction('Standard error from the estimate of the slopes; null without factors.'),
+      covered_weight: fraction('Absolute weight with an own return, over the total absolute weight.'),
+      start: date('Close at which a window starts; null for shocks.'),
+      end: date('Close at which it ends.'),
+      r_squared: number('R-squared of the regression of the composition on the factors; null without factors.'),
+      observations: count('Number of returns in the regression.'),
+      finding: text('Remarks, such as dates that the data does not contain; null if there are none.'),
     },
   },
   names: {
-    help: 'Contributions by name, the worst first.',
-    row: 'a name in a scenario',
+    help: 'Contributions by security, the worst first.',
+    row: 'a security in a scenario',
     columns: {
       scenario,
-      identifier: text('The name.'),
-      weight: fraction('Held on the date.'),
-      return: fraction('Of the name.'),
+      identifier: text('Identifier of the security.'),
+      weight: fraction('Weight on the date.'),
+      return: fraction('Return of the security.'),
       contribution: fraction('Weight times return.'),
-      standard_error: fraction('Of a response by regression.'),
-      proxy: text('Group whose return it takes, or all names; null of its own.'),
+      standard_error: fraction('Standard error of a response by regression.'),
+      proxy: text('Group whose return it uses, or all securities; null if it has its own return.'),
     },
   },
   groups: {
@@ -40,14 +38,14 @@ export const SCENARIO_TABLES = {
     columns: {
       scenario,
       group: text('The group.'),
-      weight: fraction('Held on the date.'),
-      contribution: fraction('Sum over its names.'),
+      weight: fraction('Weight on the date.'),
+      contribution: fraction('Sum over its securities.'),
     },
   },
   sessions: {
     help: 'The worst sessions of windows, the worst first.',
     row: 'a session of a scenario',
-    columns: { scenario, date: date('Session.'), return: fraction('Of the composition.') },
+    columns: { scenario, date: date('Session.'), return: fraction('Return of the composition.') },
   },
 } as const satisfies Readonly<Record<string, ExportTable>>;
 

@@ -2,7 +2,8 @@ import type { GrowthTerms } from './growth-terms.js';
 import type { SessionEffect } from './session-effect.js';
 
 /**
- * Previous close on the basis of a session: after splits, less special dividends, at the theoretical price ex rights.
+ * Returns the previous close on the basis of a session: after splits, minus special dividends, at the theoretical
+ * ex-rights price.
  * @source S&P DJI, Index Mathematics Methodology: corporate actions and index adjustments
  */
 export function adjustedClose(effect: SessionEffect, before: number): number {
@@ -11,14 +12,16 @@ export function adjustedClose(effect: SessionEffect, before: number): number {
   return rights === 0 ? split : (split + rights * subscription) / (1 + rights);
 }
 
-/** Special dividend that reduces the previous close. One that the close does not cover counts as a return instead. */
+/**
+ * Returns the special dividend that reduces the previous close. One that exceeds the close counts as a return instead.
+ */
 function reductionOf({ ratio, special }: SessionEffect, before: number): number {
   return special < before / ratio ? special : 0;
 }
 
 /**
- * Return of a security over a session on which something happened to it, dividends of its variant included.
- * @param before carried close of the session before, on its share basis.
+ * Returns the return of a security over a session with an effect, including dividends of its variant.
+ * @param before carried close of the previous session, on its share basis.
  * @param bar close of the session, NaN without a bar.
  */
 export function growthStep(
@@ -34,12 +37,12 @@ export function growthStep(
   return { factor: isSplitAlone ? (ratio * (bar + cash)) / before : (bar + cash) / adjusted, carried: bar };
 }
 
-/** Settings that decide what an action does to index shares. */
+/** Settings that determine the effect of an action on index shares. */
 export type ShareTerms = Pick<GrowthTerms, 'rights' | 'splitShares'>;
 
 /**
- * Market value of a holding after the previous close was adjusted, over its market value at that close. The divisor
- * changes by the sum of these over the index; 1 where index shares absorb the adjustment.
+ * Returns the market value of a holding after the previous close was adjusted, over its market value at that close. The
+ * divisor changes by the sum of these over the index; 1 if index shares absorb the adjustment.
  */
 export function openingFactor(effect: SessionEffect, before: number, terms: ShareTerms): number {
   const { ratio, rights, subscription } = effect;
@@ -52,7 +55,7 @@ export function openingFactor(effect: SessionEffect, before: number, terms: Shar
   return ofSplit * ofSpecial * (terms.rights === 'subscribe' ? subscribed : subscribed / (1 + rights));
 }
 
-/** Index shares after an effect over those before, where they are kept through a rebalance. */
+/** Returns index shares after an effect over those before, if they are kept through a rebalance. */
 export function shareFactor(effect: SessionEffect, before: number, terms: ShareTerms): number {
   const { ratio, rights } = effect;
   const ofSplit = terms.splitShares === 'keep' ? 1 : ratio;

@@ -3,22 +3,24 @@ import { effectOf, type SessionEffect } from '../index-mathematics/session-effec
 import { keyOf, type GrowthTerms } from './growth-terms.js';
 import type { MarketData } from '../market/market-data.js';
 
-/** Effects of a market's actions on prices, in the order of their ex days, those of a day in the order of the actions. */
+/** Effects of a market's actions on prices, by ex-date, then in the order of the actions. */
 export interface EffectsByDay {
-  /** Ex day of each, [E]. */
+  /** Ex-date of each, [E]. */
   readonly days: Int32Array;
-  /** Column of its name, [E]. */
+  /** Column of the security, [E]. */
   readonly columns: Int32Array;
   /** [E] each. */
   readonly terms: Readonly<Record<keyof SessionEffect, Float64Array>>;
 }
 
-/** Terms whose effects are kept: those of the return variants that a risk model has. 56 bytes an action each. */
+/**
+ * Maximum number of terms with cached effects: those of the return variants of a risk model. 56 bytes per action each.
+ */
 const TERMS_MAX = 2;
 
 const known = new WeakMap<MarketData['actions'], Map<string, EffectsByDay>>();
 
-/** Effects of the actions that are not cancelled. @cost O(N + A log A), once per market and terms */
+/** Returns effects of the actions that are not cancelled. @cost O(N + A log A), once per market and terms */
 export function effectsByDay(market: MarketData, terms: GrowthTerms): EffectsByDay {
   const key = `${market.adjustment} ${keyOf(terms)}`;
   const own = known.get(market.actions) ?? new Map<string, EffectsByDay>();

@@ -2,7 +2,7 @@ import type { Day } from '../time/days.js';
 import type { ReturnVariant } from '../market/market-data.js';
 import { isTaxed, type WithholdingTax } from './withholding.js';
 
-/** Settings of an index that decide how a price grows, as its document has them. */
+/** Settings of an index that determine the growth of a price, as in its document. */
 export interface GrowthTreatment {
   readonly dividends: ReturnVariant;
   readonly withholding_tax: WithholdingTax;
@@ -12,12 +12,12 @@ export interface GrowthTreatment {
   readonly splits: 'apply' | 'ignore';
 }
 
-/** Terms of growth: the inputs besides the market. */
+/** Terms of growth: the inputs other than the market. */
 export interface GrowthTerms {
   readonly variant: ReturnVariant;
-  /** Fraction withheld from ordinary dividends; read for `net` only. */
+  /** Fraction withheld from ordinary dividends; only used for `net`. */
   readonly withholdingTax: WithholdingTax;
-  /** What ordinary dividends buy: the whole index, or more of the security that pays them. */
+  /** Security that ordinary dividends buy: the whole index, or the paying security. */
   readonly reinvestment: GrowthTreatment['reinvestment'];
   readonly specialDividends: GrowthTreatment['special_dividends'];
   readonly rights: NonNullable<GrowthTreatment['rights']>;
@@ -26,7 +26,7 @@ export interface GrowthTerms {
   readonly splitShares: 'multiply' | 'keep';
   /** Currency of the index. */
   readonly currency: string;
-  /** Terms after the close of a day, by date, that an amended methodology has; absent where it has none. */
+  /** Terms after the close of a day, by date, from amendments of the methodology; absent if there are none. */
   readonly amended?: readonly AmendedTerms[];
 }
 
@@ -40,13 +40,13 @@ export interface AmendedTerms extends ChangingTerms {
   readonly after: Day;
 }
 
-/** Terms as those that an amendment makes of others after the close of a day. */
+/** Returns terms as the change that an amendment makes after the close of a day. */
 export function changingTerms(terms: GrowthTerms, after: Day): AmendedTerms {
   const { withholdingTax, specialDividends, rights, splits, splitShares } = terms;
   return { after, withholdingTax, specialDividends, rights, splits, splitShares };
 }
 
-/** The terms on a day. */
+/** Returns the terms on a day. */
 export function termsOn(terms: GrowthTerms, day: Day): GrowthTerms {
   if (terms.amended === undefined) return terms;
   const { amended, ...first } = terms;
@@ -54,13 +54,13 @@ export function termsOn(terms: GrowthTerms, day: Day): GrowthTerms {
   return { ...first, ...changed };
 }
 
-/** Terms without what takes effect after the close of a day. */
+/** Returns terms without changes that take effect after the close of a day. */
 export function termsThrough({ amended, ...first }: GrowthTerms, day: Day): GrowthTerms {
   const kept = (amended ?? []).filter(({ after }) => after < day);
   return kept.length === 0 ? first : { ...first, amended: kept };
 }
 
-/** Terms with other members on every date. */
+/** Changes some members of terms on every date. */
 function changedTerms(terms: GrowthTerms, change: Partial<GrowthTerms>): GrowthTerms {
   const { withholdingTax } = change;
   const { amended } = terms;
@@ -94,7 +94,7 @@ export function growthTerms(
   };
 }
 
-/** Terms of a security that is held by itself: it reinvests everything that it pays. */
+/** Returns the terms of a single security, which reinvests all its payments. */
 export function securityTerms(variant: ReturnVariant, currency: string): GrowthTerms {
   return {
     variant,
@@ -109,8 +109,8 @@ export function securityTerms(variant: ReturnVariant, currency: string): GrowthT
 }
 
 /**
- * Terms on which a short position grows: it pays dividends whole, as nothing is withheld from what it pays. Where the
- * index reinvests dividends, they are in the growth of no position.
+ * Returns the terms of a short position: it pays dividends in full, without withholding tax. If the index reinvests
+ * dividends, they are not part of the growth of any position.
  */
 export function shortTerms(terms: GrowthTerms): GrowthTerms {
   const taxed = all(terms).some(({ withholdingTax }) => isTaxed(withholdingTax));
@@ -119,17 +119,20 @@ export function shortTerms(terms: GrowthTerms): GrowthTerms {
     : terms;
 }
 
-/** Terms of what is held: dividends that the index reinvests are in the growth of no holding, whatever the variant. */
+/**
+ * Returns the terms of holdings: dividends that the index reinvests are not part of the growth of any holding, in any
+ * variant.
+ */
 export function heldTerms(terms: GrowthTerms): GrowthTerms {
   return terms.reinvestment === 'index' ? changedTerms(terms, { variant: 'price', withholdingTax: 0 }) : terms;
 }
 
-/** Whether previous closes are adjusted by something else than splits. */
+/** Returns true if effects other than splits adjust previous closes. */
 export function adjustsCloses(terms: GrowthTerms): boolean {
   return all(terms).some(({ specialDividends, rights }) => specialDividends === 'adjust' || rights !== 'constituent');
 }
 
-/** Terms as a key: equal for terms on which every price grows alike. */
+/** Returns terms as a key: equal for terms under which every price grows equally. */
 export function keyOf(terms: GrowthTerms): string {
   const { variant, withholdingTax, reinvestment, specialDividends, rights, splits, splitShares, currency } = terms;
   return JSON.stringify([

@@ -13,7 +13,7 @@ import {
   type TermsMark,
 } from '../market/session-market.js';
 
-/** Growth panels cached per aligned market: those of a definition and of its comparisons. */
+/** Number of growth panels cached per aligned market: those of a definition and of its comparisons. */
 const PANELS_MAX = 3;
 
 interface Cached {
@@ -30,10 +30,10 @@ function cachedFor(sm: SessionMarket): Cached {
 }
 
 /**
- * Growth factors of one unit of value from the close before to the close of each session, in the index currency, [S -
- * first x N]. NaN on the first session, before a name's second bar and where a rate is missing; 1 plus cash on a
- * session without a bar.
- * @param used columns whose exchange rates must be there.
+ * Returns growth factors of one unit of value from the previous close to the close of each session, in the index
+ * currency, [S - first x N]. NaN on the first session, before a security's second bar and if a rate is missing; 1 plus
+ * cash on a session without a bar.
+ * @param used columns whose exchange rates are required.
  * @throws Refusal FX_MISSING
  * @cost O(S N), once per market and terms
  */
@@ -44,9 +44,9 @@ export function growthOf(sm: SessionMarket, terms: GrowthTerms, used: Iterable<n
 }
 
 /**
- * Value of one unit held since a security's first bar, in the index currency, [S - first x N]: the running product of
- * its growth without what the index reinvests, so that a holding over any period is worth its units times this. NaN
- * before the first bar and where a rate is missing, after which it begins at 1 again.
+ * Returns the value of one unit held since a security's first bar, in the index currency, [S - first x N]: the running
+ * product of its growth without dividends that the index reinvests, so that a holding over any period is worth its
+ * units times this. NaN before the first bar and if a rate is missing, after which it starts again at 1.
  * @cost O(S N), once per market and terms
  */
 export function valueIndexOf(sm: SessionMarket, terms: GrowthTerms): Float64Array {
@@ -54,7 +54,7 @@ export function valueIndexOf(sm: SessionMarket, terms: GrowthTerms): Float64Arra
   return latest(cachedFor(sm).indices, keyOf(held), () => accumulate(sm, held));
 }
 
-/** A cached panel, or a new one in place of the least recently used. */
+/** Returns a cached panel, or a new one that replaces the least recently used. */
 function latest(panels: Map<string, Float64Array>, key: string, make: () => Float64Array): Float64Array {
   const panel = panels.get(key) ?? make();
   panels.delete(key);
@@ -79,13 +79,13 @@ function accumulate(sm: SessionMarket, terms: GrowthTerms): Float64Array {
   return panel;
 }
 
-/** Memory of a value index: with kernels over it, but for one that is paged or not of their size. */
+/** Allocates memory of a value index: with kernels over it, unless it is paged or too small for them. */
 function indexMemory(cells: number, names: number): Float64Array {
   const isPaged = isWorkPaged(8 * cells);
   return (isPaged ? undefined : createValuePanel(cells, names)) ?? keptFloats(cells);
 }
 
-/** @param memory zeros for so many cells in rows of so many names */
+/** @param memory zeros for a number of cells in rows of a number of securities */
 function growthPanel(
   sm: SessionMarket,
   terms: GrowthTerms,
@@ -96,7 +96,7 @@ function growthPanel(
   const table = effectTable(sm, terms);
   const { columns, starts } = table;
   const growth = memory((sessions.length - first) * names, names);
-  // The last price of each name on the share basis of the session before.
+  // Last price of each security on the share basis of the previous session.
   const carried = carriedFirst(sm, terms);
   for (let s = firstMade(sm); s < sessions.length; s++) {
     const touched: Touched[] = [];
@@ -116,12 +116,12 @@ function growthPanel(
   return growth;
 }
 
-/** First session whose row is computed. */
+/** Returns the first session whose row is computed. */
 function firstMade({ mark }: SessionMarket): number {
   return mark ? mark.session + 1 : 0;
 }
 
-/** Base prices of the first computed session. */
+/** Returns base prices of the first computed session. */
 function carriedFirst(sm: SessionMarket, terms: GrowthTerms): Float64Array {
   const { mark, names } = sm;
   if (mark === null) return new Float64Array(names).fill(Number.NaN);
@@ -136,12 +136,15 @@ function termsMarkOf(sm: SessionMarket, { terms: byKey, session }: MarketMark, t
   return mark;
 }
 
-/** Terms as a key of what they have made of a market up to a session: later amendments have not changed it. */
+/** Returns terms as a key of their effect on a market up to a session: later amendments have not changed it. */
 export function markKey({ sessions }: SessionMarket, session: number, terms: GrowthTerms): string {
   return keyOf(heldTerms(termsThrough(terms, sessions[session]!)));
 }
 
-/** Close that the security of an effect is carried at on its session. It is looked up once: those of a session lie far apart. */
+/**
+ * Returns the carried close of the security of an effect on its session. It is looked up once, because cells of a
+ * session are far apart in memory.
+ */
 export function carriedAtEffect(sm: SessionMarket, table: EffectTable, at: number): number {
   const known = table.carried[at]!;
   return known === known
@@ -150,8 +153,8 @@ export function carriedAtEffect(sm: SessionMarket, table: EffectTable, at: numbe
 }
 
 /**
- * Close that a security is carried at on a session: its latest one after everything that has adjusted closes since, on
- * the terms of a table.
+ * Returns the carried close of a security on a session: its latest one after all later adjustments of closes, on the
+ * terms of a table.
  */
 export function carriedUnder(sm: SessionMarket, table: EffectTable, session: number, column: number): number {
   const bar = sm.lastBar[panelRow(sm, session) + column]!;
@@ -167,8 +170,8 @@ export function carriedUnder(sm: SessionMarket, table: EffectTable, session: num
 }
 
 /**
- * Beginning of a session's row in `growthOf`. A market that does not begin with the first session has no growth on the
- * one it begins with.
+ * Returns the start of a session's row in `growthOf`. A market that does not begin with the first session has no growth
+ * on its first one.
  * @throws BeforeMarket
  */
 export function growthRow(sm: Pick<SessionMarket, 'first' | 'names'>, session: number): number {
@@ -177,7 +180,7 @@ export function growthRow(sm: Pick<SessionMarket, 'first' | 'names'>, session: n
   return panelRow(sm, session);
 }
 
-/** State of a market after a session. @cost O(N + A) for each of the terms */
+/** Returns the state of a market after a session. @cost O(N + A) for each of the terms */
 export function markMarket(sm: SessionMarket, session: number, terms: readonly GrowthTerms[]): MarketMark {
   const { names, lastBar } = sm;
   const row = panelRow(sm, session);
@@ -196,7 +199,10 @@ export function markMarket(sm: SessionMarket, session: number, terms: readonly G
   };
 }
 
-/** Last price of each name on the share basis of a session, as the growth of the next one begins with it. */
+/**
+ * Returns the last price of each security on the share basis of a session, from which the growth of the next one
+ * starts.
+ */
 export function carriedAt(
   sm: SessionMarket,
   terms: GrowthTerms,
@@ -204,7 +210,7 @@ export function carriedAt(
 ): Float64Array {
   const table = effectTable(sm, terms);
   const { columns, starts } = table;
-  // What was paid before the mark need not be there: what was carried at it is.
+  // Cash paid before the mark may be missing: the mark has the carried prices.
   const mark = sm.mark?.terms ? { session: sm.mark.session, ...termsMarkOf(sm, sm.mark, terms) } : null;
   const isOfMark = (column: number): boolean => mark !== null && bars[column]! <= mark.session;
   const carried = Float64Array.from(bars, (bar, column) =>
@@ -230,7 +236,7 @@ interface Grown {
   readonly close: Float64Array;
   readonly growth: Float64Array;
   readonly carried: Float64Array;
-  /** Position of the session's bars in `close`, negative when there are none. */
+  /** Position of the session's bars in `close`, negative if there are none. */
   readonly from: number;
   /** Position of the session's factors in `growth`. */
   readonly to: number;
@@ -250,7 +256,7 @@ function growOverSession({ close, growth, carried, from, to, names }: Grown): vo
   }
 }
 
-/** Multiplies by the change of each name's exchange rate. */
+/** Multiplies by the change of each security's exchange rate. */
 function convert(sm: SessionMarket, currency: string, growth: Float64Array): void {
   const { names, sessions } = sm;
   const rates = exchangeRates(sm, currency);

@@ -1,13 +1,16 @@
 /**
- * Level after a session: `TR[t] = TR[t-1] (PR[t] + DP[t]) / PR[t-1]`, by the growth of the price return `PR[t] /
- * PR[t-1]` and the dividends `DP[t] / PR[t]` that a return variant reinvests.
+ * Returns the level after a session: `TR[t] = TR[t-1] (PR[t] + DP[t]) / PR[t-1]`, from the growth of the price return
+ * `PR[t] / PR[t-1]` and the dividends `DP[t] / PR[t]` that a return variant reinvests.
  * @source S&P DJI, Index Mathematics Methodology: total return calculations
  */
 export function nextLevel(level: number, growth: number, dividends: number): number {
   return level * growth * (1 + dividends);
 }
 
-/** Ordinary dividends of a session, as a fraction of the market value at its close, in points of the price return. */
+/**
+ * Converts ordinary dividends of a session from a fraction of the market value at its close to points of the price
+ * return.
+ */
 export function dividendPoints(priceReturn: number, dividends: number): number {
   return priceReturn * dividends;
 }

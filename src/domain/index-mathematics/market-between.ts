@@ -5,8 +5,8 @@ import type { SessionActions } from '../market/session-actions.js';
 import { panelRow, type MarketMark, type SessionMarket } from '../market/session-market.js';
 
 /**
- * A market from one session to another, in which a unit of every value index is worth 1 on the first: what is simulated
- * on it has the same bits wherever the market itself begins.
+ * Returns a market from one session to another, in which a unit of every value index is worth 1 on the first: a
+ * simulation on it has the same bits wherever the original market begins.
  * @cost O((to - from) N + A)
  */
 export function marketBetween(
@@ -41,7 +41,7 @@ function markOf(sm: SessionMarket, terms: GrowthTerms, session: number): MarketM
   return { session, lastBar: bars, terms: new Map([[markKey(sm, session, held), { carried, index }]]) };
 }
 
-/** Actions after one session up to another. */
+/** Returns actions after one session up to another. */
 function actionsBetween(
   { all, starts, isStructural }: SessionActions,
   { from, to }: { readonly from: number; readonly to: number },

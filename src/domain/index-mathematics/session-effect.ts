@@ -5,9 +5,9 @@ import { ACTION_KINDS, type Adjustment, type CorporateAction, type ReturnVariant
 export interface SessionEffect {
   /** Share-count multiplier of splits, stock dividends and bonus issues. */
   readonly ratio: number;
-  /** Cash that buys more of the security that pays it. */
+  /** Cash that buys more of the paying security. */
   readonly cash: number;
-  /** New shares for one held, and the price of one; zero without an issue that adjusts. */
+  /** New shares per share held, and the price of one; zero without an issue that adjusts. */
   readonly rights: number;
   readonly subscription: number;
   /** Cash by which the previous close is reduced. */
@@ -18,7 +18,7 @@ export interface SessionEffect {
 
 export const NO_EFFECT: SessionEffect = { ratio: 1, cash: 0, rights: 0, subscription: 0, special: 0, income: 0 };
 
-/** Effects of one security on one session as one. */
+/** Combines effects of one security on one session. */
 export function together(before: SessionEffect, change: SessionEffect): SessionEffect {
   return {
     ratio: before.ratio * change.ratio,
@@ -31,7 +31,7 @@ export function together(before: SessionEffect, change: SessionEffect): SessionE
 }
 
 /**
- * The effect of an action on prices of an adjustment; undefined when it has none.
+ * Returns the effect of an action on prices with an adjustment; undefined if it has none.
  * @param withheld fraction that is withheld from an ordinary dividend of the security
  */
 export function effectOf(
@@ -60,12 +60,12 @@ export function effectOf(
 
 function ordinaryEffect({ value }: CorporateAction, terms: GrowthTerms, withheld: number): SessionEffect | undefined {
   const share = shareOf(terms.variant, withheld);
-  // Points are counted in every variant: the effect is listed where its own variant reinvests nothing of it, too.
+  // Points are counted in every variant, so the effect is listed even if its variant reinvests nothing.
   if (terms.reinvestment === 'index') return { ...NO_EFFECT, income: share * value };
   return share === 0 ? undefined : { ...NO_EFFECT, cash: share * value };
 }
 
-/** Fraction of an ordinary dividend that a return variant reinvests. */
+/** Returns the fraction of an ordinary dividend that a return variant reinvests. */
 export function shareOf(variant: ReturnVariant, withheld: number): number {
   return { price: 0, total: 1, net: 1 - withheld }[variant];
 }

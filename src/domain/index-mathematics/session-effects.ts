@@ -4,14 +4,16 @@ import { effectOf, shareOf, together, type SessionEffect } from '../index-mathem
 import { keyOf, termsOn, type GrowthTerms } from './growth-terms.js';
 import type { SessionMarket } from '../market/session-market.js';
 
-/** An effect on one name. */
+/** Effect on one security. */
 export interface PlacedEffect extends SessionEffect {
   readonly column: number;
 }
 
-/** Effects of every session as columns, by session then name, [A] each: a book reads those of each session in turn. */
+/**
+ * Effects of every session as columns, by session then security, [A] each: a book reads those of each session in turn.
+ */
 export interface EffectTable {
-  /** Columns of their names. */
+  /** Columns of the securities. */
   readonly columns: Int32Array;
   readonly ratio: Float64Array;
   readonly cash: Float64Array;
@@ -19,30 +21,30 @@ export interface EffectTable {
   readonly subscription: Float64Array;
   readonly special: Float64Array;
   readonly income: Float64Array;
-  /** Ordinary dividends before tax, and after it; 0 where they buy more of the security that pays them. */
+  /** Ordinary dividends before and after tax; 0 if they buy more of the paying security. */
   readonly ordinary: Float64Array;
   readonly net: Float64Array;
-  /** Position of the first of each session, [S + 1]. */
+  /** Position of the first effect of each session, [S + 1]. */
   readonly starts: Int32Array;
-  /** 1 for sessions whose opening changes what a holding is worth, [S]. */
+  /** 1 for sessions whose opening changes the value of a holding, [S]. */
   readonly isOpening: Uint8Array;
   readonly terms: GrowthTerms;
-  /** The terms on a session. */
+  /** Returns the terms on a session. */
   readonly termsAt: (session: number) => GrowthTerms;
-  /** Carried close of the name of each on its session, NaN until it is asked for: see `closeOfEffect`. */
+  /** Carried close of the security of each effect on its session, NaN until computed: see `closeOfEffect`. */
   readonly closes: Float64Array;
-  /** The same on the terms of the table, NaN until it is asked for: see `carriedAtEffect`. */
+  /** Session of each effect. */
   readonly carried: Float64Array;
   /** Session of each. */
   readonly sessions: Int32Array;
 }
 
-/** Terms whose effects are cached: more than a definition has variants. */
+/** Maximum number of terms with cached effects: more than a definition has variants. */
 const TABLES_MAX = 8;
 
 const tablesOf = new WeakMap<SessionMarket, Map<string, EffectTable>>();
 
-/** Effects of all actions under given terms. @cost O(A) once per market and terms */
+/** Returns effects of all actions under given terms. @cost O(A) once per market and terms */
 export function effectTable(sm: SessionMarket, terms: GrowthTerms): EffectTable {
   let tables = tablesOf.get(sm);
   if (!tables) tablesOf.set(sm, (tables = new Map()));
@@ -55,14 +57,14 @@ export function effectTable(sm: SessionMarket, terms: GrowthTerms): EffectTable 
   return table;
 }
 
-/** The effect on a name on a session, undefined when there is none. */
+/** Returns the effect on a security on a session; undefined if there is none. */
 export function effectOn(table: EffectTable, session: number, column: number): PlacedEffect | undefined {
   const { columns, starts } = table;
   for (let e = starts[session]!; e < starts[session + 1]!; e++) if (columns[e] === column) return effectAt(table, e);
   return undefined;
 }
 
-/** The effect at a position. */
+/** Returns the effect at a position. */
 export function effectAt(table: EffectTable, position: number): PlacedEffect {
   const { columns, ratio, cash, rights, subscription, special, income } = table;
   return {
@@ -76,18 +78,24 @@ export function effectAt(table: EffectTable, position: number): PlacedEffect {
   };
 }
 
-/** Market value of a holding after the opening of an effect over that at the close before. @param before carried close */
+/**
+ * Returns the market value of a holding after the opening of an effect over that at the previous close. @param before
+ * carried close
+ */
 export function openingAt(table: EffectTable, position: number, before: number): number {
   return openingFactor(effectAt(table, position), before, table.termsAt(table.sessions[position]!));
 }
 
-/** Carried close of the name of an effect on its session. It is looked up once: those of a session lie far apart. */
+/**
+ * Returns the carried close of the security of an effect on its session. It is looked up once, because cells of a
+ * session are far apart in memory.
+ */
 export function closeOfEffect(sm: SessionMarket, { columns, sessions, closes }: EffectTable, at: number): number {
   const known = closes[at]!;
   return known === known ? known : (closes[at] = sm.carriedClose(sessions[at]!, columns[at]!));
 }
 
-/** Whether the opening of an effect may change what a holding is worth. */
+/** Returns true if the opening of an effect may change the value of a holding. */
 function opens({ ratio, rights, special }: SessionEffect, terms: GrowthTerms): boolean {
   return special > 0 || (rights > 0 && terms.rights !== 'constituent') || (ratio !== 1 && terms.splitShares === 'keep');
 }
@@ -95,7 +103,7 @@ function opens({ ratio, rights, special }: SessionEffect, terms: GrowthTerms): b
 interface Listed {
   readonly effect: PlacedEffect;
   readonly session: number;
-  /** Ordinary dividends before tax, and after it. */
+  /** Ordinary dividends before and after tax. */
   readonly ordinary: number;
   readonly net: number;
 }
@@ -142,7 +150,7 @@ function termsBySession({ sessions }: SessionMarket, terms: GrowthTerms): Effect
   };
 }
 
-/** One effect a security and session, in their order. */
+/** Lists one effect per security and session, in order. */
 function listEffects(sm: SessionMarket, termsAt: EffectTable['termsAt']): Listed[] {
   const listed: Listed[] = [];
   const withheldBy = new Map<WithholdingTax, ReturnType<typeof withheldIn>>();

@@ -4,7 +4,7 @@ import { isBlank, referenceSpells, spellAt } from '../market/reference-spells.js
 import { compareText } from '../refusals/findings.js';
 import { Refusal } from '../refusals/refusal.js';
 
-/** Fraction of ordinary dividends that is withheld: one for all securities, or one for each value of a field. */
+/** Fraction withheld from ordinary dividends: one for all securities, or one for each value of a field. */
 export type WithholdingTax = number | WithholdingRates;
 
 export interface WithholdingRates {
@@ -12,17 +12,17 @@ export interface WithholdingRates {
   readonly field: string;
   /** Fractions by value of the field. */
   readonly rates: Readonly<Record<string, number>>;
-  /** Fraction of a security whose value has no rate of its own. */
+  /** Fraction for a security whose value has no separate rate. */
   readonly default?: number | undefined;
 }
 
-/** Whether anything can be withheld. */
+/** Returns true if anything can be withheld. */
 export function isTaxed(tax: WithholdingTax): boolean {
   return tax !== 0;
 }
 
 /**
- * Fraction that is withheld from what a security pays on a day, NaN where its value has no rate.
+ * Returns the fraction withheld from payments of a security on a day; NaN if its value has no rate.
  * @cost O(rows of the column) the first time
  */
 export function withheldIn(market: MarketData, tax: WithholdingTax): (identifier: string, day: Day) => number {
@@ -35,7 +35,7 @@ export function withheldIn(market: MarketData, tax: WithholdingTax): (identifier
   };
 }
 
-/** The fraction of a value of the field, NaN without one. */
+/** Returns the fraction of a value of the field; NaN without one. */
 function rateOf(value: ReferenceValue, { rates, default: others = Number.NaN }: WithholdingRates): number {
   if (isBlank(value)) return others;
   const key = String(value);
@@ -53,12 +53,12 @@ function columnsOf(market: MarketData): ReadonlyMap<string, number> {
 export interface TaxedSecurities {
   /** Columns of the market. */
   readonly columns: Iterable<number>;
-  /** First and last day; none for all of history. */
+  /** First and last day; absent for all of history. */
   readonly from?: Day;
   readonly to?: Day;
 }
 
-/** Values of securities that have no rate, ascending; null stands for a security without a value. */
+/** Returns values of securities without a rate, ascending; null for a security without a value. */
 export function valuesWithoutRate(
   market: MarketData,
   tax: WithholdingTax,
@@ -88,7 +88,7 @@ export function valuesWithoutRate(
 }
 
 /**
- * Looks for securities whose dividends cannot be taxed.
+ * Checks that the dividends of securities can be taxed.
  * @throws Refusal NO_RATE that lists the values without a rate
  */
 export function requireWithholdingRates(market: MarketData, tax: WithholdingTax, of: TaxedSecurities): void {
@@ -99,7 +99,7 @@ export function requireWithholdingRates(market: MarketData, tax: WithholdingTax,
   throw new Refusal('NO_RATE', `${withoutRate(tax, values)}${within}.`, { field: tax.field, values });
 }
 
-/** A sentence about values without a rate, its full stop apart. */
+/** Describes values without a rate, without the final full stop. */
 export function withoutRate({ field }: WithholdingRates, values: readonly (string | null)[]): string {
   const shown = values.map((value) => value ?? '(no value)').join(', ');
   return `withholding_tax has no rate and no default for ${values.length} value${values.length === 1 ? '' : 's'} of ${field}: ${shown}`;

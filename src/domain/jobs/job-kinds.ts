@@ -15,45 +15,45 @@ import {
 } from './payloads.js';
 
 /**
- * What a job is about, and where it names that: `ident` is the second half of the job's id, `request` is
- * `index_id` of its request. Strategies count as indices.
+ * Subject of a job, and where the job names it: `ident` is the second half of the job's id, `request` is `index_id` of
+ * its request. Strategies count as indices.
  */
 export type JobSubject =
   | { readonly of: 'index'; readonly named: 'ident' | 'request'; readonly onDeletion: OnDeletion }
   | { readonly of: 'dataset'; readonly named: 'ident'; readonly onDeletion: OnDeletion };
 
-/** `forget`: deletion of the subject cancels the job and deletes it in the same transaction. `keep`: it stays. */
+/** `forget`: deletion of the subject cancels and deletes the job in the same transaction. `keep`: it stays. */
 export type OnDeletion = 'forget' | 'keep';
 
-/** What every part of the service has to know of one kind of job. Its handler is made by `jobKind` with its name. */
+/** Properties of one kind of job for all parts of the service. `jobKind` with its name creates its handler. */
 interface JobKindEntry<P, M extends 'tasks' | 'served-market' | null> {
-  /** `light` jobs are answered while `heavy` ones run: each lane has its own queue and threads. */
+  /** `light` jobs run while `heavy` ones do: each lane has a separate queue and threads. */
   readonly lane: 'heavy' | 'light';
-  /** Null: it is about no one document, and outlives any deletion. */
+  /** Null if it belongs to no document, and survives any deletion. */
   readonly subject: JobSubject | null;
-  /** How its payload is read from the JSON that is stored. */
+  /** Schema of its stored JSON payload. */
   readonly payload: z.ZodType<P>;
-  /** Second half of the job's id: jobs with the same one replace each other. */
+  /** Returns the second half of the job's id: jobs with the same one replace each other. */
   key(payload: P): string;
   /**
-   * What ties an attempt to the memory of one process: its tasks work on one piece of it, or it replaces the market that
-   * the process serves. Null: each of its tasks may run wherever the artifacts and the market are.
+   * Binding of an attempt to the memory of one process: its tasks share one piece of it, or it replaces the market of
+   * the process. Null: each task may run wherever the artifacts and the market are available.
    */
   readonly sharedMemory: M;
-  /** Runs in parts, whose outputs its input names until it ends. */
+  /** Set if it runs in parts, whose outputs its input refers to until it ends. */
   readonly inParts?: true;
 }
 
 const entry = <P, const M extends 'tasks' | 'served-market' | null>(given: JobKindEntry<P, M>) => given;
 const aboutRun = { of: 'index', named: 'ident', onDeletion: 'forget' } as const;
-/** Kinds that change the served market. */
+/** Kinds that change the active market. */
 const ofDataset = {
   lane: 'light',
   subject: { of: 'dataset', named: 'ident', onDeletion: 'forget' },
   sharedMemory: 'served-market',
 } as const;
 
-/** Every kind of job, in the order of the wire. A kind without a handler does not compile (`src/cli/compose.ts`). */
+/** Every kind of job, in the order of the API. A kind without a handler does not compile (`src/cli/compose.ts`). */
 export const JOB_KIND_CATALOGUE = {
   backtest: entry({
     lane: 'heavy',
@@ -127,11 +127,11 @@ export const JOB_KIND_CATALOGUE = {
 
 export type JobKindName = keyof typeof JOB_KIND_CATALOGUE;
 
-/** What an attempt of a kind is given. */
+/** Payload of an attempt of a kind. */
 export type JobPayload<K extends JobKindName> =
   (typeof JOB_KIND_CATALOGUE)[K] extends JobKindEntry<infer P, 'tasks' | 'served-market' | null> ? P : never;
 
-// Object.keys forgets that the keys are those of the catalogue.
+// Object.keys loses the type: the keys are those of the catalogue.
 export const JOB_KINDS = Object.keys(JOB_KIND_CATALOGUE) as [JobKindName, ...JobKindName[]];
 
 /** Kinds that run in parts. */
@@ -139,7 +139,7 @@ export const KINDS_IN_PARTS: ReadonlySet<string> = new Set(
   JOB_KINDS.filter((kind) => 'inParts' in JOB_KIND_CATALOGUE[kind]),
 );
 
-/** Kinds whose jobs go with a subject, by where they name it. */
+/** Returns the kinds whose jobs are deleted with a subject, by where they name it. */
 export function kindsForgottenWith(of: JobSubject['of'], named: JobSubject['named']): JobKindName[] {
   return JOB_KINDS.filter((kind) => {
     const subject: JobSubject | null = JOB_KIND_CATALOGUE[kind].subject;

@@ -16,9 +16,9 @@ import type { RankingName } from '../sweeps/rankings.js';
 import type { Patch, SweepBase } from '../sweeps/variants.js';
 
 /**
- * What an attempt of each kind of job needs besides the market, as JSON: it is stored with the job and read by whichever
- * process runs it. Documents and requests were validated on submission and are trusted here. Where an
- * earlier version stored less, the schema adds what that version meant.
+ * Inputs of an attempt of each kind of job other than the market, as JSON: stored with the job and read by the process
+ * that runs it. Documents and requests were validated on submission and are trusted here. If an earlier version stored
+ * less, the schema adds the defaults of that version.
  */
 const accepted = <T>() => z.custom<T>((value) => typeof value === 'object' && value !== null);
 
@@ -28,27 +28,27 @@ const treatment = accepted<TreatmentSpec>().transform((stored) =>
   'entry_stale_sessions' in stored ? stored : runTreatment(stored),
 );
 
-/** Version of the data, where another than the last was asked for. */
+/** Version of the data, if not the last was requested. */
 const dataVersion = { data_version: z.int().optional() };
 
 export const BacktestPayload = z.object({
   plan,
-  /** The request as it was sent, where a strategy filled it in. */
+  /** Request as sent, if a strategy completed it. */
   asked: z.unknown().optional(),
   engine_version: z.string(),
-  /** Version of the index or strategy; absent in jobs of before there were versions. */
+  /** Version of the index or strategy; absent in jobs from before versions were introduced. */
   index_version: z.int().nullable().optional(),
   ...dataVersion,
 });
 export type BacktestPayload = Readonly<z.infer<typeof BacktestPayload>>;
 
-/** Id of the one run that is asked for; absent for the newest. */
+/** Id of the requested run; absent for the newest. */
 const whichRun = { which_run: z.string().optional() };
 
 export const ReplayPayload = z.object({
   run_id: z.string(),
   ...whichRun,
-  /** The run that is replayed, so that a later one under the same id is another input. */
+  /** Hash of the run to replay, so that a later one under the same id is another input. */
   run_hash: z.string(),
   engine_version: z.string(),
 });
@@ -66,16 +66,16 @@ export type RunDifferencePayload = Readonly<z.infer<typeof RunDifferencePayload>
 export const SweepPayload = z.object({
   sweep_id: z.string(),
   base: accepted<SweepBase>().transform((base) => ({ ...base, document: documentWithDefaults(base.document) })),
-  /** The stored index that the base is; null for a document of the request. */
+  /** Stored index of the base; null for a document of the request. */
   stored_id: z.string().nullable().default(null),
-  /** The variants: patches one by one, or a grid. */
+  /** Variants: individual patches, or a grid. */
   patches: accepted<readonly Patch[]>().nullable().default(null),
   grid: accepted<Readonly<Record<string, readonly unknown[]>>>().nullable().default(null),
-  /** Set where some variants have not been checked. */
+  /** Set if some variants have not been checked. */
   is_unchecked: z.boolean().default(false),
-  /** Documents that variants reach, besides themselves. */
+  /** Documents that variants refer to, in addition to themselves. */
   documents,
-  /** Stored risk models that the variants use; absent where none does. */
+  /** Stored risk models that the variants use; absent if there are none. */
   models: accepted<PlannedModels>().optional(),
   rank_by: z.custom<RankingName>((value) => typeof value === 'string'),
   partitions: z.int(),
@@ -90,16 +90,16 @@ export const SimulationPayload = z.object({
   ...whichRun,
   request: accepted<SimulationRequest>(),
   calendar: z.string(),
-  /** Sessions ahead, YYYY-MM-DD, [horizon]. */
+  /** Future sessions, YYYY-MM-DD, [horizon]. */
   dates: z.array(z.string()).readonly(),
 });
 export type SimulationPayload = Readonly<z.infer<typeof SimulationPayload>>;
 
 export const OptimisationPayload = z.object({
   run_id: z.string(),
-  /** The index and every document it reaches. */
+  /** The index and every document it refers to. */
   documents,
-  /** Stored risk models that the documents and the request use; absent where none does. */
+  /** Stored risk models that the documents and the request use; absent if there are none. */
   models: accepted<PlannedModels>().optional(),
   constraints: accepted<readonly ConstraintRow[]>(),
   request: OptimisationRequest,
@@ -110,7 +110,7 @@ export const RiskModelPayload = z.object({
   ...dataVersion,
   model_id: z.string(),
   request: RiskModelRequest,
-  /** Names asked for, ascending and each once; null takes those of the run. */
+  /** Requested securities, ascending and unique; null for those of the run. */
   identifiers: z.array(z.string()).readonly().nullable(),
   run: z
     .object({
@@ -128,22 +128,22 @@ export const RiskValidationPayload = z.object({
   ...dataVersion,
   model_id: z.string(),
   request: RiskValidationRequest,
-  /** The model as it was when the job was accepted: its names, and how it was estimated. */
+  /** Model at the time of submission: its securities, and the settings of its estimate. */
   model: z.object({ asset_ids: z.array(z.string()).readonly(), request: RiskModelRequest }).readonly(),
-  /** Whose sessions and currency the model has; null on the days of its names. */
+  /** Sessions and currency of the model; null for the days of its securities. */
   terms: z.object({ calendar: z.string(), currency: z.string(), treatment }).readonly().nullable(),
   /** Index whose held weights are a portfolio. */
   index_id: z.string().nullable(),
 });
 export type RiskValidationPayload = Readonly<z.infer<typeof RiskValidationPayload>>;
 
-/** A report to render: its template as it was when the job was accepted, every block bound. */
+/** Report to render: its template at the time of submission, with every block bound. */
 export const RenderPayload = z.object({
   render_id: z.string(),
   template: accepted<ReportTemplateDocument>(),
-  /** Index of a built-in, null for a stored template. */
+  /** Index of a built-in report, null for a stored template. */
   index_id: z.string().nullable(),
-  /** Runs that are shown instead of the newest, by index; absent without any. */
+  /** Runs that are shown instead of the newest, by index; absent if there are none. */
   run_ids: z.record(z.string(), z.string()).optional(),
 });
 export type RenderPayload = Readonly<z.infer<typeof RenderPayload>>;
@@ -153,17 +153,17 @@ export type LoadPayload = Readonly<z.infer<typeof LoadPayload>>;
 
 export const RefreshPayload = z.object({
   store_id: z.string(),
-  /** Last day to bring in, null for the latest there is. */
+  /** Last day to import, null for the latest available. */
   until: z.string().nullable(),
   full: z.boolean(),
-  /** Absent from payloads of earlier versions, as the next. */
+  /** Absent from payloads of earlier versions, like the next. */
   dry_run: z.boolean().default(false),
   /** Codes of findings that reject it. */
   fail_on: z.array(z.string()).default([]),
 });
 export type RefreshPayload = Readonly<z.infer<typeof RefreshPayload>>;
 
-/** The request with every default that depends on the day it was made filled in: a later attempt makes the same market. */
+/** Request with all date-dependent defaults filled in: a later attempt generates the same market. */
 export type GenerateRequest = Omit<GenerateSyntheticRequest, 'store_id' | 'name' | 'end'> & { readonly end: string };
 
 export const GeneratePayload = z.object({

@@ -1,19 +1,19 @@
 import { LIMITS } from '../refusals/limits.js';
 import { JOB_KINDS, type JobKindName } from './job-kinds.js';
 
-/** How often a kind of job is tried again, and when. */
+/** Number and timing of retries of a kind of job. */
 export interface RetryPolicy {
-  /** Attempts whose thread ended under them. */
+  /** Attempts whose thread ended. */
   readonly crashes: number;
-  /** Attempts whose process ended, fell silent or was cut off. */
+  /** Attempts whose process ended, became silent or was cut off. */
   readonly losses: number;
-  /** Attempts that were given back unharmed. */
+  /** Attempts that were returned without failure. */
   readonly releases: number;
-  /** Seconds before the second retry for one cause; the first comes at once, each later one after twice as long. */
+  /** Seconds before the second retry for one cause; the first is immediate, and each later wait is twice as long. */
   readonly backoff: number;
   /** Longest wait before a retry, seconds. */
   readonly 'backoff-max': number;
-  /** Seconds after its submission past which a job is not tried again; 0 for no limit. */
+  /** Seconds after its submission after which a job is not retried; 0 for no limit. */
   readonly deadline: number;
 }
 
@@ -23,12 +23,12 @@ interface RetryMember {
   readonly max: number;
 }
 
-/** Members of a policy: their defaults and ranges. */
+/** Members of a policy, with their defaults and ranges. */
 export const RETRY_MEMBERS: Readonly<Record<keyof RetryPolicy, RetryMember>> = {
   crashes: { otherwise: LIMITS.MAX_ATTEMPTS, min: 1, max: 1000 },
-  // A job that takes its machine down stops before long; twenty partitions or kills within one job are none of its own.
+  // Stops a job that brings its machine down; twenty partitions or kills during one job are not caused by it.
   losses: { otherwise: 20, min: 1, max: 10_000 },
-  // A long job on machines that come and go by the hour.
+  // Allows a long job on machines that come and go by the hour.
   releases: { otherwise: 1000, min: 1, max: 100_000 },
   backoff: { otherwise: 1, min: 0, max: 3600 },
   'backoff-max': { otherwise: 60, min: 0, max: 86_400 },
@@ -37,15 +37,16 @@ export const RETRY_MEMBERS: Readonly<Record<keyof RetryPolicy, RetryMember>> = {
 
 export type RetryPolicies = (kind: JobKindName) => RetryPolicy;
 
-const MEMBERS = Object.keys(RETRY_MEMBERS) as (keyof RetryPolicy)[]; // Of the table above.
+const MEMBERS = Object.keys(RETRY_MEMBERS) as (keyof RetryPolicy)[]; // The keys of the table above.
 
 export const RETRY_DEFAULTS = Object.fromEntries(
   MEMBERS.map((member) => [member, RETRY_MEMBERS[member].otherwise]),
-) as unknown as RetryPolicy; // One number for each member.
+) as unknown as RetryPolicy; // It has one number for each member.
 
 /**
- * Policies from the text of a setting: `member=value` for all kinds and `kind.member=value` for one, with commas.
- * @returns the policies, or the clause that says what the text must be
+ * Parses policies from the text of a setting: `member=value` for all kinds and `kind.member=value` for one, separated
+ * by commas.
+ * @returns the policies, or a clause that states the required form
  */
 export function parseRetryPolicies(text: string): RetryPolicies | string {
   const common: Partial<Record<keyof RetryPolicy, number>> = {};
@@ -67,12 +68,12 @@ export function parseRetryPolicies(text: string): RetryPolicies | string {
   return (kind) => ({ ...RETRY_DEFAULTS, ...common, ...ofKind.get(kind) });
 }
 
-/** Shortest share of a wait that chance leaves of it: retries of many jobs do not come together. */
+/** Minimum share of a wait after jitter: retries of many jobs are not simultaneous. */
 const JITTER_MIN = 0.5;
 
 /**
- * Time before a job is tried again.
- * @param ended attempts that have ended for the same cause, at least 1
+ * Returns the time before a job is retried.
+ * @param ended number of attempts that ended for the same cause, at least 1
  * @param chance 0 to 1
  * @returns milliseconds
  */

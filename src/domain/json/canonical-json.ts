@@ -2,16 +2,19 @@ import { compareText } from '../refusals/findings.js';
 import { Refusal } from '../refusals/refusal.js';
 
 /**
- * JSON with keys in code-point order and no white space, so that equal documents are equal bytes.
- * Negative zero is written 0.
- * @cost that of JSON.stringify where the keys are in order, else twice that
+ * Returns JSON with keys in code-point order and without white space, so that equal documents have equal bytes.
+ * Negative zero is written as 0.
+ * @cost that of JSON.stringify if the keys are in order, otherwise twice that
  * @throws Refusal NUMERIC_FAILURE for a number that is not finite
  */
 export function canonicalJson(value: unknown): string {
   return isCanonical(value) ? JSON.stringify(value) : textOf(value);
 }
 
-/** Whether `JSON.stringify` writes it as it has to be. @cost ends at the first object whose keys are not in order */
+/**
+ * Returns true if the result of `JSON.stringify` is canonical. @cost ends at the first object whose keys are not in
+ * order
+ */
 function isCanonical(value: unknown): boolean {
   if (typeof value === 'number') return Number.isFinite(value);
   if (typeof value === 'string' || typeof value === 'boolean' || value === null) return true;
@@ -19,7 +22,7 @@ function isCanonical(value: unknown): boolean {
   if (Array.isArray(value)) return value.every(isCanonical);
   const keys = Object.keys(value);
   if (!isOrdered(keys)) return false;
-  const members = value as Readonly<Record<string, unknown>>; // No array.
+  const members = value as Readonly<Record<string, unknown>>; // It is not an array.
   return keys.every((key) => members[key] === undefined || isCanonical(members[key]));
 }
 
@@ -33,7 +36,7 @@ function textOf(value: unknown): string {
       return JSON.stringify(value);
     case 'object':
       if (value === null) return 'null';
-      return Array.isArray(value) ? arrayText(value) : objectText(value as Readonly<Record<string, unknown>>); // No array.
+      return Array.isArray(value) ? arrayText(value) : objectText(value as Readonly<Record<string, unknown>>); // It is not an array.
     default:
       throw new Error(`not a JSON value: ${typeof value}`);
   }

@@ -1,6 +1,6 @@
 import { LIMITS } from '../refusals/limits.js';
 
-/** Why a text is refused before it is parsed, and where. */
+/** Reason and position of the refusal of a text before it is parsed. */
 export interface JsonFault {
   /** One clause: `the key "name" is given twice in one object`. */
   readonly reason: string;
@@ -10,25 +10,24 @@ export interface JsonFault {
 
 export interface JsonScan {
   readonly fault: JsonFault | undefined;
-  /** A number of the text is larger than a double can hold: parsing makes it infinite. */
+  /** True if a number of the text exceeds the range of a double: parsing makes it infinite. */
   readonly overflows: boolean;
 }
 
-/** Keys of one object: more of them are an attack on the hash table, not a document. */
+/** Maximum number of keys of one object: more are an attack on the hash table, not a document. */
 const KEYS_MAX = 20_000;
 
-/** Up to so many keys are compared one by one, which is cheaper than a set. */
+/** Number of keys up to which they are compared individually, which is cheaper than a set. */
 const KEYS_LISTED = 8;
 
-/** Digits of an integer that a double surely holds. */
+/** Number of digits of an integer that a double can always hold. */
 const DIGITS_SAFE = 308;
 
 /**
- * Reads a JSON text once, by the grammar of RFC 8259, and finds what `JSON.parse` lets through: nesting beyond the
- * limit, a key given twice in one object (after unescaping) and the key `__proto__`. Whatever it accepts, `JSON.parse`
+ * Scans a JSON text by the grammar of RFC 8259, and finds problems that `JSON.parse` ignores: too deep nesting,
+ * duplicate keys in one object (after unescaping) and the key `__proto__`. `JSON.parse` accepts everything that it
  * accepts.
- *
- * @cost one pass over the text; the keys of the objects that are open.
+ * @cost one pass over the text; memory for the keys of open objects.
  */
 export function scanJson(text: string, depthMax: number = LIMITS.MAX_JSON_DEPTH): JsonScan {
   let at = 0;
@@ -117,7 +116,7 @@ export function scanJson(text: string, depthMax: number = LIMITS.MAX_JSON_DEPTH)
     at++;
   }
 
-  /** Passes over a string and returns it unescaped. */
+  /** Skips a string and returns it unescaped. */
   function string(): string {
     const start = at;
     let escaped = false;
@@ -132,7 +131,7 @@ export function scanJson(text: string, depthMax: number = LIMITS.MAX_JSON_DEPTH)
       } else if (!(code >= 0x20)) {
         throw at >= text.length
           ? unexpected('the end of a string')
-          : new Fault('a control character stands in a string', at);
+          : new Fault('a control character is in a string', at);
       }
     }
     at++;
@@ -213,7 +212,7 @@ const MINUS = 0x2d;
 const PLUS = 0x2b;
 const DOT = 0x2e;
 const ZERO = 0x30;
-/** The characters that may follow a backslash, `u` apart: " \ / b f n r t */
+/** Characters that may follow a backslash, other than `u`: " \ / b f n r t */
 const ESCAPABLE = new Set([QUOTE, BACKSLASH, 0x2f, 0x62, 0x66, 0x6e, 0x72, 0x74]);
 
 const isDigit = (code: number) => code >= ZERO && code <= 0x39;

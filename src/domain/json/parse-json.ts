@@ -2,17 +2,17 @@ import { scanJson } from './json-scan.js';
 import { Refusal } from '../refusals/refusal.js';
 
 export interface ParsedJson {
-  /** Undefined when there was no body and none is needed. */
+  /** Undefined if there was no body and none is required. */
   readonly value: unknown;
-  /** The text holds a number that no double can: some number of `value` is infinite. */
+  /** True if the text contains a number outside the range of a double, so that some number of `value` is infinite. */
   readonly overflows: boolean;
 }
 
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
 /**
- * The JSON value of the bytes of a body.
- * @throws Refusal MALFORMED_REQUEST with the place of the fault
+ * Parses the bytes of a body as JSON.
+ * @throws Refusal MALFORMED_REQUEST with the position of the fault
  */
 export function parseJson(bytes: Uint8Array): ParsedJson {
   const text = decode(bytes);

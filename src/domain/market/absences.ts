@@ -1,20 +1,20 @@
 import { panelRow, type SessionMarket } from './session-market.js';
 
-/** Known names without a bar, by session. */
+/** Known securities without a bar, by session. */
 export interface Absences {
   /** Columns, by session then column. */
   readonly columns: Int32Array;
-  /** Position in `columns` of the first of each session, [S + 1]. */
+  /** Position in `columns` of the first security of each session, [S + 1]. */
   readonly starts: Int32Array;
 }
 
-/** Sessions of its own calendar after which no treatment still waits for a name. */
+/** Number of sessions of its calendar after which no treatment waits for a security any longer. */
 const AGE_MAX = 64;
 
 const cache = new WeakMap<SessionMarket, Absences>();
 
 /**
- * Names that had a bar before but have none on a session, as long as a holding of them may still be carried.
+ * Returns securities that had an earlier bar but have none on a session, as long as a holding may still be carried.
  * @cost O(S N), once per market
  */
 export function absencesOf(sm: SessionMarket): Absences {

@@ -1,11 +1,11 @@
 import { Refusal, isUnavailable } from '../refusals/refusal.js';
 
-/** The refusal of a request that needs data while the store of before a restart is still being read. */
+/** Returns the refusal of a request that needs data while the store is still being read after a restart. */
 export function datasetLoading(datasetId: string): Refusal {
   return new Refusal('STORE_UNAVAILABLE', sentence(datasetId), detailOf(datasetId));
 }
 
-/** The refusal of a change to that store until then. */
+/** Returns the refusal of a change to that store until it is read. */
 export function datasetResuming(datasetId: string): Refusal {
   return new Refusal('STORE_LOADING', sentence(datasetId), detailOf(datasetId));
 }
@@ -15,7 +15,10 @@ const sentence = (datasetId: string) =>
 
 const detailOf = (datasetId: string) => ({ store_id: datasetId, status: 'loading' });
 
-/** Whether a failure is one of those: nothing was done, and the same request may succeed once the store is served. */
+/**
+ * Returns true if a failure is one of those: nothing was done, and the same request may succeed once the store is
+ * loaded.
+ */
 export function isDatasetLoading(failure: unknown): boolean {
   const isEither = isUnavailable(failure) || (failure instanceof Refusal && failure.code === 'STORE_LOADING');
   return isEither && (failure as Refusal).detail?.['status'] === 'loading';

@@ -6,7 +6,7 @@ import { isBlank, referenceSpells, spellAt } from './reference-spells.js';
 import { carriedCloses } from './series.js';
 import type { SessionMarket } from './session-market.js';
 
-/** Units of a currency that trade in hundredths of another. */
+/** Currency units that are hundredths of another. */
 const MINOR_UNITS: Readonly<Record<string, { readonly major: string; readonly scale: number }>> = {
   GBX: { major: 'GBP', scale: 0.01 },
   ZAC: { major: 'ZAR', scale: 0.01 },
@@ -15,33 +15,40 @@ const MINOR_UNITS: Readonly<Record<string, { readonly major: string; readonly sc
 
 const CURRENCIES: ReadonlySet<string> = new Set(Intl.supportedValuesOf('currency'));
 
-/** Whether a code is one of ISO 4217, past ones included, or a minor unit that prices are quoted in. */
+/** Returns true for a code of ISO 4217, including past ones, or a minor unit in which prices are quoted. */
 export function isCurrency(code: string): boolean {
   return CURRENCIES.has(code) || Object.hasOwn(MINOR_UNITS, code);
 }
 
-/** The two codes that a name may be made of, as EURUSD is, known or not; undefined of one of another length. */
+/** Returns the two codes of which a name may consist, as in EURUSD, known or not; undefined for another length. */
 export function pairIn(name: string): readonly [from: string, to: string] | undefined {
   return name.length === 6 ? [name.slice(0, 3), name.slice(3)] : undefined;
 }
 
-/** Exchange rates of every name of a market into one currency, by the currency its prices are quoted in on the day. */
+/** Exchange rates of every security of a market into one currency, by the currency of its prices on the day. */
 export interface ExchangeRates {
   readonly currency: string;
-  /** Price in the target currency of one unit of the name's currency; NaN where the store has no rate. */
+  /** Returns the price in the target currency of one unit of the security's currency; NaN if the store has no rate. */
   rateAt(session: number, column: number): number;
-  /** Currency in which a name is quoted on a session; that of the index where neither name nor store has one. */
+  /**
+   * Returns the currency in which a security is quoted on a session; that of the index if neither security nor store
+   * has one.
+   */
   currencyAt(session: number, column: number): string;
-  /** The rates of one name on every session, [S]. @cost O(S) when its currency changes over time, else none */
+  /**
+   * Returns the rates of one security on every session, [S]. @cost O(S) if its currency changes over time, otherwise
+   * none
+   */
   seriesOf(column: number): Float64Array;
-  /** Whether any name is not native. */
+  /** True if any security is quoted in another currency. */
   readonly isForeign: boolean;
-  /** True when every price of the name is in the target currency already: its rate is 1 always. */
+  /** Returns true if every price of the security is in the target currency: its rate is always 1. */
   isNative(column: number): boolean;
-  /** The market identifier that would give the missing rate of a name, undefined when the rate is known. */
+  /** Returns the market identifier of a security's missing rate; undefined if the rate is known. */
   missingPair(session: number, column: number): string | undefined;
   /**
-   * Columns that are exchange rates of a currency in which names of this store trade: no constituents of a universe.
+   * Columns that are exchange rates of a currency in which securities of this store trade: they are not constituents of
+   * a universe.
    */
   readonly pairColumns: ReadonlySet<number>;
 }
@@ -49,9 +56,9 @@ export interface ExchangeRates {
 const cached = new WeakMap<SessionMarket, Map<string, ExchangeRates>>();
 
 /**
- * The rates of a market into a currency: CLOSE of `{CCY}{currency}`, a name or a series, else the inverse of the
- * opposite pair, else crossed, carried forward. A name without CURRENCY is in the currency that the store declares, in the target
- * currency where it declares none; a rate has none.
+ * Returns the rates of a market into a currency: CLOSE of `{CCY}{currency}`, a security or a series, otherwise the
+ * inverse of the opposite pair, otherwise a cross rate, carried forward. A security without CURRENCY is in the currency
+ * that the store declares, or in the target currency if it declares none; a rate has none.
  * @cost O(S) for each foreign currency, once per market and currency
  */
 export function exchangeRates(sm: SessionMarket, currency: string): ExchangeRates {
@@ -62,15 +69,15 @@ export function exchangeRates(sm: SessionMarket, currency: string): ExchangeRate
   return rates;
 }
 
-/** Lets a view of some sessions of a market read the rates of the market. */
+/** Shares the rates of a market with a view of some of its sessions. */
 export function shareRates(sm: SessionMarket, view: SessionMarket): void {
   const entry = cached.get(sm);
   if (entry !== undefined) cached.set(view, entry);
 }
 
 /**
- * @throws Refusal FX_MISSING when a rate of the name is needed on the session and the store has none, NUMERIC_FAILURE
- *   when it is 0 or less.
+ * @throws Refusal FX_MISSING if a rate of the security is required on the session and the store has none,
+ *   NUMERIC_FAILURE if it is 0 or less.
  */
 export function requireRate(rates: ExchangeRates, sm: SessionMarket, session: number, column: number): void {
   if (rates.isNative(column)) return;
@@ -80,7 +87,7 @@ export function requireRate(rates: ExchangeRates, sm: SessionMarket, session: nu
   if (refusal !== undefined) throw refusal;
   throw new Refusal(
     'FX_MISSING',
-    `${sm.identifiers[column]} needs the exchange rate ${pair}, which the store does not hold on ${formatDay(sm.sessions[session]!)}.`,
+    `${sm.identifiers[column]} needs the exchange rate ${pair}, which the data does not contain on ${formatDay(sm.sessions[session]!)}.`,
     {
       identifier: sm.identifiers[column],
       pair,
@@ -89,7 +96,7 @@ export function requireRate(rates: ExchangeRates, sm: SessionMarket, session: nu
 }
 
 /**
- * Looks for rates of 0 or less on the sessions of a run, in which nothing can be worth anything.
+ * Checks for rates of 0 or less on the sessions of a run, which make values meaningless.
  * @throws Refusal NUMERIC_FAILURE
  * @cost O(S) for each currency
  */
@@ -114,7 +121,7 @@ export function requireRatesAboveZero(
   }
 }
 
-/** Looks for names whose holdings cannot be worth anything in a currency on a session. @throws Refusal FX_MISSING */
+/** Checks that the holdings of securities have a value in a currency on a session. @throws Refusal FX_MISSING */
 export function requireRates(
   sm: SessionMarket,
   columns: Int32Array,
@@ -170,7 +177,7 @@ function readRates(sm: SessionMarket, currency: string): ExchangeRates {
   };
 }
 
-/** The currency whose whole units a code counts: GBP for GBX. */
+/** Returns the currency whose main unit a code belongs to: GBP for GBX. */
 export function majorUnit(code: string): string {
   return unitOf(code).major;
 }
@@ -179,17 +186,17 @@ function unitOf(code: string): { readonly major: string; readonly scale: number 
   return MINOR_UNITS[code] ?? { major: code, scale: 1 };
 }
 
-/** Market identifier or series that gives the price of one currency in another. */
+/** Returns the market identifier or series with the price of one currency in another. */
 export function pairOf(from: string, to: string): string {
   return `${unitOf(from).major}${unitOf(to).major}`;
 }
 
-/** Currencies that a pair is crossed through where the store lacks it, in this order. */
+/** Currencies through which a pair is crossed if the store lacks it, in this order. */
 const CROSS_CURRENCIES = ['USD', 'EUR', 'GBP', 'JPY', 'CHF'] as const;
 
 /**
- * One unit of `from` in `to` on every session, [S], crossed where the store lacks the pair; undefined when it cannot
- * be. @cost O(S)
+ * Returns one unit of `from` in `to` on every session, [S], crossed if the store lacks the pair; undefined if
+ * impossible. @cost O(S)
  */
 export function rateSeries(sm: SessionMarket, from: string, to: string): Float64Array | undefined {
   const source = unitOf(from);
@@ -206,7 +213,7 @@ export function rateSeries(sm: SessionMarket, from: string, to: string): Float64
   return undefined;
 }
 
-/** A pair as the store has it, or the inverse of the opposite one; undefined when it holds neither. */
+/** Returns a pair as stored, or the inverse of the opposite one; undefined if the store has neither. */
 function directSeries(
   sm: SessionMarket,
   [from, to]: readonly [string, string],
@@ -218,7 +225,7 @@ function directSeries(
 }
 
 /**
- * Refusal of a rate that is 0 or less as the store has it on a session, directly or in a cross; undefined where none is.
+ * Returns the refusal of a stored rate of 0 or less on a session, directly or in a cross; undefined if there is none.
  */
 export function rateNotAboveZero(
   sm: SessionMarket,
@@ -242,7 +249,7 @@ export function rateNotAboveZero(
     const [value, date] = [series.closes[at]!, formatDay(series.days[at]!)];
     return new Refusal(
       'NUMERIC_FAILURE',
-      `The exchange rate ${pair} is ${value} on ${date}; a rate greater than 0 is needed.`,
+      `The exchange rate ${pair} is ${value} on ${date}; a rate must be greater than 0.`,
       { pair, date, value },
     );
   }
@@ -250,9 +257,9 @@ export function rateNotAboveZero(
 }
 
 /**
- * First day on which a market has a rate between two currencies, from the pair or cross that `rateSeries` takes;
- * undefined where it has none or needs none.
- * @cost O(T) for a pair that is a name of the market
+ * Returns the first day on which a market has a rate between two currencies, from the pair or cross that `rateSeries`
+ * uses; undefined if it has none or needs none.
+ * @cost O(T) for a pair that is a security of the market
  */
 export function firstRateDay(market: MarketData, from: string, to: string): Day | undefined {
   const [source, target] = [majorUnit(from), majorUnit(to)];
@@ -262,7 +269,7 @@ export function firstRateDay(market: MarketData, from: string, to: string): Day 
   if (direct !== undefined) return direct;
   for (const cross of CROSS_CURRENCIES) {
     const legs = [directDay(source, cross), directDay(cross, target)];
-    if (legs.every((day) => day !== undefined)) return Math.max(...(legs as Day[])); // As was just asked.
+    if (legs.every((day) => day !== undefined)) return Math.max(...(legs as Day[])); // This was checked above.
   }
   return undefined;
 }
@@ -274,7 +281,9 @@ function firstDayOf({ identifiers, fields, dates, series }: MarketData, pair: st
   return dates.find((_, row) => !Number.isNaN(close[row * identifiers.length + column]!));
 }
 
-/** Pairs of a store that give the rate between two currencies: none between units of one, two where it is crossed. */
+/**
+ * Returns pairs of a store that provide the rate between two currencies: none between units of one, two for a cross.
+ */
 export function pairsUsed(
   holds: (pair: string) => boolean,
   from: string,
@@ -292,14 +301,14 @@ export function pairsUsed(
   return undefined;
 }
 
-/** Whether a store with these pairs has a rate between two currencies. */
+/** Returns true if a store with these pairs has a rate between two currencies. */
 export function isRateHeld(holds: (pair: string) => boolean, from: string, to: string): boolean {
   return pairsUsed(holds, from, to) !== undefined;
 }
 
 /**
- * A pair of currencies on every session, [S]: a name of the market or a series, NaN where it is 0 or less; undefined when
- * the store holds neither.
+ * Returns a pair of currencies on every session, [S]: a security of the market or a series, NaN if it is 0 or less;
+ * undefined if the store has neither.
  */
 function pairSeries(sm: SessionMarket, pair: string, convert: (rate: number) => number): Float64Array | undefined {
   const column = sm.columnOf(pair);
@@ -308,7 +317,7 @@ function pairSeries(sm: SessionMarket, pair: string, convert: (rate: number) => 
   return series && carriedCloses(series, sm.sessions).map((rate) => (rate > 0 ? convert(rate) : Number.NaN));
 }
 
-/** The latest bar at or before each session, on whatever day of the store it lies; NaN before the first. */
+/** Returns the latest bar at or before each session, on any day of the store; NaN before the first. */
 function carriedSeries(sm: SessionMarket, column: number, convert: (rate: number) => number): Float64Array {
   const { market, sessions, names } = sm;
   const close = market.fields.get('CLOSE')!;
@@ -331,8 +340,8 @@ function pairColumnsOf(sm: SessionMarket, currencies: readonly string[]): Set<nu
 }
 
 /**
- * Identifiers that are exchange rates between some currencies wherever the market has them: `EURUSD` is one when names
- * trade in EUR or USD and it has no reference row of its own.
+ * Returns identifiers that are exchange rates between some currencies if the market has them: `EURUSD` is one if
+ * securities trade in EUR or USD and it has no reference row.
  */
 export function pairsOf({ reference }: Pick<MarketData, 'reference'>, currencies: Iterable<string>): Set<string> {
   const majors = [...new Set(Array.from(currencies, majorUnit))];

@@ -2,11 +2,11 @@ import type { Calendar, Calendars } from '../calendars/calendar.js';
 import type { MarketData } from './market-data.js';
 import { referenceSpells, spellAt } from './reference-spells.js';
 
-/** The sessions of an exchange on the axis of the index calendar. */
+/** Sessions of an exchange on the axis of the index calendar. */
 export interface Exchange {
-  /** 1 where the exchange was open, [S]. */
+  /** 1 if the exchange was open, [S]. */
   readonly open: Uint8Array;
-  /** Its sessions up to and including each session of the axis, from an arbitrary origin, [S]. */
+  /** Number of its sessions up to and including each session of the axis, from an arbitrary origin, [S]. */
   readonly counted: Int32Array;
 }
 
@@ -18,7 +18,8 @@ export interface ExchangesInput {
 }
 
 /**
- * The exchange of a name on a session: that of its reference column EXCHANGE as known then, else the index calendar's.
+ * Returns the exchange of a security on a session: that of its reference column EXCHANGE as known at that time,
+ * otherwise that of the index calendar.
  */
 export function exchangesOf({
   market,
@@ -46,7 +47,7 @@ export function exchangesOf({
   return (session, column) => steady[column] ?? exchangeOf(spellAt(spells[column]!, sessions[session]!));
 }
 
-/** Outside its coverage an exchange is taken to follow the index calendar. */
+/** Outside its coverage an exchange is assumed to follow the index calendar. */
 function onAxis(calendar: Calendar, sessions: Int32Array): Exchange {
   const open = new Uint8Array(sessions.length);
   const counted = new Int32Array(sessions.length);

@@ -1,10 +1,10 @@
 import type { Day } from '../time/days.js';
 
-/** Group of a name on a day, and the first day on which it may be another; Infinity where it stays. */
+/** Group of a security on a day, and the first day on which it may change; Infinity if it never does. */
 export type GroupOfDay = (name: string, day: Day) => { readonly group: string; readonly until: number };
 
 /**
- * Group of each name on a day, [names]; days are to be asked for in ascending order. The same array until a group
+ * Returns the group of each security on a day, [names]; days must be in ascending order. The same array until a group
  * changes.
  */
 export function groupsByDay(names: readonly string[], groupOf: GroupOfDay): (day: Day) => readonly string[] {
@@ -24,11 +24,11 @@ export function groupsByDay(names: readonly string[], groupOf: GroupOfDay): (day
   };
 }
 
-/** The groups met so far, each with a number. */
+/** Numbers of the groups so far. */
 export interface GroupNumbers {
   /** By number. */
   readonly groups: readonly string[];
-  /** Numbers of names' groups on a day; otherwise as `groupsByDay`. */
+  /** Returns numbers of the groups of securities on a day; otherwise as `groupsByDay`. */
   byDay(names: readonly string[], groupOf: GroupOfDay): (day: Day) => Int32Array;
 }
 

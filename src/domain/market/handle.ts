@@ -8,8 +8,8 @@ import {
 import type { PriceSeries } from './series.js';
 
 /**
- * A market as it crosses threads: panels by reference in shared memory, the tables once as UTF-8 JSON in shared memory.
- * Sending a handle copies nothing but a few names, whatever the size of the store.
+ * Form of a market that is passed between threads: panels by reference in shared memory, the tables once as UTF-8 JSON
+ * in shared memory. Sending a handle copies only a few strings, whatever the size of the store.
  */
 export interface MarketHandle {
   readonly datasetId: string;
@@ -19,26 +19,24 @@ export interface MarketHandle {
   readonly currency?: string | null;
   /** Int32 days, [T]. */
   readonly dates: SharedArrayBuffer;
-  /** Float64 panels [T x N], each at the beginning of memory that may have room for days to come. */
+  /** Float64 panels [T x N], each at the start of memory that may have space for later days. */
   readonly fields: readonly { readonly name: string; readonly values: SharedArrayBuffer }[];
   /**
-   * UTF-8 JSON of identifiers, reference, actions, universes and series: a line for the axes and one for so many rows
-   * of a table.
+   * UTF-8 JSON of identifiers, reference, actions, universes and series: one line for the axes and one for a number of
+   * rows of a table.
    */
   readonly tables: SharedArrayBuffer;
   /**
-   * Where each action lies in the tables: Int32 rows of ex day, 1 when it pays cash, first byte, length, and column of
-   * its name or -1, [A x 5].
+   * Position of each action in the tables: Int32 rows of ex-date, 1 if it pays cash, first byte, length, and column of
+   * its security or -1, [A x 5].
    */
   readonly actionPlaces: SharedArrayBuffer;
-  /**
-   * Digests of the parts of the content, where they are known: what a later version shares need not be hashed again.
-   */
+  /** Digests of the parts of the content, if known: parts shared with a later version need not be hashed again. */
   readonly digests?: ContentDigests;
   /**
-   * Int32 [1], days of the panels' memory that some version has taken. Whoever writes days behind those of a version
-   * takes them here first, so that the memory of a day is written once, whatever becomes of the version. Absent where
-   * nobody may.
+   * Int32 [1], number of days of the panels' memory that some version has claimed. A writer of later days claims them
+   * here first, so that the memory of a day is written once, whatever happens to the version. Absent if writing is not
+   * allowed.
    */
   readonly taken?: SharedArrayBuffer;
 }
@@ -46,27 +44,27 @@ export interface MarketHandle {
 /** Identity of a market: its content, and its store's declarations. */
 export type MarketIdentity = Pick<MarketHandle, 'datasetId' | 'adjustment' | 'currency' | 'contentHash'>;
 
-/** An identity as a key: equal for markets on which everything is computed alike. */
+/** Returns an identity as a key: equal for markets with equal results. */
 export function marketKey({ datasetId, adjustment, currency = null, contentHash }: MarketIdentity): string {
   return JSON.stringify([datasetId, adjustment, currency, contentHash]);
 }
 
-/** Identity of a market without its content. */
+/** Returns the identity of a market without its content. */
 export function identityOf({ datasetId, adjustment, currency = null, contentHash }: MarketIdentity): MarketIdentity {
   return { datasetId, adjustment, currency, contentHash };
 }
 
-/** SHA-256 of the parts that a content hash is made of. */
+/** SHA-256 of the parts of a content hash. */
 export interface ContentDigests {
-  /** 32 bytes a block of days. */
+  /** 32 bytes per block of days. */
   readonly blocks: Uint8Array;
-  /** 32 bytes of the tables beside the panels. */
+  /** 32 bytes of the tables other than panels. */
   readonly tables: Uint8Array;
-  /** 32 bytes a block of days, of what the tables tell of the days after the block before up to its last one. */
+  /** 32 bytes per block of days, of the rows of the tables after the previous block up to its last day. */
   readonly history: Uint8Array;
 }
 
-/** Rows of a table on one line of JSON: a millisecond of parsing at most. */
+/** Number of rows of a table on one line of JSON: at most a millisecond of parsing. */
 const LINE_ROWS = 500;
 
 interface Axes {
@@ -80,18 +78,18 @@ type Line =
   | { readonly universes: Membership[] }
   | { readonly series: SeriesLine };
 
-/** A series with its days and values as plain lists. */
+/** Series with its days and values as plain lists. */
 interface SeriesLine extends Omit<PriceSeries, 'days' | 'closes'> {
   readonly days: number[];
   readonly closes: number[];
 }
 
-/** The tables of a market in shared memory. */
+/** Tables of a market in shared memory. */
 export type SharedTables = Pick<MarketHandle, 'tables' | 'actionPlaces'>;
 
 /**
- * The handle of a market. Panels that already lie in shared memory are not copied.
- * @param shared its tables, where they are shared already
+ * Returns the handle of a market. Panels in shared memory are not copied.
+ * @param shared its tables, if they are already shared
  */
 export function shareMarket(market: MarketData, shared: SharedTables = shareTables(market)): MarketHandle {
   return {
@@ -125,7 +123,7 @@ function textOf(lines: readonly (Axes | Line)[]): string {
   return lines.map((line) => `${JSON.stringify(line)}\n`).join('');
 }
 
-/** Lines of actions as of other tables, and where each of them begins and how long it is. */
+/** Returns lines of actions in the form of other tables, with the position and length of each. */
 function actionLines(
   { actions, identifiers }: Pick<MarketData, 'actions' | 'identifiers'>,
   offset: number,
@@ -142,7 +140,7 @@ function actionLines(
       const bytes = encoder.encode(text).length;
       const { exDay, type, identifier } = items[i]!;
       places.set([exDay, type === 'DIVIDEND' ? 1 : 0, at, bytes, columns.get(identifier) ?? -1], PLACE_WIDTH * place++);
-      at += bytes + 1; // a comma, or the bracket behind the last
+      at += bytes + 1; // a comma, or the closing bracket
     });
     at += 2; // the brace and the line break
     return `${ACTIONS_HEAD}${texts.join(',')}]}\n`;
@@ -154,16 +152,16 @@ const ACTIONS_HEAD = '{"actions":[';
 const PLACE_WIDTH = 5;
 
 /**
- * The market of a handle without the ordinary dividends of ex days up to one: enough to see it from a mark on, see
- * `alignMarket`.
- * @param opened the same without any action, where it is open
- * @cost of the reference table and the universes, unless those are open; actions that are left out are not parsed
+ * Returns the market of a handle without the ordinary dividends of ex-dates up to a day: sufficient to see it from a
+ * mark on, see `alignMarket`.
+ * @param opened the same without any action, if it is open
+ * @cost of the reference table and the universes, unless those are open; omitted actions are not parsed
  */
 export function openMarketSince(handle: MarketHandle, after: number, opened = openWithoutActions(handle)): MarketData {
   return { ...opened, actions: actionsSince(handle, after), settledTo: after, settledCash: hasSettled(handle, after) };
 }
 
-/** The market of a handle without its actions. */
+/** Returns the market of a handle without its actions. */
 export function openWithoutActions(handle: MarketHandle): MarketData {
   const bytes = new Uint8Array(handle.tables);
   const places = new Int32Array(handle.actionPlaces);
@@ -172,26 +170,28 @@ export function openWithoutActions(handle: MarketHandle): MarketData {
   return openMarket({ ...handle, tables: joined(bytes.subarray(0, first), bytes.subarray(last)) });
 }
 
-/** Whether an ordinary dividend was paid on an ex day up to one. */
+/** Returns true if an ordinary dividend was paid on an ex-date up to a day. */
 function hasSettled({ actionPlaces }: MarketHandle, after: number): boolean {
   const places = new Int32Array(actionPlaces);
   for (let p = 0; p < places.length; p += PLACE_WIDTH) if (places[p + 1] === 1 && places[p]! <= after) return true;
   return false;
 }
 
-/** The actions of a handle without the ordinary dividends of ex days up to one. @cost of those that are not left out */
+/**
+ * Returns the actions of a handle without the ordinary dividends of ex-dates up to a day. @cost of the returned ones
+ */
 export function actionsSince(handle: MarketHandle, after: number): CorporateAction[] {
   return actionsWhere(handle, (places, p) => places[p + 1] !== 1 || places[p]! > after);
 }
 
-/** Every action of some columns. @cost of those actions */
+/** Returns every action of some columns. @cost of those actions */
 export function actionsOf(handle: MarketHandle, columns: Int32Array): CorporateAction[] {
   const isAsked = new Uint8Array(1 + columns.reduce((highest, column) => Math.max(highest, column), 0));
   for (const column of columns) isAsked[column] = 1;
   return actionsWhere(handle, (places, p) => isAsked[places[p + 4]!] === 1);
 }
 
-/** The actions at some places, parsed as one list. */
+/** Returns the actions at some positions, parsed as one list. */
 function actionsWhere(handle: MarketHandle, isWanted: (all: Int32Array, p: number) => boolean): CorporateAction[] {
   const bytes = new Uint8Array(handle.tables);
   const places = new Int32Array(handle.actionPlaces);
@@ -219,7 +219,7 @@ function joined(a: Uint8Array, b: Uint8Array): SharedArrayBuffer {
   return both.buffer;
 }
 
-/** Names with their rows; one of many rows is a line by itself. */
+/** Returns lines of securities with their rows; one with many rows has a separate line. */
 function spellLines(reference: MarketData['reference']['rows']): Line[] {
   const lines: Line[] = [];
   let rows: [string, ReferenceRow[]][] = [];
@@ -241,7 +241,7 @@ function inLines<T, L>(items: readonly T[], lineOf: (items: T[]) => L): L[] {
   );
 }
 
-/** The market of a handle, panels still by reference. @cost parsing the tables: about 1 ms per 10,000 rows. */
+/** Opens the market of a handle; panels stay by reference. @cost parsing the tables: about 1 ms per 10,000 rows. */
 export function openMarket(handle: MarketHandle): MarketData {
   const opening = openings(handle);
   for (;;) {
@@ -250,7 +250,7 @@ export function openMarket(handle: MarketHandle): MarketData {
   }
 }
 
-/** As `openMarket`, for a thread that others wait for: `rest` is awaited after every few thousand rows. */
+/** As `openMarket`, for a thread on which others wait: awaits `rest` after every few thousand rows. */
 export async function openMarketGently(handle: MarketHandle, rest: () => Promise<void>): Promise<MarketData> {
   const opening = openings(handle);
   for (;;) {
@@ -315,7 +315,7 @@ function openPanels(handle: MarketHandle, identifiers: readonly string[]): Panel
   };
 }
 
-/** The market of a handle whose identifiers and tables are those of a market that is open. */
+/** Opens a handle whose identifiers and tables are those of an open market. */
 export function reopenMarket(
   handle: MarketHandle,
   { identifiers, reference, actions, universes, series }: MarketData,
@@ -329,10 +329,10 @@ export function reopenMarket(
   };
 }
 
-/** JSON writes a line break inside a text as an escape. */
+/** JSON escapes line breaks inside a text. */
 const NEWLINE = 10;
 
-/** A panel at the beginning of shared memory lies where it is, whatever room is behind it. */
+/** A panel at the start of shared memory stays in place, whatever space follows it. */
 function sharedPanel(values: Float64Array): SharedArrayBuffer {
   return values.buffer instanceof SharedArrayBuffer && values.byteOffset === 0 ? values.buffer : sharedBytes(values);
 }

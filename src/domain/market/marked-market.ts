@@ -1,12 +1,15 @@
 import type { MarketData } from './market-data.js';
 import { alignMarket, type AlignMarketInput, type MarketMark, type SessionMarket } from './session-market.js';
 
-/** Marks of one calendar whose markets are kept: runs of a market were extended to few days, and look back to few. */
+/** Number of marks of one calendar whose markets are cached: runs of a market end on few days, and look back to few. */
 const MARKS_MAX = 4;
 
 const kept = new WeakMap<MarketData, Map<string, SessionMarket[]>>();
 
-/** A market aligned from a mark on, once for all that ask with an equal mark: with it is kept what is derived from it. */
+/**
+ * Returns a market aligned from a mark on, shared by all callers with an equal mark, together with data derived from
+ * it.
+ */
 export function markedMarket(input: AlignMarketInput & { readonly mark: MarketMark }): SessionMarket {
   const { market, calendar, mark } = input;
   let byCalendar = kept.get(market);
@@ -29,7 +32,7 @@ function isSame(a: MarketMark, b: MarketMark): boolean {
   });
 }
 
-/** Bit for bit, as names without a price have none in either. */
+/** Compares bit for bit, because securities without a price have none in either. */
 function areSame(a: ArrayLike<number>, b: ArrayLike<number>): boolean {
   if (a.length !== b.length) return false;
   for (let i = 0; i < a.length; i++) if (!Object.is(a[i], b[i])) return false;

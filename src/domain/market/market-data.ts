@@ -4,48 +4,48 @@ import type { SeriesTable } from './series.js';
 /** Price basis of CLOSE in a store: as traded, divided by later splits, or by splits and dividends. */
 export type Adjustment = 'none' | 'splits' | 'total';
 
-/** How the cash of ordinary dividends enters a return: not at all, whole, or after withholding tax. */
+/** Treatment of the cash of ordinary dividends in a return: excluded, in full, or after withholding tax. */
 export const RETURN_VARIANTS = ['price', 'total', 'net'] as const;
 export type ReturnVariant = (typeof RETURN_VARIANTS)[number];
 
-/** Returns of levels that are compared with: raw ones are taken as they stand. */
+/** Return variants of comparison levels: raw ones are used unchanged. */
 export const MEASURED_VARIANTS = [...RETURN_VARIANTS, 'raw'] as const;
 export type MeasuredVariant = (typeof MEASURED_VARIANTS)[number];
 
 /**
- * One loaded version of a store: dense panels over two integer axes, and the tables beside them.
- * Immutable by convention: the panels lie in shared memory that every worker reads.
+ * One loaded version of a store: dense panels over two integer axes, and tables. Immutable by convention: the panels
+ * are in shared memory that every worker reads.
  */
 export interface MarketData {
   readonly datasetId: string;
-  /** SHA-256 over the canonical content; changes exactly when a value changes. */
+  /** SHA-256 over the canonical content; changes exactly if a value changes. */
   readonly contentHash: string;
   readonly adjustment: Adjustment;
-  /** Currency of names whose reference data has none; null, like nothing, where the store declares none. */
+  /** Currency of securities without a currency in the reference data; null or absent if the store declares none. */
   readonly currency?: string | null;
   /** Column axis: identifiers in code-point order, [N]. */
   readonly identifiers: readonly string[];
-  /** Row axis: every day on which any name has a bar, ascending, [T]. */
+  /** Row axis: every day on which any security has a bar, ascending, [T]. */
   readonly dates: Int32Array;
-  /** Field name to panel [T x N], row-major, NaN where there is no value. `CLOSE` is always there. */
+  /** Panel [T x N] by field name, row-major, NaN without a value. `CLOSE` always exists. */
   readonly fields: ReadonlyMap<string, Float64Array>;
   readonly reference: ReferenceTable;
-  /** In the order of identifier, ex day, type. */
+  /** In the order of identifier, ex-date, type. */
   readonly actions: readonly CorporateAction[];
-  /** Last ex day of the cash that has been left out of the actions; absent when all of them are there. */
+  /** Last ex-date of the omitted cash actions; absent if all actions are present. */
   readonly settledTo?: number;
-  /** Whether any cash has been left out. */
+  /** True if any cash action has been omitted. */
   readonly settledCash?: boolean;
   /** In the order of universe, identifier, start. */
   readonly universes: readonly Membership[];
-  /** Prices that are never constituents; absent where the store has none. None of them is a name of the market. */
+  /** Prices that are never constituents; absent if the store has none. None of them is a security of the market. */
   readonly series?: SeriesTable;
 }
 
 export type ReferenceValue = string | number | boolean | null;
 
 export interface ReferenceTable {
-  /** Columns held, in file order, keys excluded. */
+  /** Columns of the table, in file order, without keys. */
   readonly columns: readonly string[];
   /** Identifier to its rows, by `validFrom` ascending, null (always valid) first. */
   readonly rows: ReadonlyMap<string, readonly ReferenceRow[]>;
@@ -86,24 +86,24 @@ export interface CorporateAction {
   /** Other identifier of a spin-off, merger or ticker change. */
   readonly related: string | null;
   readonly subscriptionPrice: number | null;
-  /** Of a merger, money paid per share besides the shares of `related`; absent where none is. */
+  /** For a merger, money paid per share in addition to the shares of `related`; absent if there is none. */
   readonly cash?: number;
-  /** Of a dividend that may be taken in shares: new shares for one held; absent where there is no such choice. */
+  /** For a dividend that may be taken in shares: new shares per share held; absent without this choice. */
   readonly scripRatio?: number;
-  /** Last day on which a holder elects; absent where unknown. */
+  /** Last day of the election; absent if unknown. */
   readonly electionDay?: Day;
-  /** What a holder gets who elects nothing; absent where unknown. */
+  /** Default for holders without an election; absent if unknown. */
   readonly electionDefault?: ElectionDefault;
 }
 
 const PAYMENTS = ['cash', 'shares'] as const;
 const RIGHTS = ['take_up', 'sell', 'sell_to_fund', 'lapse'] as const;
-/** What a holder of rights can do with them. */
+/** Choices of a holder of rights. */
 export type RightsChoice = (typeof RIGHTS)[number];
 export const ELECTION_DEFAULTS = [...PAYMENTS, ...RIGHTS] as const;
 export type ElectionDefault = (typeof ELECTION_DEFAULTS)[number];
 
-/** What a holder can elect, by the actions that one may have to decide about. */
+/** Choices by type of action. */
 export const ELECTIONS: ReadonlyMap<ActionType, readonly ElectionDefault[]> = new Map<
   ActionType,
   readonly ElectionDefault[]
@@ -115,7 +115,7 @@ export const ELECTIONS: ReadonlyMap<ActionType, readonly ElectionDefault[]> = ne
   ['ACQUISITION', PAYMENTS],
 ]);
 
-/** One spell of a name in a universe: from `start` (null: always) until before `end` (null: still a member). */
+/** Membership of a security in a universe: from `start` (null: always) until before `end` (null: still a member). */
 export interface Membership {
   readonly universe: string;
   readonly identifier: string;
@@ -123,7 +123,7 @@ export interface Membership {
   readonly end: Day | null;
 }
 
-/** Value of a reference column as known on a day: the latest row valid at or before it. */
+/** Returns the value of a reference column as known on a day: the latest row valid at or before it. */
 export function referenceAt(table: ReferenceTable, identifier: string, column: string, day: Day): ReferenceValue {
   const position = table.columns.indexOf(column);
   if (position < 0) return null;

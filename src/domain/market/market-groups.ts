@@ -2,20 +2,20 @@ import type { Day } from '../time/days.js';
 import type { MarketData, ReferenceValue } from './market-data.js';
 import { referenceSpells } from './reference-spells.js';
 
-/** Names without a group form one of their own. */
+/** Group of securities without a group. */
 export const UNCLASSIFIED = 'UNCLASSIFIED';
 
 export function groupOf(value: ReferenceValue): string {
   return value === null || value === '' ? UNCLASSIFIED : String(value);
 }
 
-/** A group, and the first day on which it may be another; Infinity where it stays. */
+/** Group, and the first day on which it may change; Infinity if it never does. */
 export interface GroupSpell {
   readonly group: string;
   readonly until: number;
 }
 
-/** Groups of names as known on a day, by a reference column. */
+/** Returns groups of securities as known on a day, by a reference column. */
 export function groupSpells(market: MarketData, by: string): (name: string, day: Day) => GroupSpell {
   const spells = referenceSpells(market, by);
   const byName = new Map(market.identifiers.map((identifier, column) => [identifier, spells[column]!]));
@@ -26,7 +26,7 @@ export function groupSpells(market: MarketData, by: string): (name: string, day:
   };
 }
 
-/** Issuers of names as known on a day; a name without one is its own. */
+/** Returns issuers of securities as known on a day; a security without an issuer counts as its own. */
 export function issuerSpells(market: MarketData, by: string): (name: string, day: Day) => GroupSpell {
   const spellOf = groupSpells(market, by);
   return (name, day) => {
@@ -35,8 +35,8 @@ export function issuerSpells(market: MarketData, by: string): (name: string, day
   };
 }
 
-/** In place of a reference column: every security is a group by itself. */
+/** Pseudo-column in which every security is a separate group. */
 export const OWN_GROUPS = 'IDENTIFIER';
 
-/** Every name is its own group. */
+/** Returns a security as its own group. */
 export const ownGroup = (name: string): GroupSpell => ({ group: name, until: Infinity });

@@ -1,6 +1,6 @@
 import type { MarketData } from './market-data.js';
 
-/** Names of a market between two rows, both included. */
+/** Securities of a market between two rows, both included. */
 export interface NamesOverRows {
   readonly columns: Int32Array;
   readonly from: number;
@@ -8,19 +8,19 @@ export interface NamesOverRows {
 }
 
 interface Known extends NamesOverRows {
-  /** By place among the columns. */
+  /** By position among the columns. */
   readonly missing: readonly Int32Array[];
 }
 
-/** Missing bars of a market that are kept: 4 MB. */
+/** Maximum number of cached missing bars of a market: 4 MB. */
 const KEPT_MAX = 2 ** 20;
 
 const latest = new WeakMap<Float64Array, Known>();
 
 /**
- * Rows without a bar, ascending, of each column. Those asked for last are kept: the next question about some of their
- * names and days is a search.
- * @cost one pass over the closes, or over what is missing
+ * Returns rows without a bar, ascending, for each column. The last result is cached: the next call for some of its
+ * securities and days is a search.
+ * @cost one pass over the closes, or over the missing ones
  */
 export function missingBars(market: Pick<MarketData, 'identifiers' | 'fields'>, names: NamesOverRows): Int32Array[] {
   const close = market.fields.get('CLOSE')!;
@@ -34,7 +34,7 @@ export function missingBars(market: Pick<MarketData, 'identifiers' | 'fields'>, 
   return missing;
 }
 
-/** Undefined unless all of the names are known. */
+/** Returns undefined unless all securities are known. */
 function keptOf(known: Known, { columns, from, to }: NamesOverRows, width: number): Int32Array[] | undefined {
   const placeOf = new Int32Array(width).fill(-1);
   known.columns.forEach((column, place) => (placeOf[column] = place));

@@ -2,24 +2,24 @@ import type { Day } from '../time/days.js';
 import { firstAtLeast, lastAtMost } from '../numbers/search.js';
 import type { MarketData, ReferenceTable } from './market-data.js';
 
-/** The retained part of a market. */
+/** Retained part of a market. */
 export interface Narrowing {
   /** Columns, ascending. */
   readonly columns: ArrayLike<number>;
   /** First and last day; null is open. */
   readonly from: Day | null;
   readonly to: Day | null;
-  /** Reference data as well, or all datapoints with their history from the beginning; prices alone unless given. */
+  /** Keeps reference data as well, or all datapoints with their whole history. Default: only prices. */
   readonly keeps?: 'reference' | 'datapoints' | undefined;
 }
 
-/** Column of the reference data that a narrowed market is without. */
+/** Reference column that a narrowed market lacks. */
 const CURRENCY = 'CURRENCY';
 
 /**
- * The prices of a few names over a window, as a market of its own whose days are those on which one of them has a bar.
- * Every name is taken in the currency of its prices.
- * @cost O(window * names)
+ * Returns the prices of a few securities over a window, as a separate market whose days are those on which any of them
+ * has a bar. Every security uses the currency of its prices.
+ * @cost O(window * securities)
  */
 export function narrowMarket(market: MarketData, { columns, from, to, keeps }: Narrowing): MarketData {
   const width = market.identifiers.length;
@@ -48,7 +48,10 @@ export function narrowMarket(market: MarketData, { columns, from, to, keeps }: N
   };
 }
 
-/** Rows of a window in which one of some names has a bar, ascending. @cost O(window), and O(names) for each row before that name */
+/**
+ * Returns rows of a window in which any of some securities has a bar, ascending. @cost O(window), and O(securities) for
+ * each row before the first such security
+ */
 export function rowsWithBar(
   { identifiers, dates, fields }: Pick<MarketData, 'identifiers' | 'dates' | 'fields'>,
   { columns, from, to }: Pick<Narrowing, 'columns' | 'from' | 'to'>,
@@ -66,7 +69,7 @@ export function rowsWithBar(
   return Int32Array.from(rows);
 }
 
-/** Reference data of a few names, without the currency. */
+/** Returns reference data of a few securities, without the currency. */
 function referenceOf({ columns, rows }: ReferenceTable, names: ReadonlySet<string>): ReferenceTable {
   const held = columns.flatMap((name, position) => (name === CURRENCY ? [] : [position]));
   return {

@@ -1,26 +1,25 @@
 import { ACTION_KINDS, type MarketData, type ReturnVariant } from './market-data.js';
 
 /**
- * Return variants of which a level can be made from the prices of a market: those that include dividends already give a
- * total return alone.
+ * Returns the return variants that prices of a market allow: prices that include dividends allow only a total return.
  */
 export function variantsOn({ adjustment }: Pick<MarketData, 'adjustment'>): readonly ReturnVariant[] {
   return adjustment === 'total' ? ['total'] : ['price', 'total', 'net'];
 }
 
-/** The return that a level has on a market when its treatment asks for a variant. */
+/** Returns the variant of a level on a market if its treatment requests a variant. */
 export function variantOn(market: Pick<MarketData, 'adjustment'>, asked: ReturnVariant): ReturnVariant {
   return variantsOn(market).includes(asked) ? asked : 'total';
 }
 
-/** The variant that each one equals where nothing is withheld. */
+/** Equal variant of each one if no tax is withheld. */
 export const UNTAXED_TWINS: Readonly<Record<ReturnVariant, ReturnVariant>> = {
   price: 'price',
   total: 'net',
   net: 'total',
 };
 
-/** Whether a market has any cash action, of whatever day and status. */
+/** Returns true if a market has any cash action, on any day and with any status. */
 export function hasCash({ actions, settledCash = false }: Pick<MarketData, 'actions' | 'settledCash'>): boolean {
   return settledCash || actions.some(({ type }) => ACTION_KINDS[type] === 'cash');
 }

@@ -1,26 +1,26 @@
 import type { Day } from '../time/days.js';
 import type { MarketData, ReferenceValue } from './market-data.js';
 
-/** A range of days over which a reference value holds: from `from` until the next spell begins. */
+/** Range of days over which a reference value applies: from `from` until the next spell begins. */
 export interface ReferenceSpell {
-  /** First day of the spell; -Infinity when the value was always valid. */
+  /** First day of the spell; -Infinity if the value was always valid. */
   readonly from: number;
   readonly value: ReferenceValue;
 }
 
-/** Spells of every name, by column of the market. */
+/** Spells of every security, by column of the market. */
 type ColumnSpells = readonly (readonly ReferenceSpell[])[];
 
-/** Spells kept with a market, about 20 MB: those of the columns asked for last. */
+/** Maximum number of spells cached with a market, about 20 MB: those of the columns read last. */
 const SPELLS_CACHED_MAX = 500_000;
 
-/** Columns asked for so far, the latest last. */
+/** Columns read so far, the latest last. */
 const cache = new WeakMap<MarketData, Map<string, ColumnSpells>>();
 
 /**
- * The spells of one reference column for every name, by column of the market; empty for a name without reference rows.
- * Neighbouring rows with the same value are one spell. A currency that the store declares holds wherever a name has
- * none.
+ * Returns the spells of one reference column for every security, by column of the market; empty for a security without
+ * reference rows. Adjacent rows with the same value are one spell. A currency that the store declares applies to
+ * securities without one.
  * @cost O(rows of the table) the first time
  */
 export function referenceSpells(market: MarketData, column: string): ColumnSpells {
@@ -67,7 +67,7 @@ function spellsOf(market: MarketData, column: string): ColumnSpells {
   });
 }
 
-/** Spells with a value wherever there was none. */
+/** Fills spells without a value. */
 function filled(spells: readonly ReferenceSpell[], value: ReferenceValue): ReferenceSpell[] {
   const whole: ReferenceSpell[] = [{ from: -Infinity, value }];
   for (const spell of spells) {
@@ -78,12 +78,12 @@ function filled(spells: readonly ReferenceSpell[], value: ReferenceValue): Refer
   return whole;
 }
 
-/** Whether a reference value tells nothing. */
+/** Returns true if a reference value is empty. */
 export function isBlank(value: ReferenceValue): boolean {
   return value === null || value === '';
 }
 
-/** The value that holds on a day, null before the first spell. */
+/** Returns the value that applies on a day; null before the first spell. */
 export function spellAt(spells: readonly ReferenceSpell[], day: Day): ReferenceValue {
   for (let i = spells.length - 1; i >= 0; i--) {
     const spell = spells[i]!;

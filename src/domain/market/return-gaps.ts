@@ -1,15 +1,16 @@
 import { panelRow, type SessionMarket } from './session-market.js';
 
 /**
- * Sessions without a return, of names that have had a bar. A return needs a bar on its session and on the one before: a
- * gap of one session loses two returns. Sessions are from one to another, both included, after the first of the market.
+ * Sessions without a return, for securities that have had a bar. A return needs a bar on its session and on the
+ * previous one: a gap of one session loses two returns. Ranges of sessions include both ends, and start after the first
+ * of the market.
  */
 export interface ReturnGaps {
-  /** Those of some columns. @cost O(N + gaps of these sessions) */
+  /** Returns the gaps of some columns. @cost O(N + gaps of these sessions) */
   of(columns: Int32Array, { from, to }: Sessions): GapsByColumn;
-  /** Writes NaN over their cells, of every column. @cost O(N + gaps of these sessions) */
+  /** Writes NaN into their cells, for every column. @cost O(N + gaps of these sessions) */
   clear({ cells, stride, origin }: LaidColumns, { from, to }: Sessions): void;
-  /** Multiplies a value of each column by the growth over them. @cost O(N + gaps of these sessions) */
+  /** Multiplies a value of each column by the growth over the gaps. @cost O(N + gaps of these sessions) */
   multiplyGrowth(values: Float64Array, columns: Int32Array, { from, to }: Sessions): void;
 }
 
@@ -21,23 +22,23 @@ export interface Sessions {
 export interface GapsByColumn {
   /** Position of the first session of each column, [n + 1]. */
   readonly starts: Int32Array;
-  /** Ascending for a column. */
+  /** Ascending within a column. */
   readonly sessions: Int32Array;
 }
 
-/** Cells of consecutive sessions, one column after the other. */
+/** Cells of consecutive sessions, column by column. */
 export interface LaidColumns {
   readonly cells: Float64Array;
-  /** Cells of a column. */
+  /** Number of cells of a column. */
   readonly stride: number;
-  /** Session of the first of them. */
+  /** Session of the first cell. */
   readonly origin: number;
 }
 
 const known = new WeakMap<Float64Array, ReturnGaps>();
 
 /**
- * @param growth [S - first x N] as `growthOf` gives it
+ * @param growth [S - first x N] from `growthOf`
  * @cost O(gaps), once per panel
  */
 export function returnGaps(sm: SessionMarket, growth: Float64Array): ReturnGaps {
@@ -104,7 +105,7 @@ function gapsOf(sm: SessionMarket, growth: Float64Array): ReturnGaps {
   };
 }
 
-/** A factor, 1 where there is none. */
+/** Returns a factor, 1 if there is none. */
 function orOne(factor: number): number {
   return factor === factor ? factor : 1;
 }

@@ -1,11 +1,11 @@
 import type { Day } from '../time/days.js';
 import { lastAtMost } from '../numbers/search.js';
 
-/** Prices of what is never a constituent: an index, an exchange rate, a rate of interest. */
+/** Prices of an instrument that is never a constituent: an index, an exchange rate, an interest rate. */
 export interface PriceSeries {
   readonly identifier: string;
   readonly name: string | null;
-  /** Currency of the prices, null where it is not said. */
+  /** Currency of the prices, null if not stated. */
   readonly currency: string | null;
   /** Days with a value, ascending, [P]. */
   readonly days: Int32Array;
@@ -13,16 +13,16 @@ export interface PriceSeries {
   readonly closes: Float64Array;
 }
 
-/** The series of a store by identifier, in code-point order. */
+/** Series of a store by identifier, in code-point order. */
 export type SeriesTable = ReadonlyMap<string, PriceSeries>;
 
-/** CLOSE of a day itself, NaN where the series has none. */
+/** Returns CLOSE of a day itself, NaN if the series has none. */
 export function closeOn({ days, closes }: PriceSeries, day: Day): number {
   const at = lastAtMost(days, day);
   return at >= 0 && days[at] === day ? closes[at]! : Number.NaN;
 }
 
-/** Latest CLOSE at or before each of some ascending days, NaN before the first, [days]. */
+/** Returns the latest CLOSE at or before each of some ascending days, NaN before the first, [days]. */
 export function carriedCloses({ days, closes }: PriceSeries, on: Int32Array): Float64Array {
   const carried = new Float64Array(on.length);
   let at = -1;

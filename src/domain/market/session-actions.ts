@@ -2,27 +2,27 @@ import type { Calendar } from '../calendars/calendar.js';
 import { firstAtLeast } from '../numbers/search.js';
 import type { CorporateAction, MarketData } from './market-data.js';
 
-/** A corporate action placed on the session at which it takes effect. */
+/** Corporate action placed on the session at which it takes effect. */
 export interface SessionAction {
   readonly session: number;
   readonly column: number;
   readonly action: CorporateAction;
 }
 
-/** Every action that counts, by the session at which it takes effect, then by column, ex day and type. */
+/** Every effective action, by the session at which it takes effect, then by column, ex-date and type. */
 export interface SessionActions {
   readonly all: readonly SessionAction[];
   /** Position in `all` of the first action of each session, [S + 1]. */
   readonly starts: Int32Array;
-  /** Those among them that name a related identifier. */
+  /** Actions with a related identifier. */
   readonly related: readonly SessionAction[];
-  /** Rights issues among them without a subscription price, whose value prices do not tell. */
+  /** Rights issues without a subscription price, whose value prices do not show. */
   readonly unpricedRights: readonly SessionAction[];
-  /** 1 for sessions with an action that changes what a holding consists of, [S]. */
+  /** 1 for sessions with an action that changes the composition of a holding, [S]. */
   readonly isStructural: Uint8Array;
 }
 
-/** Actions after which a holding is another one; rights are settled in the price. */
+/** Actions that change the identity of a holding; rights are settled in the price. */
 const STRUCTURAL: ReadonlySet<CorporateAction['type']> = new Set([
   'SPIN_OFF',
   'MERGER',
@@ -39,9 +39,8 @@ export interface PlaceActionsInput {
 }
 
 /**
- * Places the actions of a store on sessions: an ex day that is no session takes effect on the next one.
- * Cancelled actions, actions of names the store does not hold and those before its first day or after its last session
- * are left out.
+ * Places the actions of a store on sessions: an ex-date that is not a session takes effect on the next one. Excludes
+ * cancelled actions, actions of securities outside the store, and those before its first day or after its last session.
  * @cost O(A log S)
  */
 export function placeActions({ market, sessions, calendar, columnOf }: PlaceActionsInput): SessionActions {

@@ -7,59 +7,56 @@ import { ACTION_KINDS, type MarketData } from './market-data.js';
 import { placeActions, type SessionActions } from './session-actions.js';
 
 /**
- * A market seen through the sessions of one calendar: the axis on which indices are decided and simulated.
- * Sessions are positions 0 to S - 1, names are the columns of the market. Nothing here looks past the session it is asked about.
+ * Market on the sessions of one calendar: the axis on which indices are decided and simulated. Sessions are positions 0
+ * to S - 1, securities are the columns of the market. No method uses data after its session.
  */
 export interface SessionMarket {
   readonly market: MarketData;
   readonly calendar: Calendar;
   /** Days of the calendar from the first on or after the store's first date to the last on or before its last one, [S]. */
   readonly sessions: Int32Array;
-  /** Row of each session in the panels of the market, -1 where no name has a bar, [S]. */
+  /** Row of each session in the panels of the market, -1 if no security has a bar, [S]. */
   readonly rowOf: Int32Array;
   readonly names: number;
   readonly identifiers: readonly string[];
-  /** First session of the panels by session, which have no rows before it: that of the mark, else 0. */
+  /** First session with rows in the panels by session: that of the mark, otherwise 0. */
   readonly first: number;
-  /** Position of the latest session at or before each with a CLOSE bar, -1 where there is none yet, [S - first x N]. */
+  /** Position of the latest session at or before each with a CLOSE bar, -1 if there is none yet, [S - first x N]. */
   readonly lastBar: Int16Array | Int32Array;
-  /**
-   * Sessions without a bar between two bars of a name, in the order of the sessions that end them: the column of each gap, the session of
-   * the bar before, which may be before the market is there, and that of the bar after, [G x 3].
-   */
+  /** Gaps between two bars of a security, [G x 3], by end: column, session of the bar before and of the bar after. */
   readonly gaps: Int32Array;
   readonly actions: SessionActions;
-  /** Where the market stands whose sessions after it are all there is, null when the rows of every session are there. */
+  /** State of the market before its first session; null if the rows of every session exist. */
   readonly mark: MarketMark | null;
-  /** Column of an identifier, -1 when the store does not hold it. */
+  /** Returns the column of an identifier; -1 if the store does not contain it. */
   columnOf(identifier: string): number;
-  /** Latest session on or before a day, -1 before the first. */
+  /** Returns the latest session on or before a day; -1 before the first. */
   sessionAt(day: Day): number;
-  /** Cell of a panel [T x N] at a session, NaN where there is no value. */
+  /** Returns the cell of a panel [T x N] at a session; NaN without a value. */
   valueAt(panel: Float64Array, session: number, column: number): number;
-  /** CLOSE of the session itself, NaN without a bar. */
+  /** Returns CLOSE of the session itself; NaN without a bar. */
   closeAt(session: number, column: number): number;
-  /** Latest CLOSE on or before the session, divided by the split ratios since its bar; NaN before the first bar. */
+  /** Returns the latest CLOSE up to the session, divided by the later split ratios; NaN before the first bar. */
   carriedClose(session: number, column: number): number;
-  /** Sessions of the name's own calendar since its latest bar, 0 with a bar on the session; Infinity before the first bar. */
+  /** Returns the sessions of the security's calendar since its latest bar; Infinity before the first bar. */
   barAge(session: number, column: number): number;
-  /** Whether the name's own exchange was open on the session. */
+  /** Returns true if the security's exchange was open on the session. */
   isOpen(session: number, column: number): boolean;
-  /** Whether a delisting, acquisition, merger or change of ticker has ended the name and no bar has come since. */
+  /** Returns true if a delisting, acquisition, merger or ticker change has ended the security and no bar followed. */
   hasEnded(session: number, column: number): boolean;
-  /** Whether the latest bar is at most so many sessions of the name's own calendar old and the name has not ended. */
+  /** Returns true if the latest bar is at most a number of sessions old and the security has not ended. */
   isPriceable(session: number, column: number, maxStaleSessions: number): boolean;
-  /** Whether the name has had no bar on as many sessions of its own calendar as are waited for, one at least. */
+  /** Returns true if the security has had no bar for a number of sessions of its calendar, at least one. */
   isSilent(session: number, column: number, maxStaleSessions: number): boolean;
 }
 
-/** A market that is there from a session or a day on was asked about one before it. Not an error where the whole can be asked instead. */
+/** Thrown if data before the start of a restricted market is read. The caller can use the whole market instead. */
 export class BeforeMarket extends Error {
   override readonly name = 'BeforeMarket';
 }
 
 /**
- * Beginning of a session's row in the panels by session.
+ * Returns the start of a session's row in the panels by session.
  * @throws BeforeMarket
  */
 export function panelRow(sm: Pick<SessionMarket, 'first' | 'names'>, session: number): number {
@@ -74,14 +71,14 @@ export function assertThere({ first }: Pick<SessionMarket, 'first'>, session: nu
 }
 
 /**
- * What the sessions after one need of those up to it: with a mark, a market is seen from there on without a pass over what was
- * before. Columns are those of the market, [N] each.
+ * State of a market up to a session that later sessions need: with a mark, a market is aligned from there on without a
+ * pass over earlier data. Columns are those of the market, [N] each.
  */
 export interface MarketMark {
   readonly session: number;
-  /** Position of the latest session with a bar, -1 where there is none. */
+  /** Position of the latest session with a bar, -1 if there is none. */
   readonly lastBar: Int32Array;
-  /** By the terms that prices grow on; null in a market that is decided on but not simulated, which has no need of value indices. */
+  /** By the terms of growth; null for a market without simulations, which needs no value indices. */
   readonly terms: ReadonlyMap<string, TermsMark> | null;
 }
 
@@ -96,13 +93,14 @@ export interface AlignMarketInput {
   readonly market: MarketData;
   readonly calendar: Calendar;
   readonly calendars: Calendars;
-  /** Aligns the sessions after it alone. Of the actions before it those that pay cash need not be there. */
+  /** Aligns only the sessions after it. Of the earlier actions those that pay cash may be missing. */
   readonly mark?: MarketMark;
 }
 
 /**
  * Aligns a market with a calendar.
- * @cost O(S N), one pass; 2 S N bytes are kept, 4 from 32,768 sessions on. With a mark O(S + N) and a pass over the sessions after it, of which alone rows are kept
+ * @cost O(S N), one pass; 2 S N bytes are kept, 4 from 32,768 sessions on. With a mark O(S + N) and a pass over the
+ *   later sessions, and only their rows are kept
  */
 export function alignMarket({ market, calendar, calendars, mark }: AlignMarketInput): SessionMarket {
   const { identifiers, dates } = market;
@@ -134,7 +132,7 @@ export function alignMarket({ market, calendar, calendars, mark }: AlignMarketIn
   };
   const hasEnded = (session: number, column: number): boolean => {
     if (canEnd[column] !== 1) return false;
-    const own = endings.get(column)!; // Flagged for those that are there.
+    const own = endings.get(column)!; // It is set for the flagged ones.
     const bar = lastBar[panelRow(axis, session) + column]!;
     return own.some(
       (ending) => ending.session <= session && (ending.replaced ? bar < ending.session : bar <= ending.session),
@@ -240,7 +238,7 @@ function widened(values: Int32Array<ArrayBuffer>): Int32Array<ArrayBuffer> {
   return wide;
 }
 
-/** Whether there is a close at a position, negative where the session has none. */
+/** Returns true if there is a close at a position, which is negative if the session has none. */
 function hasBar(close: Float64Array, at: number): boolean {
   return at >= 0 && !Number.isNaN(close[at]!);
 }
@@ -255,7 +253,7 @@ interface TakeBars {
   readonly session: number;
 }
 
-/** @param resumed [N], overwritten with the columns that have a bar and had none on the session before @returns how many these are */
+/** Returns the number of columns with a bar that had none on the previous session. @param resumed [N], overwritten */
 function takeBars({ close, from, bars, to, session }: TakeBars, resumed: Int32Array): number {
   const names = resumed.length;
   const previous = to - names;
@@ -277,13 +275,13 @@ export interface MarkWindowInput {
   readonly market: MarketData;
   readonly calendar: Calendar;
   readonly session: number;
-  /** A later session and the latest bars at it: a name that had none since need not be looked for. */
+  /** Later session and its latest bars: a security without a bar since then need not be searched. */
   readonly later: Pick<MarketMark, 'session' | 'lastBar'> | null;
 }
 
 /**
- * The mark of a market that is decided on from a session on.
- * @cost O(S + N), and for each name without a bar near the session a cell of every session before it
+ * Returns the mark of a market on which decisions are made from a session on.
+ * @cost O(S + N), and for each security without a bar near the session a cell of every earlier session
  */
 export function markWindow({ market, calendar, session, later }: MarkWindowInput): MarketMark {
   const names = market.identifiers.length;
@@ -331,7 +329,7 @@ function ratiosOf({ all }: SessionActions): Map<number, Ratio[]> {
 
 interface Ending {
   readonly session: number;
-  /** A change of ticker: a bar on its own session means that the name trades on. */
+  /** Ticker change: a bar on its session means that the security still trades. */
   readonly replaced: boolean;
 }
 

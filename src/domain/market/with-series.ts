@@ -6,8 +6,8 @@ import type { PriceSeries } from './series.js';
 const cache = new WeakMap<MarketData, Map<string, MarketData>>();
 
 /**
- * A market with one of its series as a name beside the others, for what is asked about a series as if it were held:
- * CLOSE alone, on the days of the market. The market itself, and whatever is decided on it, has no such name.
+ * Returns a market with one of its series as an additional security, for questions about a series as if it were held:
+ * only CLOSE, on the days of the market. The original market, and its decisions, are unchanged.
  * @cost a copy of CLOSE, once for a market and series
  */
 export function withSeries(market: MarketData, series: PriceSeries): MarketData {

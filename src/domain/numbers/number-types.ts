@@ -1,4 +1,4 @@
-/** Types of the numbers that a run is stored as. */
+/** Number types in the storage of a run. */
 interface NumbersByType {
   readonly f64: Float64Array;
   readonly i32: Int32Array;
@@ -24,7 +24,7 @@ export function isEqual(a: ArrayLike<number>, b: ArrayLike<number>): boolean {
   return true;
 }
 
-/** Numbers of one type, one behind the other; the part itself where there is only one. */
+/** Concatenates numbers of one type; returns the part itself if there is only one. */
 export function concatenated(parts: readonly Numbers[]): Numbers {
   const [first] = parts;
   if (first === undefined) throw new Error('no parts to concatenate');

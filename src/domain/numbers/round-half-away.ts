@@ -1,6 +1,6 @@
 /**
- * Rounds to a number of decimals, a half away from zero. Halves are those of the shortest decimal that names the number:
- * 1.005 is 1.01 to two decimals.
+ * Rounds to a number of decimals, halves away from zero. Halves are those of the shortest decimal representation: 1.005
+ * is 1.01 to two decimals.
  * @param decimals 0 to 15
  */
 export function roundHalfAway(value: number, decimals: number): number {
@@ -10,7 +10,7 @@ export function roundHalfAway(value: number, decimals: number): number {
   return value < 0 ? 0 - rounded : rounded;
 }
 
-/** A number times a power of ten, by its decimal digits. */
+/** Multiplies a number by a power of ten, by its decimal digits. */
 function shifted(value: number, by: number): number {
   const [digits, exponent = '0'] = String(value).split('e');
   return Number(`${digits}e${Number(exponent) + by}`);

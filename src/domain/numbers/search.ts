@@ -1,5 +1,5 @@
 /**
- * Position of the last element at most `value` in an ascending array, -1 when every element is greater.
+ * Returns the position of the last element at most `value` in an ascending array; -1 if every element is greater.
  * @cost O(log n)
  */
 export function lastAtMost(ascending: ArrayLike<number>, value: number): number {
@@ -13,7 +13,10 @@ export function lastAtMost(ascending: ArrayLike<number>, value: number): number 
   return low - 1;
 }
 
-/** Position of the first element at least `value` in an ascending array, its length when every element is smaller. */
+/**
+ * Returns the position of the first element at least `value` in an ascending array; its length if every element is
+ * smaller.
+ */
 export function firstAtLeast(ascending: ArrayLike<number>, value: number): number {
   return lastAtMost(ascending, value - 1) + 1;
 }

@@ -1,14 +1,14 @@
-/** A part of an array, and a position in it. */
+/** Part of an array, and a position in it. */
 interface Selected {
   readonly from: number;
-  /** The last. */
+  /** Last position. */
   readonly to: number;
   readonly position: number;
 }
 
 /**
- * Hoare's selection: puts the value that belongs at a position of the sorted range there, and returns it; all before it
- * are at most as large. No value is NaN. @cost linear on average
+ * Hoare's selection: puts the value that belongs at a position of the sorted range there, and returns it; all values
+ * before it are at most as large. No value is NaN. @cost linear on average
  */
 export function select(values: Float64Array, { from, to, position }: Selected): number {
   let left = from;

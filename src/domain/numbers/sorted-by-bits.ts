@@ -1,4 +1,4 @@
-/** Lowest bit and width of the digits of a half of a key. */
+/** Lowest bit and width of the digits of half a key. */
 const DIGITS = [
   [0, 11],
   [11, 11],
@@ -8,12 +8,12 @@ const DIGITS = [
 const SIGN = 0x80000000;
 
 /**
- * Positions by keys that ascend, those of equal keys as they came: digit by digit of the bits of the keys, which are turned so that
- * they ascend as the numbers do.
- * @param keys      [n] of one zero and without NaN
+ * Sorts positions by ascending keys, stable for equal keys: digit by digit of the bits of the keys, which are
+ * transformed to ascend like the numbers.
+ * @param keys [n] with one zero and without NaN
  * @param positions [n] or longer
- * @returns         [n]
- * @cost            O(n), six passes of 3 ns a key
+ * @returns [n]
+ * @cost O(n), six passes of 3 ns per key
  */
 export function sortedByBits(keys: Float64Array, positions: Int32Array): Int32Array {
   const count = keys.length;
@@ -35,7 +35,7 @@ export function sortedByBits(keys: Float64Array, positions: Int32Array): Int32Ar
   return to;
 }
 
-/** @returns false, with nothing done, when all have the same digit */
+/** @returns false, without changes, if all have the same digit */
 function sortByDigit(
   half: Uint32Array,
   { shift, mask }: { readonly shift: number; readonly mask: number },

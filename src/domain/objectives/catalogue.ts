@@ -31,12 +31,12 @@ export function findObjectiveClass(type: string): ObjectiveClass | undefined {
   return BY_TYPE.get(type);
 }
 
-/** The served form of an objective. */
+/** Served form of an objective. */
 export interface ObjectiveTypeSpec extends TypeSpec {
   readonly measure: Pick<Measure, 'name' | 'form'>;
 }
 
-/** The catalogue as clients read it. */
+/** The catalogue for clients. */
 export const objectiveSpecs: readonly ObjectiveTypeSpec[] = OBJECTIVE_CLASSES.map((entry) => {
   const { name, form } = entry.measure;
   return { ...typeSpec(entry), measure: { name, form } };

@@ -1,9 +1,9 @@
 import type { TailGoal } from './tail.js';
 
-/** What weights are chosen for, in the terms of a solver; arrays follow the names of the problem. */
+/** Objective of the weights, in the terms of a solver; arrays follow the securities of the problem. */
 export type Goal = QuadraticGoal | RatioGoal | TailGoal;
 
-/** curvature/2 (w - centre)' M (w - centre) + linear'w, as small as it can be. */
+/** Minimise curvature/2 (w - centre)' M (w - centre) + linear'w. */
 export interface QuadraticGoal {
   readonly form: 'quadratic';
   /** M: the covariance, or the matrix of its correlations. */
@@ -15,7 +15,7 @@ export interface QuadraticGoal {
   readonly linear: Float64Array;
 }
 
-/** A concave numerator over the volatility, as large as it can be. */
+/** Maximise a concave numerator over the volatility. */
 export interface RatioGoal {
   readonly form: 'ratio';
   readonly numerator: Numerator;
@@ -30,20 +30,22 @@ export interface LinearNumerator {
   readonly slopes: Float64Array;
 }
 
-/** The product of (w_i / b_i)^b_i over the names with a budget: 1 where the weights are the budgets, less elsewhere. */
+/** Product of (w_i / b_i)^b_i over the securities with a budget: 1 if the weights equal the budgets, less elsewhere. */
 export interface EvennessNumerator {
   readonly kind: 'evenness';
   /** b, [N], not negative, of sum 1. */
   readonly budgets: Float64Array;
-  /** Weights whose contributions to the variance are the budgets, of sum 1: the optimum without further rows, [N]. */
+  /**
+   * Weights whose contributions to the variance equal the budgets, with sum 1: the optimum without further rows, [N].
+   */
   readonly parity: Float64Array;
   /** Variance there. */
   readonly variance: number;
-  /** Logarithm of volatility over evenness there: less is had by names without a budget alone. */
+  /** Logarithm of volatility over evenness there: only securities without a budget can lower it. */
   readonly least: number;
 }
 
-/** What trades cost, as a fraction of value. */
+/** Costs of trades, as a fraction of value. */
 export interface TradeCosts {
   /** Per unit of weight traded. */
   readonly linear: number;
@@ -51,11 +53,11 @@ export interface TradeCosts {
   readonly impact: number;
   /** Weights held before, [N]. */
   readonly reference: Float64Array;
-  /** Cost of selling what is held of names outside the problem. */
+  /** Cost of selling holdings of securities outside the problem. */
   readonly fixed: number;
 }
 
-/** Whether nothing but the distance from the index is made small: limits on the tracking error are then checks. */
+/** Returns true if only the distance from the index is minimised: limits on the tracking error are then checks. */
 export function isPureTracking(goal: Goal, index: Float64Array, costs: TradeCosts | null): boolean {
   return (
     costs === null &&
@@ -66,7 +68,7 @@ export function isPureTracking(goal: Goal, index: Float64Array, costs: TradeCost
   );
 }
 
-/** The goal of an index tracker: twice half the variance of the active weights. */
+/** Returns the goal of an index tracker: twice half the variance of the active weights. */
 export function trackingGoal(index: Float64Array): QuadraticGoal {
   return {
     form: 'quadratic',

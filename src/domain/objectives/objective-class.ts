@@ -6,68 +6,68 @@ import type { FieldUse } from '../datapoints/field-use.js';
 import type { Goal } from './goal.js';
 import type { ScenarioTerms } from './scenario-terms.js';
 
-/** What an objective may ask when it states its goal. Arrays follow `identifiers`. */
+/** Data available to an objective when it states its goal. Arrays follow `identifiers`. */
 export interface GoalContext {
-  /** Names of the problem in code-point order, [N]. */
+  /** Securities of the problem in code-point order, [N]. */
   readonly identifiers: readonly string[];
   /** Weights of the target index, [N]. */
   readonly index: Float64Array;
   /** Annualised covariance. */
   readonly metric: Metric;
   readonly algebra: DenseAlgebra;
-  /** Names that may be held at all, [N], 1 for those. */
+  /** Securities that may be held, [N], 1 for those. */
   readonly eligible: Uint8Array;
-  /** A category as of the rebalance date, null where missing, [N]. */
+  /** Returns a category as of the rebalance date, null where missing, [N]. */
   categories(field: string): readonly (string | null)[];
-  /** Annualised expected returns, [N]; asked for by objectives that need them alone. */
+  /** Returns annualised expected returns, [N]; called only by objectives that need them. */
   expectedReturns(): Float64Array;
-  /** Simple returns of the names by scenario, [T x N]; asked for by objectives of scenarios alone. */
+  /** Returns simple returns of the securities by scenario, [T x N]; called only by objectives on scenarios. */
   scenarios(terms: ScenarioTerms): Float64Array;
-  /** @param at Of the parameter that it is about, with its dot. */
+  /** @param at Path of the parameter, with its dot. */
   warn(message: string, at?: string): void;
 }
 
-/** What the figure of an objective is of its value. */
+/** Forms of the reported figure of an objective. */
 export const MEASURE_FORMS = {
-  root: 'the root of a variance, a fraction a year',
-  return: 'the value itself, a fraction a year',
+  root: 'the root of a variance, a fraction per year',
+  return: 'the value itself, a fraction per year',
   loss: 'the value itself, a fraction lost',
   number: 'the value itself, without a unit',
 } as const;
 
-/** How an objective and changes of it are reported. */
+/** Report of an objective and its changes. */
 export interface Measure {
   /** `the tracking error`, in sentences. */
   readonly name: string;
   readonly form: keyof typeof MEASURE_FORMS;
   readonly unit: 'basis points' | 'number';
-  /** The reported figure, from the objective's value. */
+  /** Returns the reported figure from the objective's value. */
   of(value: number): number;
 }
 
-/** Estimates that may be replaced by the worst of a set. */
+/** Estimates that a worst case may replace. */
 export const UNCERTAIN = ['returns', 'covariance'] as const;
 
-/** One objective: everything the service knows of it. */
+/** Objective, with all its operations. */
 export interface ObjectiveClass<P extends z.ZodObject = z.ZodObject> extends CatalogueEntry {
   readonly category: 'objective';
   readonly sense: 'minimise' | 'maximise';
-  /** Whether expected returns have to be given. */
+  /** True if expected returns are required. */
   readonly needsReturns: boolean;
-  /** What it takes cash to earn a year, and measures returns above. */
+  /** Returns the annual cash return that it assumes, and subtracts from returns. */
   cash(params: z.output<P>): number;
-  /** Estimates whose worst case it can be made best for. */
+  /** Estimates for whose worst case it can be optimised. */
   readonly uncertain: readonly (typeof UNCERTAIN)[number][];
   readonly params: P;
   readonly measure: Measure;
   /** Datapoints it reads. */
   reads(params: z.output<P>): readonly FieldUse[];
   /**
-   * Why no weights may have it though the rows hold together.
-   * @param most Largest numerator of a ratio, costs taken off; null where it is not known.
+   * Explains why weights may not exist although the rows are feasible.
+   * @param most Largest numerator of a ratio after costs; null if unknown.
    */
   readonly unattainable: ((params: z.output<P>, most: number | null) => string) | null;
-  /** What it asks for, as the end of a sentence of a methodology. */
+  /** Describes the objective, as the end of a sentence of a methodology. */
   sentence(params: z.output<P>): string;
   toGoal(params: z.output<P>, context: GoalContext): Goal;
 }
@@ -81,10 +81,10 @@ export function objectiveClass<P extends z.ZodObject>(
   return { category: 'objective', cash: () => 0, reads: () => [], unattainable: null, uncertain: [], ...entry };
 }
 
-/** A number of a sentence. */
+/** Formats a number in a sentence. */
 export const inWords = (value: number): string => String(Number(value.toPrecision(6)));
 
-/** The root of a variance, in basis points. */
+/** Reports the root of a variance, in basis points. */
 export const rootMeasure = (name: string): Measure => ({
   name,
   form: 'root',
@@ -92,7 +92,7 @@ export const rootMeasure = (name: string): Measure => ({
   of: (value) => 1e4 * Math.sqrt(Math.max(value, 0)),
 });
 
-/** A return, in basis points. */
+/** Reports a return, in basis points. */
 export const returnMeasure = (name: string): Measure => ({
   name,
   form: 'return',
@@ -100,8 +100,8 @@ export const returnMeasure = (name: string): Measure => ({
   of: (value) => 1e4 * value,
 });
 
-/** A loss, in basis points. */
+/** Reports a loss, in basis points. */
 export const lossMeasure = (name: string): Measure => ({ ...returnMeasure(name), form: 'loss' });
 
-/** A number without a unit. */
+/** Reports a number without a unit. */
 export const plainMeasure = (name: string): Measure => ({ name, form: 'number', unit: 'number', of: (value) => value });

@@ -1,12 +1,12 @@
 import type { ObjectiveClass } from './objective-class.js';
 import { minTrackingError } from './classes/min-tracking-error.js';
 
-/** An objective with the parameters it was asked for with. */
+/** Objective with its parameters. */
 export interface Objective {
   readonly entry: ObjectiveClass;
-  /** As the schema of the class parsed them. */
+  /** Parsed by the schema of the class. */
   readonly params: Readonly<Record<string, unknown>>;
 }
 
-/** What derived indices and strategies ask for unless they say otherwise. */
+/** Default objective of derived indices and strategies. */
 export const TRACKING: Objective = { entry: minTrackingError, params: {} };

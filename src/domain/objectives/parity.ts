@@ -4,7 +4,7 @@ import type { EvennessNumerator } from './goal.js';
 import type { GoalContext } from './objective-class.js';
 
 /**
- * Budgets as what is made large over the volatility, with the weights at which they are met.
+ * Returns the numerator for risk budgets, with the weights that meet them.
  * @cost of `riskBudgetWeights`
  */
 export function parityNumerator(
@@ -28,7 +28,7 @@ export function parityNumerator(
   };
 }
 
-/** The product of (w_i / b_i)^b_i over the names with a budget. */
+/** Returns the product of (w_i / b_i)^b_i over the securities with a budget. */
 export function evennessOf(budgets: Float64Array, weights: Float64Array): number {
   let total = 0;
   for (let i = 0; i < budgets.length; i++)

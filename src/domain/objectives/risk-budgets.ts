@@ -8,14 +8,14 @@ export interface BudgetParams {
 }
 
 /**
- * Shares of the variance by name, [N], of sum 1: equal ones for null; else a key is an identifier, or a group whose
- * members that are not named share it. Names that may not be held have none, and the others take over in proportion.
- *
- * @throws Refusal VALIDATION_FAILED where no name that may be held has any of them
+ * Returns shares of the variance by security, [N], with sum 1: equal ones for null; otherwise a key is an identifier,
+ * or a group whose members without their own budget share it. Securities that may not be held have none, and the others
+ * take over in proportion.
+ * @throws Refusal VALIDATION_FAILED if no security that may be held has a budget
  */
 export function budgetsOf({ budgets, budget_field }: BudgetParams, context: GoalContext): Float64Array {
   const eligible = context.eligible.slice();
-  // A name whose price does not move contributes nothing to the variance, whatever it weighs.
+  // A security with a constant price contributes nothing to the variance, whatever its weight.
   metricDiagonal(context.metric).forEach((variance, i) => variance > 0 || (eligible[i] = 0));
   const shares =
     budgets === null
@@ -44,19 +44,19 @@ function sharesOf(budgets: Readonly<Record<string, number>>, field: string, cont
   if (lost.length === Object.keys(budgets).length) throw nobodysBudgets(lost, field);
   if (lost.length > 0)
     warn(
-      `No name that may be held has the budget of ${lost.join(', ')}; the other budgets take it over in proportion.`,
+      `No security that may be held has the budget of ${lost.join(', ')}; it is distributed over the other budgets in proportion.`,
       '.budgets',
     );
   const without = identifiers.filter((_, i) => eligible[i] === 1 && shares[i] === 0);
   if (without.length > 0)
     warn(
-      `${without.length} of ${identifiers.length} names have no budget of risk and no weight: ${listOf(without)}.`,
+      `${without.length} of ${identifiers.length} securities have no risk budget and no weight: ${listOf(without)}.`,
       '.budgets',
     );
   return shares;
 }
 
-/** Keys listed in a message. */
+/** Maximum number of keys listed in a message. */
 const KEYS_MAX = 5;
 
 function listOf(keys: readonly string[]): string {
@@ -64,7 +64,7 @@ function listOf(keys: readonly string[]): string {
 }
 
 function nobodysBudgets(keys: readonly string[], field: string): Refusal {
-  const message = `None of the ${keys.length} budgets (${listOf(keys)}) is of a name that may be held, or of a ${field} of one.`;
+  const message = `None of the ${keys.length} budgets (${listOf(keys)}) belongs to a security that may be held, or to a ${field} of one.`;
   return new Refusal('VALIDATION_FAILED', message, {
     findings: [{ severity: 'error', code: 'UNKNOWN_IDENTIFIER', path: 'objective.budgets', message }],
   });

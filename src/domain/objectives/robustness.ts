@@ -1,10 +1,10 @@
 import { metricDiagonal, metricSquare, type Metric } from '#kernels/optimisation/program/metric.js';
 
-/** Expected returns and covariances that an objective is the worst of. */
+/** Uncertainty of expected returns and covariances, for a worst-case objective. */
 export interface Robustness {
-  /** Null where expected returns are taken as they are. */
+  /** Null if expected returns are certain. */
   readonly returns: ReturnsSet | null;
-  /** Largest error of each covariance over the product of the volatilities. */
+  /** Maximum error of each covariance over the product of the volatilities. */
   readonly spread: number;
 }
 
@@ -18,14 +18,14 @@ interface EllipsoidSet {
   readonly metric: Metric;
 }
 
-/** Each error at most its width. */
+/** Errors that are each at most their width. */
 interface BoxSet {
   readonly form: 'box';
   /** [N] */
   readonly widths: Float64Array;
 }
 
-/** How much less the worst expected return of a set is than the stated one. @cost a pass over the metric */
+/** Returns how much the worst expected return of a set is below the stated one. @cost a pass over the metric */
 export function returnShortfall(returns: ReturnsSet | null, weights: Float64Array): number {
   if (returns === null) return 0;
   if (returns.form === 'ellipsoid')
@@ -33,19 +33,18 @@ export function returnShortfall(returns: ReturnsSet | null, weights: Float64Arra
   return weights.reduce((sum, weight, i) => sum + returns.widths[i]! * Math.abs(weight), 0);
 }
 
-/** Weighted sum of the volatilities, weights by their size. */
+/** Returns the sum of the volatilities weighted by the absolute weights. */
 export function grossVolatility(metric: Metric, weights: Float64Array): number {
   const variances = metricDiagonal(metric);
   return weights.reduce((sum, weight, i) => sum + Math.abs(weight) * Math.sqrt(Math.max(0, variances[i]!)), 0);
 }
 
 /**
- * The largest variance over the covariances that differ from a metric by at most the spread times the products of
- * volatilities: it is had by one of them, the metric plus spread times the outer product of the volatilities with the
- * signs of the weights.
- *
- * @cost    a pass over the metric
- * @source  Lobo & Boyd (2000), The worst-case risk of a portfolio, for boxes; Tutuncu & Koenig (2004), Robust asset
+ * Returns the largest variance over the covariances that differ from a metric by at most the spread times the products
+ * of volatilities: it is that of the metric plus spread times the outer product of the volatilities with the signs of
+ * the weights.
+ * @cost a pass over the metric
+ * @source Lobo & Boyd (2000), The worst-case risk of a portfolio, for boxes; Tutuncu & Koenig (2004), Robust asset
  *   allocation, Annals of Operations Research 132.
  */
 export function worstVariance(metric: Metric, robustness: Robustness | null, weights: Float64Array): number {

@@ -2,23 +2,23 @@ import { z } from 'zod';
 import { LIMITS } from '../refusals/limits.js';
 import { tailParams } from './tail-params.js';
 
-/** Where scenarios come from. */
+/** Sources of scenarios. */
 export const SCENARIO_SOURCES = ['historical', 'bootstrap', 'normal', 'student'] as const;
 
-/** Scenarios that an objective or a row asks for. */
+/** Scenarios that an objective or a row requests. */
 export interface ScenarioTerms {
-  /** Returns of the store up to the decision; those of the risk model's window for null. */
+  /** Number of returns of the store up to the decision; null for the window of the risk model. */
   readonly sessions: number | null;
-  /** How they are drawn; null takes the returns themselves. */
+  /** Terms of draws; null for the returns themselves. */
   readonly drawn: DrawnTerms | null;
 }
 
 interface DrawnTerms {
   readonly source: Exclude<(typeof SCENARIO_SOURCES)[number], 'historical'>;
   readonly draws: number;
-  /** Consecutive returns of a bootstrap. */
+  /** Number of consecutive returns in a block of a bootstrap. */
   readonly block: number;
-  /** Of Student's distribution. */
+  /** Degrees of freedom of Student's distribution. */
   readonly degrees: number;
   readonly seed: number;
 }
@@ -34,7 +34,7 @@ export const drawnParams = {
   scenarios: scenarios.meta({ ...scenarios.meta(), when: [{ source: READING }] }),
   source: z.enum(SCENARIO_SOURCES).default('historical').meta({
     label: 'Source',
-    help: "Returns of the store themselves; blocks of them drawn with replacement; or draws with the covariance of the risk model, normal or Student's.",
+    help: "Historical returns; blocks of them drawn with replacement; or draws with the covariance of the risk model, normal or Student's.",
   }),
   draws: z
     .int()
@@ -43,7 +43,7 @@ export const drawnParams = {
     .default(5000)
     .meta({
       label: 'Draws',
-      help: 'Scenarios drawn; not read of historical ones.',
+      help: 'Number of scenarios drawn; ignored for historical ones.',
       when: [{ source: DRAWN }],
     }),
   block: z
@@ -53,7 +53,7 @@ export const drawnParams = {
     .default(21)
     .meta({
       label: 'Block',
-      help: 'Consecutive returns of a bootstrap, at most as many as there are.',
+      help: 'Number of consecutive returns in a block of a bootstrap, at most as many as there are.',
       unit: 'sessions',
       when: [{ source: ['bootstrap'] }],
     }),
@@ -64,7 +64,7 @@ export const drawnParams = {
     .default(5)
     .meta({
       label: 'Degrees of freedom',
-      help: "Of Student's distribution: the fewer, the fatter its tails.",
+      help: "Degrees of freedom of Student's distribution: the fewer, the fatter its tails.",
       when: [{ source: ['student'] }],
     }),
   seed: z
@@ -74,7 +74,7 @@ export const drawnParams = {
     .meta({ label: 'Seed', help: 'Equal seeds give equal draws.', when: [{ source: DRAWN }] }),
 };
 
-/** Parsed parameters of a class that takes simulated scenarios, or historical ones alone. */
+/** Parsed parameters of a class with simulated scenarios, or only historical ones. */
 interface ScenarioParams {
   readonly scenarios: number | null;
   readonly source?: (typeof SCENARIO_SOURCES)[number];
@@ -84,9 +84,9 @@ interface ScenarioParams {
   readonly seed?: number;
 }
 
-/** The scenarios that parameters ask for. */
+/** Returns the scenarios that parameters request. */
 export function scenarioTerms({ scenarios, source = 'historical', ...drawn }: ScenarioParams): ScenarioTerms {
   if (source === 'historical') return { sessions: scenarios, drawn: null };
-  const { draws = 0, block = 1, degrees_of_freedom: degrees = 0, seed = 0 } = drawn; // Given with a source.
+  const { draws = 0, block = 1, degrees_of_freedom: degrees = 0, seed = 0 } = drawn; // They are given together with a source.
   return { sessions: scenarios, drawn: { source, draws, block, degrees, seed } };
 }

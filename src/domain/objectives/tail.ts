@@ -1,19 +1,21 @@
-/** What the average of the worst is taken of: the losses of single sessions, or the distances below the highest value so far. */
+/**
+ * Measure whose worst values are averaged: the losses of single sessions, or the distances below the running maximum.
+ */
 export type TailMeasure = 'loss' | 'drawdown';
 
-/** The average of the worst share of scenarios, as small as it can be. */
+/** Minimise the average of the worst share of scenarios. */
 export interface TailGoal {
   readonly form: 'tail';
   readonly measure: TailMeasure;
-  /** Share of the scenarios that is not looked at. */
+  /** Share of the scenarios that is excluded. */
   readonly confidence: number;
   /** T */
   readonly scenarios: number;
-  /** Simple returns of the names by scenario, for drawdowns their sums up to it, [T x N]. */
+  /** Simple returns of the securities by scenario, for drawdowns their cumulative sums, [T x N]. */
   readonly returns: Float64Array;
 }
 
-/** A goal from simple returns by session, [T x N]. @cost T N for drawdowns */
+/** Returns a goal from simple returns by session, [T x N]. @cost T N for drawdowns */
 export function tailGoal(measure: TailMeasure, confidence: number, returns: Float64Array, names: number): TailGoal {
   const scenarios = returns.length / names;
   const sums = measure === 'loss' ? returns : cumulated(returns, names);
@@ -26,7 +28,7 @@ function cumulated(returns: Float64Array, names: number): Float64Array {
   return sums;
 }
 
-/** Returns of some weights by scenario, for drawdowns their sums up to it, [T]. @cost T N */
+/** Returns returns of some weights by scenario, for drawdowns their cumulative sums, [T]. @cost T N */
 export function valuesAt({ scenarios, returns }: TailGoal, weights: Float64Array): Float64Array {
   const values = new Float64Array(scenarios);
   const held = Int32Array.from(weights.keys()).filter((i) => weights[i] !== 0);
@@ -38,7 +40,7 @@ export function valuesAt({ scenarios, returns }: TailGoal, weights: Float64Array
   return values;
 }
 
-/** What the scenarios cost at some weights: losses, or drawdowns of the sums of returns, [T]. @cost T N */
+/** Returns the cost of the scenarios at some weights: losses, or drawdowns of the cumulative returns, [T]. @cost T N */
 export function outcomesAt(goal: TailGoal, weights: Float64Array): Float64Array {
   const values = valuesAt(goal, weights);
   if (goal.measure === 'loss') return values.map((value) => -value);
@@ -47,11 +49,10 @@ export function outcomesAt(goal: TailGoal, weights: Float64Array): Float64Array 
 }
 
 /**
- * Slopes of the average of a tail at some weights, [N]: their product with these is the average, and with any others at
- * most the average there.
- *
- * @cost    T N and a sort
- * @source  Rockafellar & Uryasev (2002), Journal of Banking & Finance 26(7), for the worst scenarios as a subgradient.
+ * Returns slopes of the average of a tail at some weights, [N]: their product with these is the average, and with any
+ * others at most the average there.
+ * @cost T N and a sort
+ * @source Rockafellar & Uryasev (2002), Journal of Banking & Finance 26(7), for the worst scenarios as a subgradient.
  */
 export function tailSlopes(goal: TailGoal, weights: Float64Array): Float64Array {
   const n = weights.length;
@@ -72,7 +73,7 @@ export function tailSlopes(goal: TailGoal, weights: Float64Array): Float64Array 
   return slopes;
 }
 
-/** Where the highest value so far was, by scenario; -1 for that of the start, which is zero. */
+/** Returns the scenario of the running maximum, by scenario; -1 for the start, which is zero. */
 function peaksBefore(values: Float64Array): Int32Array {
   let peak = 0;
   let at = -1;
@@ -82,18 +83,18 @@ function peaksBefore(values: Float64Array): Int32Array {
   });
 }
 
-/** What lies behind the average of a tail. */
+/** Details of the average of a tail. */
 export interface TailOutcome {
-  /** Scenarios that were looked at. */
+  /** Number of scenarios. */
   readonly scenarios: number;
-  /** Average of the worst of them, costs aside. */
+  /** Average of the worst of them, without costs. */
   readonly average: number;
-  /** The least of those averaged: the value at risk. */
+  /** Smallest of the averaged values: the value at risk. */
   readonly level: number;
   readonly largest: number;
 }
 
-/** The tail at some weights. @cost T N */
+/** Returns the tail at some weights. @cost T N */
 export function tailOutcome(goal: TailGoal, weights: Float64Array): TailOutcome {
   const values = outcomesAt(goal, weights);
   const size = tailSize(goal);
@@ -106,13 +107,14 @@ export function tailOutcome(goal: TailGoal, weights: Float64Array): TailOutcome 
   };
 }
 
-/** Scenarios that the average is of, a fraction of one included. */
+/** Returns the number of averaged scenarios, including a fraction. */
 export function tailSize({ confidence, scenarios }: Pick<TailGoal, 'confidence' | 'scenarios'>): number {
   return (1 - confidence) * scenarios;
 }
 
 /**
- * The average of the largest `size` values, the last of them in part; the largest itself where that is less than one.
+ * Returns the average of the largest `size` values, the last of them in part; the largest itself if that is less than
+ * one.
  * @source Rockafellar & Uryasev (2002), Conditional value-at-risk for general loss distributions, Journal of Banking &
  *   Finance 26(7), proposition 8.
  */
@@ -124,7 +126,7 @@ export function tailAverage(values: Float64Array, size: number): number {
   return total / whole;
 }
 
-/** Scenarios that are averaged: one at least. */
+/** Returns the whole number of averaged scenarios: at least one. */
 function wholeSize(size: number, scenarios: number): number {
   return Math.max(size, Math.min(1, scenarios));
 }

@@ -8,52 +8,55 @@ import type { Origin, PlacedRow, Problem } from './problem.js';
 import type { TailCut } from './tail-cuts.js';
 
 /**
- * Share of the mean variance added to the objective per squared active weight, so that every problem has one answer.
+ * Share of the mean variance added to the objective per squared active weight, so that every problem has a unique
+ * solution.
  */
 const TIE_BREAK = 1e-10;
 
-/** Inputs of a programme besides the problem. */
+/** Inputs of a program in addition to the problem. */
 export interface Assembly {
-  /** What the same assembly gave without its restriction: saves expanding the rows again. Not with radii of its own. */
+  /**
+   * Result of the same assembly without its restriction, which saves expanding the rows again. Not with separate radii.
+   */
   readonly base?: Assembled | undefined;
-  /** Rows that take part; all of them unless given. */
+  /** Selects the rows that take part. Default: all. */
   readonly includes?: ((origin: Origin) => boolean) | undefined;
-  /** Parameters of rows, moved. */
+  /** Changed parameters of rows. */
   readonly changes?: readonly Change[] | undefined;
-  /** Which names a restriction of the non-convex rows allows, and how. */
+  /** Restriction of the weights that makes the non-convex rows linear. */
   readonly restriction?: Restriction | undefined;
-  /** Whether limits on the tracking error are rows: not while it is what is minimised. */
+  /** True if limits on the tracking error are rows: not while the tracking error is minimised. */
   readonly withTracking?: boolean;
-  /** Values from which averages are seen; elsewhere their coefficients follow their bounds. */
+  /** Values around which averages are linearised. Default: the coefficients follow the bounds. */
   readonly views?: AverageViews | undefined;
-  /** Planes below tails that take part; all that are known unless given. */
+  /** Cutting planes for tail rows. Default: all known ones. */
   readonly planes?: readonly TailCut[] | undefined;
-  /** Radii of soft norms by origin, wider than the client's. */
+  /** Radii of soft norms by origin, wider than in the request. */
   readonly radii?: ReadonlyMap<Origin, number> | undefined;
 }
 
-/** A choice among the names that makes the non-convex rows linear. */
+/** Choice of securities that makes the non-convex rows linear. */
 export interface Restriction {
-  /** [N], least weight; -Infinity where nothing is asked. */
+  /** [N], minimum weight; -Infinity if there is none. */
   readonly least: Float64Array;
-  /** [N], largest weight; Infinity where nothing is asked. */
+  /** [N], maximum weight; Infinity if there is none. */
   readonly most: Float64Array;
-  /** Sums over names that may not exceed a bound. */
+  /** Sums over securities with an upper bound. */
   readonly sums: readonly UpperRow[];
 }
 
-/** A program with the rows behind its parts. */
+/** Program with the rows behind its parts. */
 export interface Assembled {
   readonly program: Program;
   /** The row behind each linear row of the program, undefined for sums of the restriction. */
   readonly linear: readonly (PlacedRow | undefined)[];
   readonly kinks: readonly PlacedRow[];
   readonly norms: readonly PlacedRow[];
-  /** How many of the linear rows, the last ones, are planes below tails. */
+  /** Number of linear rows, at the end, that are cutting planes for tails. */
   readonly planes: number;
 }
 
-/** The convex program of a problem: objective (w - b)' Sigma (w - b) and the tie-breaking term. */
+/** Assembles the convex program of a problem: objective (w - b)' Sigma (w - b) and the tie-breaking term. */
 export function assembleProgram(problem: Problem, assembly: Assembly = {}): Assembled {
   if (assembly.base !== undefined && assembly.radii === undefined)
     return withPlanes(problem, restricted(withoutPlanes(assembly.base), assembly.restriction), assembly);
@@ -76,7 +79,7 @@ export function assembleProgram(problem: Problem, assembly: Assembly = {}): Asse
   return withPlanes(problem, restricted(whole, assembly.restriction), assembly);
 }
 
-/** The rows with the planes that are known below the tails that they limit. */
+/** Adds the known cutting planes for the tails that rows limit. */
 function withPlanes({ rows, tails }: Problem, assembled: Assembled, assembly: Assembly): Assembled {
   const { includes, changes, radii, planes: among = tails.known } = assembly;
   const limited = rows.flatMap((placed) => {
@@ -98,7 +101,7 @@ function withPlanes({ rows, tails }: Problem, assembled: Assembled, assembly: As
   };
 }
 
-/** The same without them. */
+/** Returns the program without its cutting planes. */
 export function withoutPlanes(assembled: Assembled): Assembled {
   const { program, linear, planes } = assembled;
   if (planes === 0) return assembled;
@@ -106,7 +109,7 @@ export function withoutPlanes(assembled: Assembled): Assembled {
   return { ...assembled, program: withFirstRows(program, count), linear: linear.slice(0, count), planes: 0 };
 }
 
-/** The program with the bounds and sums of a restriction. */
+/** Applies the bounds and sums of a restriction. */
 function restricted(assembled: Assembled, restriction: Restriction | undefined): Assembled {
   if (restriction === undefined) return assembled;
   const { program, linear } = assembled;
@@ -163,12 +166,12 @@ function addRow(parts: Parts, placed: PlacedRow, assembly: Assembly): void {
   }
 }
 
-/** Whether a row limits the quantity that is minimised. */
+/** Returns true if a row limits the quantity that is minimised. */
 export function isTracking({ origin, row }: PlacedRow): boolean {
   return row.form === 'norm' && origin.type === 'TrackingError';
 }
 
-/** New value of a row's parameter, undefined if unchanged. */
+/** Returns the new value of a row's parameter; undefined if unchanged. */
 export function movedTo(
   origin: Origin,
   parameter: string | null,
@@ -177,7 +180,7 @@ export function movedTo(
   return changes?.find((change) => change.origin === origin && change.parameter === parameter)?.to;
 }
 
-/** Value of a limit with the changes of its row; `outward` is the way in which it is widened. */
+/** Returns the value of a limit with the changes of its row; `outward` is the direction of widening. */
 export function movedValue(
   limit: Limit,
   origin: Origin,
@@ -203,10 +206,10 @@ export function movedRadius(row: NormRow, origin: Origin, changes: readonly Chan
   return to === undefined ? row.limit.value : row.radiusOf(to);
 }
 
-/** An average, whose coefficients contain its bound: moved with it, or seen from one of its values. */
+/** Adds an average, whose coefficients contain its bound: moved with the bound, or linearised at one of its values. */
 function addAverage(parts: Parts, placed: PlacedRow, row: LinearRow, { changes, views }: Assembly): void {
   const { coefficients, lower, upper } = row;
-  const average = row.average!; // Called with averages only.
+  const average = row.average!; // Only averages reach this function.
   const parameter = parameterOf(row);
   const to = movedTo(placed.origin, parameter, changes);
   const view = views?.get(row);
@@ -227,7 +230,7 @@ function parameterOf({ lower, upper }: LinearRow): string | null {
   return (lower ?? upper)?.parameter ?? null;
 }
 
-/** Gathers the parts of a program. */
+/** Parts of a program. */
 interface Parts {
   addBounds(placed: PlacedRow, name: number, lower?: number, upper?: number): void;
   addLinear(placed: PlacedRow, coefficients: Float64Array, lower?: number, upper?: number): void;
@@ -244,7 +247,7 @@ function createParts(n: number): Parts {
   const norms: { placed: PlacedRow; norm: Norm }[] = [];
   const softBounds = new Map<string, Kink>();
 
-  /** A soft bound of a name adds to the objective on one side of it; the bounds of a row's side are one kink. */
+  /** Prices a soft bound: it adds to the objective on one side; the bounds of one side of a row form one kink. */
   function price(placed: PlacedRow, side: 'lower' | 'upper', name: number, at: number, soft: number): void {
     const key = `${placed.origin.index} ${side}`;
     let kink = softBounds.get(key);
@@ -282,7 +285,7 @@ function createParts(n: number): Parts {
       kinks.push({ placed, kink });
     },
     addNorm(placed, radius) {
-      const row = placed.row as NormRow; // Called with norm rows only.
+      const row = placed.row as NormRow; // Only norm rows reach this function.
       norms.push({
         placed,
         norm: {

@@ -2,21 +2,20 @@ import type { Average, LinearRow } from '../constraints/program-row.js';
 import type { Movable } from './movables.js';
 
 /**
- * A weighted average seen from one value of its bound: there its row is (numerator - at * scale * denominator)'w
- * against zero, and near it the bound moves that zero by the invested weight. Exact at `at`; a sequence of views
- * converges as Newton's method for ratios does.
- *
+ * Linearisation of a weighted average at one value of its bound: there its row compares (numerator - at * scale *
+ * denominator)'w with zero, and nearby the bound moves that zero by the invested weight. Exact at `at`; a sequence of
+ * views converges like Newton's method for ratios.
  * @source Dinkelbach (1967), On nonlinear fractional programming, Management Science 13(7).
  */
 export interface AverageView {
   readonly at: number;
-  /** Change of the value compared per unit of the bound. */
+  /** Change of the compared value per unit of the bound. */
   readonly invested: number;
 }
 
 export type AverageViews = ReadonlyMap<LinearRow, AverageView>;
 
-/** Views of the averages that movables move. */
+/** Returns views of the averages that movables change. */
 export function viewsOf(
   movables: readonly Movable[],
   weights: Float64Array,
@@ -40,15 +39,15 @@ function investedIn({ denominator, scale }: Average, weights: Float64Array): num
   return denominator.reduce((sum, value, i) => sum + value * weights[i]!, 0) * scale;
 }
 
-/** Coefficients of an average with its bound at a value. */
+/** Returns the coefficients of an average with its bound at a value. */
 export function coefficientsAt({ numerator, denominator, scale }: Average, at: number): Float64Array {
   return numerator.map((value, i) => value - at * scale * denominator[i]!);
 }
 
-/** Views this close, relative to one and the bound, end the search: the next would differ by the square of that. */
+/** Relative distance of two views at which the search ends: the next views would differ by its square. */
 const SAME = 1e-8;
 
-/** Rounds of views: each about doubles the digits that are right. */
+/** Maximum number of rounds of views: each about doubles the number of correct digits. */
 const VIEWS_MAX = 12;
 
 export interface Viewed {
@@ -56,10 +55,10 @@ export interface Viewed {
 }
 
 /**
- * Searches from ever better views of the averages until the values found are those viewed from; once where nothing
- * moves an average.
- * @param search  What is looked for; undefined ends it.
- * @param toOf    Value of a movable in what was found.
+ * Repeats a search with improving views of the averages until the results equal the views; once if nothing moves an
+ * average.
+ * @param search The search; undefined ends it.
+ * @param toOf Value of a movable in a result.
  */
 export function fromBestViews<F extends Viewed>(
   movables: readonly Movable[],

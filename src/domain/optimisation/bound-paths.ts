@@ -15,16 +15,16 @@ export interface PathsInput {
   readonly parentId: string;
   readonly datapoints: () => CrossSections;
   readonly indexWeights: (indexId: string, session: number) => IndexWeights | null;
-  /** Of the decision. */
+  /** Day of the decision. */
   readonly day: Day;
   /** Base date of the index. */
   readonly baseDay: Day;
 }
 
-/** Whether a bound of a row follows a path. */
+/** Returns true if a bound of a row follows a path. */
 export const followsPath = ({ params }: ConstraintRow): boolean => Object.values(params).some(isBoundPath);
 
-/** Base dates of the bounds of rows. */
+/** Returns base dates of the bounds of rows. */
 export function pathDates(rows: readonly ConstraintRow[]): Day[] {
   return rows.flatMap(({ params }) =>
     Object.values(params).flatMap((bound) =>
@@ -34,8 +34,8 @@ export function pathDates(rows: readonly ConstraintRow[]): Day[] {
 }
 
 /**
- * Rows whose bounds along a path are the numbers that these have on the day of a decision.
- * @throws Refusal NO_DATA_AT_DATE where the source index has no review on or before a base date
+ * Replaces bounds along a path by their values on the day of a decision.
+ * @throws Refusal NO_DATA_AT_DATE if the source index has no review on or before a base date
  */
 export function withPathValues(rows: readonly ConstraintRow[], input: PathsInput): readonly ConstraintRow[] {
   if (!rows.some(followsPath)) return rows;
@@ -44,9 +44,9 @@ export function withPathValues(rows: readonly ConstraintRow[], input: PathsInput
 
 function rowOnPath(row: ConstraintRow, input: PathsInput): ConstraintRow {
   const { day, baseDay } = input;
-  const entry = findConstraintClass(row.type)!; // Documents are validated.
+  const entry = findConstraintClass(row.type)!; // Documents have been validated.
   const parsed = entry.params.parse(row.params);
-  const valueAt = (base: Day): number => entry.measureOf!(parsed, parentAt(base, input)); // Classes with paths have one.
+  const valueAt = (base: Day): number => entry.measureOf!(parsed, parentAt(base, input)); // Classes with paths define it.
   const params = Object.entries(parsed).map(([name, value]): [string, unknown] => [
     name,
     isBoundPath(value) ? valueOnPath(value, { day, baseDay, valueAt }) : value,
@@ -54,7 +54,7 @@ function rowOnPath(row: ConstraintRow, input: PathsInput): ConstraintRow {
   return { ...row, params: { ...row.params, ...Object.fromEntries(params.filter(([name]) => name in row.params)) } };
 }
 
-/** The source index as its review on or before a day decided it, on the datapoints of that decision. */
+/** Returns the source index as decided by its review on or before a day, with the datapoints of that decision. */
 function parentAt(day: Day, { composer, parentId, datapoints, indexWeights }: PathsInput): MeasuredPortfolio {
   const review = composer.decidedOn(parentId, composer.market(parentId).sessionAt(day));
   if (review === undefined) {

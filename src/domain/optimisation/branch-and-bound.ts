@@ -18,42 +18,45 @@ export interface BranchInput {
   readonly rows: readonly NonConvexRow[];
   readonly options: Pick<Assembly, 'base' | 'includes' | 'changes'>;
   readonly relaxed: ConvexSolution;
-  /** The best answer known so far. */
+  /** Best solution known so far. */
   readonly incumbent: ConvexSolution | undefined;
-  /** Ends at the first answer, and after few nodes without one. */
+  /** Ends at the first solution, and after few nodes without one. */
   readonly isAnyEnough: boolean;
-  /** Nodes after which it ends; as many as the problem may have unless given. */
+  /** Maximum number of nodes. Default: that of the problem. */
   readonly nodesMax?: number | undefined;
 }
 
 export interface BranchOutcome {
   readonly best: ConvexSolution | undefined;
-  /** Whether every choice was looked at or ruled out. */
+  /** True if every choice was visited or ruled out. */
   readonly isComplete: boolean;
-  /** Least objective that any choice can have. */
+  /** Lower bound of the objective over all choices. */
   readonly bound: number;
   readonly iterations: number;
 }
 
 /**
- * Nodes of one search: about two seconds at forty names; counted, not timed, so that the same request has the same
- * answer.
+ * Maximum number of nodes of one search: about two seconds at forty securities; counted, not timed, so that equal
+ * requests have equal results.
  */
 const NODES_MAX = 12_000;
 
-/** The same where limits on trades or norms make a node several times as dear. */
+/** Same, if limits on trades or norms make a node several times as expensive. */
 const NODES_KINKED_MAX = 4000;
 
-/** Nodes where any answer will do: an answer that takes longer is not looked for. */
+/** Maximum number of nodes if any solution is enough: longer searches are abandoned. */
 const NODES_ANY_MAX = 200;
 
-/** Multiplications of one search: about half a minute where tails make a node a hundred times as dear. */
+/**
+ * Maximum number of multiplications of one search: about half a minute if tails make a node a hundred times as
+ * expensive.
+ */
 const WORK_MAX = 2e10;
 
-/** An answer has to be better than another by this share. */
+/** Relative improvement that a better solution must have. */
 const GAIN_MIN = 1e-12;
 
-/** What is decided about a name: nothing, held, or not; held names may moreover be above the trigger, or not. */
+/** Decision about a security: open, held, or not held; a held one may also be above the trigger, or not. */
 const OPEN = 0;
 const IN = 1;
 const OUT = 2;
@@ -61,26 +64,25 @@ const OUT = 2;
 interface Node {
   /** [N] */
   readonly names: Uint8Array;
-  /** [N] for each concentration row, in their order. */
+  /** [N] for each concentration row, in order. */
   readonly large: readonly Uint8Array[];
   readonly bound: number;
-  /** Active set of the node it came from, and what its weights lose most in. */
+  /** Active set of the parent node, and its worst scenarios. */
   readonly warm: ActiveState;
   readonly tail: ConvexSolution['tail'];
   readonly planes: ConvexSolution['planes'];
 }
 
-/** A node whose names have bounds for either decision, [N] each. */
+/** Node with bounds on the objective for either decision about each security, [N] each. */
 interface Narrowed extends Node {
   readonly held: Float64Array;
   readonly dropped: Float64Array;
 }
 
 /**
- * The best choice of names there is: best-first, on the name whose absence would cost most, bounded by the relaxation
- * of what is still open and by what every further decision has to cost.
- *
- * @cost  one small solve a node: hundreds of nodes at forty names.
+ * Finds the best choice of securities: best-first, branching on the security whose absence would cost most, bounded by
+ * the relaxation of the open decisions and by the cost of every further decision.
+ * @cost one small solve per node: hundreds of nodes at forty securities.
  */
 export function branchAndBound({
   solver: inner,
@@ -121,7 +123,7 @@ export function branchAndBound({
   }
   return { best, isComplete: true, bound: best?.value ?? Infinity, iterations };
 
-  /** Bounds a node by its relaxation, and opens what may still be better below it. */
+  /** Bounds a node by its relaxation, and opens the branches that may be better. */
   function visit(node: Node): void {
     const closed = close(node);
     if (closed === undefined) return;
@@ -144,7 +146,7 @@ export function branchAndBound({
     return best === undefined || value < betterThan(best.value, GAIN_MIN);
   }
 
-  /** Decides the names that only one decision can be better for; undefined when none can. */
+  /** Decides securities for which only one decision can be better; undefined if none can. */
   function narrow(node: Node, solution: ConvexSolution, moves: Moves): Narrowed | undefined {
     const { value } = solution;
     const held = moves.hold.map((cost) => value + cost);
@@ -171,7 +173,7 @@ export function branchAndBound({
     return { ...node, names, bound, held, dropped, ...leftBy(solution) };
   }
 
-  /** What the counts leave no choice about; undefined when they cannot hold any more. */
+  /** Applies decisions that the counts force; undefined if they cannot be satisfied. */
   function close(node: Node): Node | undefined {
     const names = node.names.slice();
     for (const row of rows) {
@@ -189,7 +191,7 @@ export function branchAndBound({
     return { ...node, names };
   }
 
-  /** Bounds that every choice below the node obeys. */
+  /** Returns bounds that hold for every choice below the node. */
   function boundsOf({ names, large }: Node): Restriction {
     const least = new Float64Array(n).fill(-Infinity);
     const most = new Float64Array(n).fill(Infinity);
@@ -216,7 +218,7 @@ export function branchAndBound({
     return { least, most, sums };
   }
 
-  /** The node's own names, made to satisfy every row: an answer where that works at once. */
+  /** Makes the securities of the node satisfy every row: a solution if that works at once. */
   function finishOf({ large, names }: Node, { weights, tail, planes }: ConvexSolution): ConvexSolution | undefined {
     const held = supportOf(weights).map((isHeld, i) => (names[i] === IN ? 1 : isHeld));
     if (rows.some((row) => row.form === 'count' && row.members.reduce((count, i) => count + held[i]!, 0) > row.maximum))
@@ -237,7 +239,7 @@ export function branchAndBound({
     return solution !== undefined && rows.every((row) => holds(row, solution.weights)) ? solution : undefined;
   }
 
-  /** Two nodes that differ in one name of a row that does not hold. */
+  /** Returns two nodes that differ in one security of a violated row. */
   function branches({ held, dropped, ...node }: Narrowed, { weights }: ConvexSolution): Node[] {
     const position = (test: (i: number) => boolean) => heaviest(weights, variances, test);
     for (const [c, row] of concentrations.entries()) {
@@ -260,7 +262,7 @@ export function branchAndBound({
       (name) => node.names[name] === OPEN && involved[name] === 1 && Math.abs(weights[name]!) > HELD_MIN,
     );
     if (i < 0) i = position((name) => node.names[name] === OPEN && involved[name] === 1);
-    // Nothing is left to decide about what does not hold: the decisions that were forced are tried by themselves.
+    // No open decision affects the violated rows: forced decisions are tried separately.
     if (i < 0) return hasChanged(node, weights) ? [node] : [];
     return [IN, OUT].map((decided) => ({
       ...node,
@@ -279,12 +281,15 @@ function nodesMaxOf({ rows }: Problem): number {
   return isKinked ? NODES_KINKED_MAX : NODES_MAX;
 }
 
-/** Whether a forced decision contradicts the weights that led to it. */
+/** Returns true if a forced decision contradicts the weights that led to it. */
 function hasChanged({ names }: Node, weights: Float64Array): boolean {
   return names.some((decided, i) => decided === OUT && Math.abs(weights[i]!) > HELD_MIN);
 }
 
-/** The name of largest w^2 times variance among those that pass, the first of equals; -1 when none does. */
+/**
+ * Returns the security with the largest w^2 times variance among those that pass, the first of equals; -1 if none
+ * passes.
+ */
 function heaviest(weights: Float64Array, variances: Float64Array, test: (i: number) => boolean): number {
   let found = -1;
   let most = -1;

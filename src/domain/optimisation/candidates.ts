@@ -2,20 +2,20 @@ import type { Composer, Composition } from '../books/compositions.js';
 import { isDerivedDocument } from '../documents/index-document.js';
 import { lastAtMost } from '../numbers/search.js';
 
-/** Names that weights are chosen among. */
+/** Securities among which weights are chosen. */
 export interface Candidates {
   /** Columns of the market, ascending, [N]. */
   readonly columns: Int32Array;
-  /** Weights of the index that is optimised, zero for names it does not hold, [N]. */
+  /** Weights of the optimised index, zero for securities outside it, [N]. */
   readonly index: Float64Array;
 }
 
-/** Whether only the names of an index may be held, or those of the universe that it was chosen from as well. */
+/** Candidate set: only the securities of an index, or also those of its universe. */
 export type CandidateNames = 'parent' | 'universe';
 
 /**
- * The candidates at a composition of an index: its names, and where asked for every name of its universe that can be priced on the
- * decision. A derived index has the universe of the rules that it goes back to.
+ * Returns the candidates at a composition of an index: its securities, and optionally every security of its universe
+ * with a price at the decision. A derived index has the universe of its rule-based root index.
  */
 export function candidatesAt(
   composer: Composer,
@@ -32,7 +32,7 @@ export function candidatesAt(
   return { columns, index: Float64Array.from(columns, (column) => own.get(column) ?? 0) };
 }
 
-/** The index of rules that a derived index goes back to. */
+/** Returns the rule-based index from which a derived index originates. */
 function rootOf(composer: Composer, indexId: string): string {
   const document = composer.document(indexId);
   return isDerivedDocument(document) ? rootOf(composer, document.derivation.source_index_id) : indexId;

@@ -1,9 +1,9 @@
 import type { Origin } from './problem.js';
 
-/** Another value of a row's parameter. */
+/** New value of a row's parameter. */
 export interface Change {
   readonly origin: Origin;
-  /** Null widens the limits of the row that no parameter moves, by `to`. */
+  /** Null to widen, by `to`, the limits of the row that no parameter moves. */
   readonly parameter: string | null;
   readonly to: number;
 }

@@ -7,7 +7,7 @@ import { isRuledOut, leastProblem, LEAST_WITHIN } from './least-problem.js';
 import { leastChoice } from './search.js';
 import type { Trials } from './trials.js';
 
-/** Among moves that are each enough, cheapest first, that of a row of the highest priority. */
+/** Of moves that are each sufficient, cheapest first, returns that of a row of the highest priority. */
 export function firstToGive(moves: readonly Moved[]): Moved[] | undefined {
   const highest = moves.reduce((most, { movable }) => Math.max(most, movable.origin.priority), 0);
   const first = moves.find(({ movable }) => movable.origin.priority === highest);
@@ -16,15 +16,15 @@ export function firstToGive(moves: readonly Moved[]): Moved[] | undefined {
 
 export interface JointMoves {
   readonly trials: Trials;
-  /** Of the convex rows, enough for these. */
+  /** Moves of the convex rows that are sufficient for them. */
   readonly moves: readonly Move[];
-  /** Rows that may give way. */
+  /** Rows that may be relaxed. */
   readonly origins: readonly Origin[];
 }
 
 /**
- * Moves rounded outward, with moves of rows that are not convex where those do not hold yet: of the highest priority
- * first, by one parameter where that is enough and by several otherwise, none of which can be less.
+ * Rounds moves outward and adds moves of non-convex rows that are still violated: highest priority first, by one
+ * parameter if sufficient and otherwise by several, none of which can be smaller.
  */
 export function jointMoves(
   solvers: Solvers,
@@ -48,7 +48,7 @@ interface WayMove extends Move {
   readonly movable: Way;
 }
 
-/** The least moves along some ways that are enough together, those of the highest priority first. */
+/** Returns the smallest moves along some parameters that are sufficient together, highest priority first. */
 function leastWays(
   ways: readonly Way[],
   isEnough: (moves: readonly WayMove[]) => boolean,
@@ -58,7 +58,7 @@ function leastWays(
     movable: way,
     to: halved({ ...way, within: EXACT }, (to) => isEnough([...others, { movable: way, to }])),
   });
-  /** Of moves that are enough, each as small as the others let it be, the last ones first. */
+  /** Shortens sufficient moves as far as the others allow, last ones first. */
   const shortened = (taken: readonly WayMove[]): readonly WayMove[] =>
     taken.reduceRight<readonly WayMove[]>((moves, each) => {
       const others = moves.filter((move) => move !== each);
@@ -76,7 +76,7 @@ function leastWays(
   return undefined;
 }
 
-/** How far each parameter of a non-convex row may be moved, and in which direction it gives way. */
+/** Range and direction in which each parameter of a non-convex row may be relaxed. */
 const WAYS: Readonly<
   Record<string, { readonly end: (names: number, params: Origin['params']) => number; readonly isWhole: boolean }>
 > = {
@@ -84,27 +84,27 @@ const WAYS: Readonly<
   maximum: { end: (names) => names, isWhole: true },
   threshold: { end: () => 1e-9, isWhole: false },
   single: { end: () => 1, isWhole: false },
-  // A trigger lies at most at the single limit, as the class wants it.
+  // A trigger is at most the single limit, as the class requires.
   trigger: { end: (_, { single }) => single as number, isWhole: false },
   aggregate: { end: () => 1, isWhole: false },
 };
 
-/** Distance to the least change that is reported, relative to one and the parameter. */
+/** Tolerance for the least change that is reported, relative to one and the parameter. */
 export const EXACT = 1e-9;
 
-/** Halvings of a fraction in search of the least change. */
+/** Number of halvings of a fraction in the search for the least change. */
 const HALVINGS = 34;
 
 interface Way {
   readonly origin: Origin;
   readonly parameter: string | null;
   readonly from: number;
-  /** Where the parameter rules nothing out any more. */
+  /** Value at which the parameter no longer rules anything out. */
   readonly end: number;
   readonly isWhole: boolean;
 }
 
-/** The parameters of non-convex rows among some that may give way. */
+/** Returns the parameters of non-convex rows that may be relaxed. */
 function waysOf(problem: Problem, among: readonly Origin[]): Way[] {
   const origins = new Set(nonConvexRows(problem).map(({ origin }) => origin));
   return [...origins].flatMap((origin) =>
@@ -118,7 +118,7 @@ function waysOf(problem: Problem, among: readonly Origin[]): Way[] {
   );
 }
 
-/** The parameters of non-convex rows as movables. */
+/** Returns the parameters of non-convex rows as movables. */
 export function choiceMovables(problem: Problem, among: readonly Origin[]): Movable[] {
   return waysOf(problem, among).map(({ origin, parameter, from, end }) => ({
     origin,
@@ -132,22 +132,28 @@ export function choiceMovables(problem: Problem, among: readonly Origin[]): Mova
   }));
 }
 
-/** Whether a parameter of a row counts names. */
+/** Returns true if a parameter of a row counts securities. */
 export function isCount({ kind, unit, type }: Origin, parameter: string): boolean {
   return kind === 'ineq' && unit === 'count' && type !== 'EffectiveNumber' && WAYS[parameter]?.isWhole === true;
 }
 
 export interface ChoiceMoves {
   readonly trials: Trials;
-  /** Rows that may give way. */
+  /** Rows that may be relaxed. */
   readonly origins: readonly Origin[];
-  /** Distance to the least move, relative to one and the parameter. */
+  /** Tolerance for the least move, relative to one and the parameter. */
   readonly within: number;
-  /** Convex rows that are moved as well: limits on distances and tails need no halving, and caps beside counts little. */
+  /**
+   * Convex rows that are moved as well: limits on distances and tails need no halving, and caps combined with counts
+   * little.
+   */
   readonly convex: 'all' | 'sought' | 'distances';
 }
 
-/** Least moves of one parameter at which the search succeeds, cheapest first; not the least where the work of the trials is spent. */
+/**
+ * Returns least moves of one parameter for which the search succeeds, cheapest first; not minimal if the work of the
+ * trials is used up.
+ */
 export function choiceMoves(
   solvers: Solvers,
   problem: Problem,
@@ -166,14 +172,14 @@ export function choiceMoves(
       end: from + direction * Math.min(room, CONVEX_MOVE_MAX * size),
       isWhole: false,
     }));
-  // Distances first: the nearest choice is one search, and halvings of the others may spend what work there is.
+  // Distances first: the nearest choice needs one search, and halvings of the others may use up the work.
   const [near, others] = [true, false].map((isNear) => convex.filter(({ origin }) => distances.has(origin) === isNear));
   return [...near!, ...waysOf(problem, origins), ...others!]
     .flatMap((way) => leastMove(solvers, problem, { ...way, trials, within }) ?? [])
     .toSorted((a, b) => Math.abs(a.change) - Math.abs(b.change));
 }
 
-/** Whether a parameter is a limit on a tail, or the most that single names may have. */
+/** Returns true if a parameter is a limit on a tail, or the maximum of single securities. */
 function isSought({ rows }: Problem, { origin, parameter }: Movable): boolean {
   return rows.some(
     (each) =>
@@ -182,10 +188,7 @@ function isSought({ rows }: Problem, { origin, parameter }: Movable): boolean {
   );
 }
 
-/**
- * A convex parameter moves this many times its size at most when a choice of names is what fails: fractions need no
- * more.
- */
+/** Maximum relative move of a convex parameter if the choice of securities fails: fractions need no more. */
 const CONVEX_MOVE_MAX = 10;
 
 interface Search extends Way {
@@ -193,14 +196,14 @@ interface Search extends Way {
   readonly within: number;
 }
 
-/** The least value found of a parameter, with what is ruled out. */
+/** Least value found of a parameter, with its proven bound. */
 interface Least {
   readonly to: number;
-  /** The value up to which none is enough: `to` itself where that is proven the least. */
+  /** Value up to which no value is sufficient: equals `to` if that is proven to be the least. */
   readonly bound: number;
 }
 
-/** The least move of one parameter at which the search succeeds. */
+/** Finds the least move of one parameter for which the search succeeds. */
 function leastMove(solvers: Solvers, problem: Problem, search: Search): Moved[] | undefined {
   const least = leastDistance(problem, search) ?? leastTail(problem, search) ?? leastByHalving(problem, search);
   if (least === undefined) return undefined;
@@ -209,12 +212,12 @@ function leastMove(solvers: Solvers, problem: Problem, search: Search): Moved[] 
   return isProven ? moved : moved?.map((move) => ({ ...move, bound: least.bound }));
 }
 
-/** The least limit of a distance is that of the weights nearest to what it is measured from. */
+/** Finds the least limit of a distance: that of the weights nearest to its reference. */
 function leastDistance(problem: Problem, { trials, origin, from, end }: Search): Least | undefined {
   const placed = problem.rows.find((each) => each.origin === origin);
   if (placed?.row.form !== 'distance' || !trials.isWithin(1)) return undefined;
   const { limit } = placed.row;
-  const calm = leastProblem(problem, placed)!; // A distance has one.
+  const calm = leastProblem(problem, placed)!; // Every distance has one.
   const least = leastChoice(trials.solvers, calm);
   if (least === undefined) return undefined;
   const at = (distance: number) => from + Math.max(distance - limit.value, 0) / limit.slope;
@@ -223,7 +226,7 @@ function leastDistance(problem: Problem, { trials, origin, from, end }: Search):
   return { to, bound: least.isHeuristic ? Math.min(to, at(Math.max(least.bound - LEAST_WITHIN, calm.floor))) : to };
 }
 
-/** The least limit on a tail is the least average of the choices within the other rows. */
+/** Finds the least limit on a tail: the least average over choices within the other rows. */
 function leastTail(problem: Problem, { trials, origin, from, end }: Search): Least | undefined {
   const row = problem.rows.find((each) => each.origin === origin)?.row;
   if (row?.form !== 'tail' || !trials.isWithin(1)) return undefined;
@@ -253,7 +256,7 @@ function leastByHalving(problem: Problem, search: Search): Least | undefined {
   return { to, bound: isWhole && Math.abs(to - bound) === 1 ? to : bound };
 }
 
-/** The least value that the counts alone do not rule out; undefined where they rule nothing out, or all. */
+/** Returns the least value that the counts alone do not rule out; undefined if they rule out none, or all. */
 function leastByCounts(problem: Problem, search: Search): number | undefined {
   const { origin, parameter, from, end } = search;
   const isOut = (to: number) => isRuledOut(problem, { changes: [{ origin, parameter, to }] });
@@ -261,10 +264,10 @@ function leastByCounts(problem: Problem, search: Search): number | undefined {
   return halved({ ...search, within: ROUNDING }, (to) => !isOut(to)) * (1 + ROUNDING);
 }
 
-/** Rounding of sums of weights. */
+/** Tolerance of sums of weights. */
 const ROUNDING = 2e-10;
 
-/** Names that a count has at least: parity holds every name with a budget of risk. */
+/** Returns the minimum number of securities in a count: parity holds every security with a risk budget. */
 export function namesOfParity({ goal, rows }: Problem, counted: Origin): number {
   if (goal.form !== 'ratio' || goal.numerator.kind !== 'evenness') return 0;
   const { budgets } = goal.numerator;
@@ -274,12 +277,12 @@ export function namesOfParity({ goal, rows }: Problem, counted: Origin): number 
   return Math.max(0, ...counts);
 }
 
-/** Distance up to which two values of a parameter are the same. */
+/** Returns the distance at which two values of a parameter count as equal. */
 function toleranceAt({ isWhole, within }: Pick<Search, 'isWhole' | 'within'>, value: number): number {
   return isWhole ? 0 : 2 * within * Math.max(1, Math.abs(value));
 }
 
-/** The value nearest to where the search begins that succeeds, as its end does. */
+/** Finds by halving the value nearest to the start of the search for which it succeeds; it succeeds at the end. */
 function halved(
   { from, end, isWhole, within }: Way & Pick<Search, 'within'>,
   succeeds: (to: number) => boolean,

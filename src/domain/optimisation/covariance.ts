@@ -21,52 +21,51 @@ import { modelCovariance, modelFactors, type NamesOfDecision, type StoredModel }
 import { insufficientRisk, type RequestedWindow } from './insufficient-risk.js';
 import { scenarioReturns, type Scenarios } from './scenario-returns.js';
 
-/** The risk model of an optimisation: annualised, over every name asked for. */
+/** Risk model of an optimisation: annualised, over every requested security. */
 export interface RiskEstimate {
   readonly metric: Metric;
-  /** Sessions of a year, by which it is annualised. */
+  /** Sessions of a year, used to annualise. */
   readonly periods: number;
   /**
-   * Annualised arithmetic mean returns, [N]; the mean of the others for a name that is not covered.
-   * @throws Refusal RISK_INSUFFICIENT_DATA where a stored model stands beside too few observations
+   * Returns annualised arithmetic mean returns, [N]; the mean of the others for a security that is not covered.
+   * @throws Refusal RISK_INSUFFICIENT_DATA if there are too few observations next to a stored model
    */
   means(): Float64Array;
   /** @throws Refusal RISK_INSUFFICIENT_DATA */
   readonly scenarios: (sessions: number | null) => Scenarios;
   readonly coverage: Coverage;
-  /** Whether there were too few observations, and the identity stands for the covariance. */
+  /** True if there were too few observations, so that the identity replaces the covariance. */
   readonly isIdentity: boolean;
 }
 
-/** Names per observation from which loadings are cheaper than the whole matrix. */
+/** Ratio of securities to observations from which loadings are cheaper than the whole matrix. */
 const NAMES_PER_OBSERVATION = 1.8;
 
-/** What an estimate is made with. */
+/** Terms of an estimate. */
 export interface RiskTerms {
-  /** Of the estimate before, where the window rolls. */
+  /** State of the previous estimate, if the window rolls. */
   readonly memory?: RiskMemory;
-  /** Null takes the default: constant correlation, by the shape of the panel. */
+  /** Estimator. Default: constant correlation, according to the shape of the panel. */
   readonly estimator?: RiskEstimator | null | undefined;
 }
 
-/** What estimates of a rolling window hand on to each other. */
+/** State that estimates of a rolling window pass on. */
 export interface RiskMemory {
   readonly gram: RollingGram;
 }
 
-/** @param past estimates to resume from */
+/** @param past estimates from which to resume */
 export function createRiskMemory(engine: Engine, past: GramHistory | null = null): RiskMemory {
   return { gram: createRollingGram(engine, past) };
 }
 
 /**
- * Covariance of names over a window, shrunk towards constant correlation by the shape of the panel. A name that the
- * window does not cover gets the mean variance and no correlation, so that nothing but a row moves it from its index
- * weight.
- *
+ * Estimates the covariance of securities over a window, shrunk towards constant correlation according to the shape of
+ * the panel. A security that the window does not cover gets the mean variance and no correlation, so that only rows
+ * move it from its index weight.
  * @param columns of the market, ascending, [N].
- * @cost T N^2 / 2 multiply-adds, less the rows that the estimate before had already; T N while there are far more names
- *   than observations.
+ * @cost T N^2 / 2 multiply-adds, less the rows that the previous estimate shares; T N while there are far more
+ *   securities than observations.
  */
 export function estimateRisk(
   engine: Engine,
@@ -129,19 +128,20 @@ export function estimateRisk(
   };
 }
 
-/** What a stored model is used for. */
+/** Use of a stored model. */
 interface StoredUse {
   readonly window: RequestedWindow;
   /** Session of the decision. */
   readonly decision: number;
-  /** Whether a model of factors stays loadings and specific variances, where the task was given them. */
+  /** True to keep a factor model as loadings and specific variances, if the task has them. */
   readonly byFactors?: boolean;
 }
 
 /**
- * The covariance of a stored model over names, with the means of a window.
+ * Returns the covariance of a stored model over securities, with the means of a window.
  * @throws Refusal LOOK_AHEAD, MODEL_LACKS_NAMES
- * @cost of the rows of the names, or of their exposures; a pass over the returns of the window where means are asked for
+ * @cost of the rows of the securities, or of their exposures; a pass over the returns of the window if means are
+ *   requested
  */
 export function storedRisk(
   model: StoredModel,
@@ -158,7 +158,7 @@ export function storedRisk(
     metric: (byFactors ? factoredMetric(model, names) : undefined) ?? storedMetric(model, names),
     means: () => (means ??= windowMeans(window, coverage, columns)),
     scenarios: scenarioReturns(window, columns),
-    // Every name has an estimate, whatever the window knows of it.
+    // Every security has an estimate, whatever the window covers.
     coverage: { ...coverage, excluded: new Map() },
     isIdentity: false,
   };
@@ -168,7 +168,7 @@ function storedMetric(model: StoredModel, names: NamesOfDecision): Metric {
   return denseMetric(modelCovariance(model, names), names.identifiers.length);
 }
 
-/** Undefined of a model without factors. */
+/** Returns undefined for a model without factors. */
 function factoredMetric(model: StoredModel, names: NamesOfDecision): Metric | undefined {
   const factored = modelFactors(model, names);
   return factored && factorMetric(factored.loadings, factored.specific);
@@ -183,7 +183,10 @@ function windowMeans(window: RequestedWindow, coverage: Coverage, columns: Int32
   return spreadMeans(means, coverage, columns);
 }
 
-/** The estimate as loadings, undefined where the target pulls correlations below zero, which loadings cannot say. */
+/**
+ * Returns the estimate as loadings; undefined if the target pulls correlations below zero, which loadings cannot
+ * represent.
+ */
 function fromLoadings(
   engine: Engine,
   window: ReturnWindow,
@@ -202,7 +205,7 @@ function fromLoadings(
   return covariance.target.common >= 0 ? { metric: loadingsOf(covariance), means } : undefined;
 }
 
-/** The covariance that an estimator makes of the covered names. Run it inside an engine's scope. */
+/** Returns an estimator's covariance of the covered securities. Must run inside an engine's scope. */
 function asEstimated(
   engine: Engine,
   window: ReturnWindow,
@@ -245,7 +248,7 @@ function identity(n: number): Metric {
   return factorMetric(new Float64Array(0), new Float64Array(n).fill(1));
 }
 
-/** Annualised means of the columns of a panel. @param periods sessions of a year */
+/** Returns annualised means of the columns of a panel. @param periods sessions of a year */
 function columnMeans(panel: Float64Array, n: number, periods: number): Float64Array {
   const means = new Float64Array(n);
   for (let at = 0; at < panel.length; at += n) for (let i = 0; i < n; i++) means[i]! += panel[at + i]!;
@@ -253,7 +256,10 @@ function columnMeans(panel: Float64Array, n: number, periods: number): Float64Ar
   return means.map((sum) => (periods * sum) / observations);
 }
 
-/** The shrunk covariance as loadings: a row of the panel is a factor, the common part of the target one more. */
+/**
+ * Returns the shrunk covariance as loadings: each row of the panel is a factor, and the common part of the target is
+ * one more.
+ */
 function loadingsOf({ panel, observations, assets, intensity, target, scale }: LowRankCovariance): Metric {
   const k = observations + 1;
   const loadings = new Float64Array(assets * k);
@@ -268,13 +274,13 @@ function loadingsOf({ panel, observations, assets, intensity, target, scale }: L
   );
 }
 
-/** Places of the covered names among those asked for. */
+/** Returns positions of the covered securities among the requested ones. */
 function placesOf(coverage: Coverage, columns: Int32Array): Int32Array {
   const covered = new Set(coverage.columns);
   return Int32Array.from(columns.keys()).filter((place) => covered.has(columns[place]!));
 }
 
-/** The metric over every name asked for: those that are not covered with the mean variance alone. */
+/** Extends the metric to every requested security: uncovered ones get only the mean variance. */
 export function spread(covered: Metric, coverage: Coverage, columns: Int32Array): Metric {
   const n = columns.length;
   if (covered.n === n) return covered;
@@ -302,7 +308,7 @@ export function spread(covered: Metric, coverage: Coverage, columns: Int32Array)
   return denseMetric(matrix, n);
 }
 
-/** Means over every name asked for, made when they are first asked for. */
+/** Returns means over every requested security, computed on demand. */
 function meansOver(means: Float64Array, coverage: Coverage, columns: Int32Array): () => Float64Array {
   let all: Float64Array | undefined;
   return () => (all ??= spreadMeans(means, coverage, columns));

@@ -6,7 +6,7 @@ import { movedRadius, movedValue, type Assembly } from './assemble.js';
 import type { Origin, PlacedRow, Problem } from './problem.js';
 import type { TailCut, TailCuts } from './tail-cuts.js';
 
-/** A row whose limit is on a curved measure of the weights: a length, or the average of a tail. */
+/** Row with a limit on a curved measure of the weights: a length, or the average of a tail. */
 export interface PlacedCurve {
   readonly origin: Origin;
   readonly row: CurvedRow;
@@ -16,14 +16,14 @@ export function isCurve(placed: PlacedRow): placed is PlacedCurve {
   return placed.row.form === 'norm' || placed.row.form === 'tail';
 }
 
-/** What a row measures at some weights. @cost a pass over the metric, or over the scenarios */
+/** Returns the measure of a row at some weights. @cost a pass over the metric, or over the scenarios */
 export function measureOf(problem: Pick<Problem, 'metric'>, row: CurvedRow, weights: Float64Array): number {
   return row.form === 'norm'
     ? normOf(problem, row, weights)
     : tailAverage(outcomesAt(row.goal, weights), tailSize(row.goal));
 }
 
-/** The largest measure, with the changes of a row. */
+/** Returns the largest allowed measure, with the changes of a row. */
 export function largestOf(
   { origin, row }: PlacedCurve,
   { changes, radii }: Pick<Assembly, 'changes' | 'radii'>,
@@ -33,12 +33,12 @@ export function largestOf(
   return row.form === 'norm' ? movedRadius(row, origin, changes) : movedValue(row.limit, origin, changes, 1);
 }
 
-/** Value of the client's parameter at a measure. */
+/** Returns the value of the client's parameter at a measure. */
 export function parameterAt(row: CurvedRow, measure: number): number {
   return row.form === 'norm' ? row.parameterOf(measure) : measure;
 }
 
-/** Root of (w - c)' M (w - c). */
+/** Returns the root of (w - c)' M (w - c). */
 export function normOf(
   { metric }: Pick<Problem, 'metric'>,
   { centre, metric: kind }: NormRow,
@@ -49,10 +49,10 @@ export function normOf(
   return Math.sqrt(offset.reduce((sum, value) => sum + value * value, 0));
 }
 
-/** Excess of a measure over its limit that still counts as held, relative to 1 + the limit. */
+/** Excess of a measure over its limit that is still accepted, relative to 1 + the limit. */
 const TOLERANCE = 1e-9;
 
-/** How far a measure is above its limit, zero within rounding. */
+/** Returns the excess of a measure over its limit, zero within rounding. */
 export function excessOf(
   problem: Pick<Problem, 'metric'>,
   placed: PlacedCurve,
@@ -64,15 +64,15 @@ export function excessOf(
   return measure > heldTo(most) ? measure - most : 0;
 }
 
-/** What a measure may be at a limit, rounding included. */
+/** Returns the largest accepted measure at a limit, rounding included. */
 function heldTo(most: number): number {
   return most + TOLERANCE * (1 + most);
 }
 
 /**
- * Planes below the tails that exceed their limits at some weights: rows of the next programme. Beside some planes alone
- * one that is known and exceeded comes before a new one.
- * @param among  The planes that took part; all that are known unless given.
+ * Returns cutting planes for the tails that exceed their limits at some weights: rows of the next program. If only some
+ * planes took part, a known and violated one is used before a new one.
+ * @param among Planes that took part. Default: all known ones.
  */
 export function cutsAt(
   problem: Problem,
@@ -90,7 +90,7 @@ export function cutsAt(
   });
 }
 
-/** The plane below a tail that is highest at some weights, among those that did not take part. */
+/** Returns the most violated known plane of a tail among those that did not take part. */
 function mostExceeded(
   { known }: TailCuts,
   goal: TailGoal,
@@ -108,7 +108,7 @@ function mostExceeded(
   return found;
 }
 
-/** Whether a row takes part in a programme: a soft one only at a limit that was found for it. */
+/** Returns true if a row takes part in a program: a soft one only at a limit that was found for it. */
 function isStated({ origin }: PlacedRow, { includes, radii }: Assembly): boolean {
   return includes?.(origin) !== false && (origin.soft === null || radii?.get(origin) !== undefined);
 }

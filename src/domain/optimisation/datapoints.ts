@@ -3,7 +3,7 @@ import { latest } from '../datapoints/field-request.js';
 import type { Datapoints } from './row-context.js';
 import { requested } from '../datapoints/field-use.js';
 
-/** Datapoints of some names as known on the session of a cross-section. */
+/** Returns datapoints of some securities as known on the session of a cross-section. */
 export function datapointsOf(cross: CrossSection, columns: Int32Array): Datapoints {
   return {
     numbers: (field) => cross.numbers(requested(field), columns),

@@ -22,8 +22,8 @@ export interface DerivedDeciderInput {
 }
 
 /**
- * Decides a derived index by optimising its parent's composition. Sessions are decided in ascending order: what was solved on
- * one is what trades on the next are measured from.
+ * Decides a derived index by optimising its parent's composition. Sessions are decided in ascending order, because
+ * trades are measured from earlier solutions.
  */
 export function createDerivedDecider({ document, composer, engine }: DerivedDeciderInput): Decider {
   const left = composer.memory(document.id);
@@ -58,12 +58,15 @@ export function createDerivedDecider({ document, composer, engine }: DerivedDeci
   };
 }
 
-/** The parent's composition as the target of a decision: of one that comes later than the parent's, on what is known by then. */
+/**
+ * Returns the parent's composition as the target of a decision; for a decision after that of the parent, as known at
+ * that time.
+ */
 export function targetAt(parent: Composition, session: number, sm: SessionMarket): Composition {
   return parent.decision === session ? parent : { ...parent, decision: session, date: sm.sessions[session]! };
 }
 
-/** What a stored risk model refuses holds a rebalance, as rows do that have no answer. */
+/** Refusals of a stored risk model that suspend a rebalance, like infeasible rows. */
 const RISK_REFUSALS: ReadonlySet<ErrorCode> = new Set(['LOOK_AHEAD', 'MODEL_LACKS_NAMES', 'RISK_INSUFFICIENT_DATA']);
 
 function solvedOrRefused(solve: () => DerivedSolve): DerivedSolve | Refusal {
@@ -75,12 +78,12 @@ function solvedOrRefused(solve: () => DerivedSolve): DerivedSolve | Refusal {
   }
 }
 
-/** The parent's composition that was decided on a session: the latest decided on or before it. */
+/** Returns the parent's composition decided on a session: the latest decided on or before it. */
 export function decidedOn(list: readonly Composition[], session: number): Composition | undefined {
   return list.findLast(({ decision }) => decision <= session);
 }
 
-/** Names with a solved weight. */
+/** Returns securities with a solved weight. */
 export function heldWeights({ columns, outcome }: DerivedSolve): SolvedWeights {
   if (outcome.kind !== 'solved') throw new Error('a solve without an answer holds nothing');
   return heldPlaces(columns, outcome.solution.weights);
@@ -99,13 +102,13 @@ function decided({ columns, weights }: SolvedWeights, findings: readonly Finding
   };
 }
 
-/** The tracking error that the risk model of a solve has of its answer. */
+/** Returns the tracking error of a solution according to the risk model of the solve. */
 function forecastOf({ risk, problem, outcome }: DerivedSolve): Pick<Decided, 'trackingError'> {
   if (risk.isIdentity || outcome.kind !== 'solved') return {};
   return { trackingError: Math.sqrt(trackingVariance(problem, outcome.solution.weights)) };
 }
 
-/** Warnings of one solve. */
+/** Returns the warnings of one solve. */
 export function findingsOf(solve: DerivedSolve, sm: SessionMarket): Finding[] {
   const { risk, problem, parent } = solve;
   const warning = (code: Finding['code'], message: string): Finding => ({
@@ -127,7 +130,7 @@ export function findingsOf(solve: DerivedSolve, sm: SessionMarket): Finding[] {
     found.push(
       warning(
         'RISK_FALLBACK_IDENTITY',
-        `On ${date} ${risk.coverage.columns.length} names are covered, with ${returnsOf(risk.coverage)}: the identity stands for the covariance.${solve.isNearest ? ' The objective needs more returns: the weights are the nearest to the parent.' : ''}`,
+        `On ${date} ${risk.coverage.columns.length} securities are covered, with ${returnsOf(risk.coverage)}: the identity matrix replaces the covariance.${solve.isNearest ? ' The objective needs more returns: the result is the weights nearest to the parent.' : ''}`,
       ),
     );
   } else if (risk.coverage.excluded.size > 0) {

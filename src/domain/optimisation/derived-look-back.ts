@@ -14,12 +14,12 @@ import { definitionsOf } from '../documents/definitions.js';
 
 export interface DerivedLookBackInput {
   readonly document: DerivedDocument;
-  /** How the parent treats prices that are missing. */
+  /** Treatment of missing prices by the parent. */
   readonly maxStaleSessions: number;
-  /** Of the parent's calendar, [S]. */
+  /** Sessions of the parent's calendar, [S]. */
   readonly sessions: Int32Array;
   readonly decision: number;
-  /** The parent's compositions that are known already. */
+  /** Known compositions of the parent. */
   readonly parents: readonly Pick<Composition, 'decision'>[];
   readonly memory: DecisionMemory | null;
 }
@@ -36,8 +36,8 @@ function pathReviews(
 }
 
 /**
- * How far back the optimisation of a derived index looks: over the window of its risk model behind the decision of the
- * parent's composition, and over the windows that the covariance is carried on from.
+ * Returns the look-back of the optimisation of a derived index: the window of its risk model before the decision of the
+ * parent's composition, and the windows from which the covariance continues.
  */
 export function derivedLookBack({
   document,
@@ -47,7 +47,7 @@ export function derivedLookBack({
   parents,
   memory,
 }: DerivedLookBackInput): LookBack {
-  // A parent that has a rebalance between may yet hold what it has.
+  // A parent with a rebalance in between may still keep its composition.
   const decided = parents.findLast((parent) => parent.decision <= decision)?.decision ?? decision;
   const { fields, dividendYears } = readsBehind(
     fieldsRead(document.derivation).map(({ use }) => use.field),
@@ -69,24 +69,24 @@ export function derivedLookBack({
     sessions,
     decision: decided - (returnsBehind === null ? 0 : returnsBehind + EXPOSURE_SESSIONS),
   });
-  // A return needs the session before its own.
+  // A return needs the previous session.
   const returns = (memory?.moments?.rows ?? []).reduce(
     (first, rows) => Math.min(first, rows[0]! - 1),
     decided - Math.max(LIMITS.DERIVED_RISK_SESSIONS, scenariosOf(document)),
   );
-  // The book of the weights before is simulated, which needs the market from its beginning on to have the same bits.
+  // The book of the previous weights is simulated from the beginning of the market, to have the same bits.
   const held = readsHeld(document) && memory?.solved ? 0 : Number.POSITIVE_INFINITY;
   const session = Math.min(read, exposures.session, returns, held);
   return { session, paidAfter: Math.min(paidAfter, exposures.paidAfter, sessions[Math.max(0, session)]!) };
 }
 
-/** Sessions that the objective takes for scenarios. */
+/** Returns the sessions that the objective uses as scenarios. */
 function scenariosOf({ derivation: { objective } }: DerivedDocument): number {
   const { scenarios } = objectiveOf(objective).params;
   return typeof scenarios === 'number' ? scenarios : 0;
 }
 
-/** Returns of a style model; null of another risk model. */
+/** Returns the number of returns of a style model; null for another risk model. */
 function styledReturns({ derivation: { risk_model: model } }: DerivedDocument): number | null {
   if (typeof model !== 'object' || model === null || model.estimator !== 'styles') return null;
   return model.sessions ?? LIMITS.DERIVED_RISK_SESSIONS;

@@ -38,34 +38,34 @@ import { flagsOf } from '../rules/choose.js';
 import { readsConstituents } from '../datapoints/expressions/reads.js';
 import { fieldsRead } from './field-uses.js';
 
-/** Portfolios that an index has when it is decided anew. */
+/** Portfolios of an index at a decision. */
 export interface Standing {
-  /** Weights solved before, null where there are none. */
+  /** Previous solved weights; null if there are none. */
   readonly previous: SolvedWeights | null;
-  /** Composition that the decision takes the place of, null where nothing is held yet. */
+  /** Composition that the decision replaces; null if there are no holdings yet. */
   readonly outgoing: Outgoing | null;
 }
 
-/** One optimisation of a derived index with all that went into it. */
+/** Optimisation of a derived index with all its inputs. */
 export interface DerivedSolve {
-  /** The parent's composition that was optimised. */
+  /** Optimised composition of the parent. */
   readonly parent: Composition;
-  /** Columns of the problem's names, ascending, [N]. */
+  /** Columns of the problem's securities, ascending, [N]. */
   readonly columns: Int32Array;
   readonly problem: Problem;
   readonly risk: RiskEstimate;
   readonly outcome: SearchOutcome;
-  /** Whether too few returns for its objective made it search for the weights nearest to the parent. */
+  /** True if too few returns for its objective made it search for the weights nearest to the parent. */
   readonly isNearest: boolean;
-  /** Rows that gave way by their priority: the problem is the one with them moved. */
+  /** Rows relaxed by priority: the problem has their changed parameters. */
   readonly relaxed: readonly Moved[];
-  /** Steps of `relax` that were taken: the problem is the one under them. */
+  /** Steps of `relax` that were applied: the problem includes them. */
   readonly steps: readonly RelaxedStep[];
-  /** Securities of the portfolios before that are no candidates any more, largest weight first. */
+  /** Securities of the previous portfolios that are no longer candidates, largest weight first. */
   readonly leavers: Readonly<Record<'previous' | 'held', readonly Leaver[]>>;
 }
 
-/** A security that is sold because it is no candidate any more. */
+/** Security that is sold because it is no longer a candidate. */
 export interface Leaver {
   readonly identifier: string;
   readonly weight: number;
@@ -74,14 +74,17 @@ export interface Leaver {
 /** Optimises a derived index at the rebalances of its parent. */
 export interface DerivedSolver {
   readonly solvers: Solvers;
-  /** Whether solved weights bear on later ones: by a row that measures trades from them, or as a basket to keep. */
+  /**
+   * True if solved weights affect later ones: through a row that measures trades from them, or as a set of securities
+   * to keep.
+   */
   readonly remembers: boolean;
-  /** @throws Refusal LOOK_AHEAD, MODEL_LACKS_NAMES, RISK_INSUFFICIENT_DATA of a stored risk model */
+  /** @throws Refusal LOOK_AHEAD, MODEL_LACKS_NAMES, RISK_INSUFFICIENT_DATA for a stored risk model */
   solve(parent: Composition, standing: Standing): DerivedSolve;
   memory(): SolverMemory;
 }
 
-/** Whether a row measures trades from earlier weights, or its search begins with their securities. */
+/** Returns true if a row measures trades from earlier weights, or its search begins with their securities. */
 export function remembers(rows: readonly ConstraintRow[]): boolean {
   return rows.some(({ type, params }) => {
     const entry = findConstraintClass(type);
@@ -91,7 +94,7 @@ export function remembers(rows: readonly ConstraintRow[]): boolean {
   });
 }
 
-/** Whether an optimisation measures trades from the weights just before them. */
+/** Returns true if an optimisation measures trades from the weights just before them. */
 export function readsHeld({ derivation: { costs = null, constraints } }: DerivedDocument): boolean {
   return costs !== null || constraints.some(measuresHeld);
 }
@@ -100,14 +103,15 @@ export interface DerivedSolverInput {
   readonly document: DerivedDocument;
   readonly composer: Composer;
   readonly engine: Engine;
-  /** What earlier solves left. */
+  /** State of earlier solves. */
   readonly memory?: SolverMemory | null;
 }
 
 export type SolverMemory = Pick<DecisionMemory, 'active' | 'moments'>;
 
 /**
- * The solver of a derived document: parent weights as the index, the trailing window up to the decision as risk model.
+ * Creates the solver of a derived document: parent weights as the index, the trailing window up to the decision as risk
+ * model.
  * @cost per solve: T N^2 / 2 for the covariance, and a few N^3 / 6
  */
 export function createDerivedSolver({
@@ -130,7 +134,7 @@ export function createDerivedSolver({
     (sections ??= crossSectionsOf({ market: sm, treatment, currency, datapoints: definitionsOf(document) }));
   const indexWeights = indexWeightsFor(composer, parentId);
 
-  /** The risk of names as known at a decision. */
+  /** Returns the risk of securities as known at a decision. */
   function riskAt(decision: number, columns: Int32Array): RiskEstimate {
     const from = Math.max(0, decision - LIMITS.DERIVED_RISK_SESSIONS);
     const window = { sm, growth, datapoints: datapoints(), from, to: decision };
@@ -189,7 +193,7 @@ export function createDerivedSolver({
   };
 }
 
-/** Candidates that can still be held: securities may have left the parent since its composition was decided. */
+/** Keeps candidates that can still be held: securities may have left the parent since its composition was decided. */
 function withoutLeavers(candidates: Candidates, isGone: (column: number) => boolean): Candidates {
   const { columns, index } = candidates;
   const stays = columns.map((column) => (isGone(column) ? 0 : 1));
@@ -199,15 +203,15 @@ function withoutLeavers(candidates: Candidates, isGone: (column: number) => bool
   return { columns: staying, index: takeOver(kept!, left!) };
 }
 
-/** Whether an expression of the derivation asks which securities were held before. */
+/** Returns true if an expression of the derivation depends on previous holdings. */
 const readsPrevious = (document: DerivedDocument): boolean =>
   fieldsRead(document.derivation).some(({ use }) => readsConstituents(use.field, definitionsOf(document)));
 
 type Relaxed = Pick<DerivedSolve, 'problem' | 'outcome' | 'relaxed' | 'steps'>;
 
 /**
- * Solves a problem. Where it has no answer, rows are relaxed by the steps that are stated; rows that give way are moved
- * as little as they must beside all of these.
+ * Solves a problem. If it is infeasible, rows are relaxed by the given steps; rows with a priority are then moved as
+ * little as necessary.
  */
 function solveRelaxing(solvers: Solvers, problem: Problem, terms: Omit<RelaxInput, 'problem'>): Relaxed {
   const outcome = solveProblem(solvers, problem, { warm: terms.warm });
@@ -220,7 +224,7 @@ function solveRelaxing(solvers: Solvers, problem: Problem, terms: Omit<RelaxInpu
   return given === undefined ? unrelaxed : { ...given, steps };
 }
 
-/** Solves a problem with rows that give way moved as little as they must; undefined where that is no answer either. */
+/** Solves a problem with rows relaxed by priority as little as necessary; undefined if it is still infeasible. */
 function solveGivingWay(
   solvers: Solvers,
   { problem, outcome }: Unanswered,
@@ -238,7 +242,7 @@ function movedProblem(problem: Problem, moves: readonly Moved[]): Problem {
   return problem.withParameters(moves.map(({ movable: { origin, parameter }, to }) => ({ origin, parameter, to })));
 }
 
-/** Held weights of candidates, and those of other securities one by one. */
+/** Returns held weights of candidates, and those of other securities individually. */
 function heldAmong({ columns: held, weights }: SolvedWeights, columns: Int32Array): HeldWeights {
   const places = new Set(columns);
   const leavers = Array.from(weights).filter((weight, k) => weight !== 0 && !places.has(held[k]!));
@@ -265,7 +269,7 @@ export function identifiersOf(sm: SessionMarket, columns: Int32Array): string[] 
   return Array.from(columns, (column) => sm.identifiers[column]!);
 }
 
-/** Weights on other columns: those of names that are gone are added up. */
+/** Maps weights to other columns: the weights of missing securities are summed. */
 export function alignWeights(from: SolvedWeights, columns: Int32Array): ReferencePortfolio {
   const byColumn = new Map(Array.from(from.columns, (column, i): [number, number] => [column, from.weights[i]!]));
   const weights = Float64Array.from(columns, (column) => byColumn.get(column) ?? 0);

@@ -9,14 +9,14 @@ import type { RiskEstimate } from './covariance.js';
 export interface DrawnInput {
   readonly algebra: DrawAlgebra;
   readonly risk: Pick<RiskEstimate, 'metric' | 'means' | 'scenarios' | 'periods'>;
-  /** Annualised, [N]; null draws around the means of the window. */
+  /** Annualised, [N]; null to draw around the means of the window. */
   readonly expectedReturns: Float64Array | null;
 }
 
 /**
- * Returns by scenario, [T x N]: those of the store, or drawn from them or from the risk model, each kind once.
- * @throws Refusal RISK_INSUFFICIENT_DATA where there are too few returns
- * @cost   T N; T N^2 for draws with a covariance
+ * Returns scenarios of returns, [T x N]: historical ones, or draws from them or from the risk model, each kind once.
+ * @throws Refusal RISK_INSUFFICIENT_DATA if there are too few returns
+ * @cost T N; T N^2 for draws with a covariance
  */
 export function createDrawnScenarios({
   algebra,
@@ -50,8 +50,9 @@ interface Blocks {
 }
 
 /**
- * Blocks of consecutive rows, each from a place of equal chance, one after the other.
- * @source Kunsch (1989), The jackknife and the bootstrap for general stationary observations, Annals of Statistics 17(3)
+ * Concatenates blocks of consecutive rows, each from a uniformly random position.
+ * @source Kunsch (1989), The jackknife and the bootstrap for general stationary observations, Annals of Statistics
+ *   17(3)
  */
 export function resampled(returns: Float64Array, n: number, { draws, block, random }: Blocks): Float64Array {
   const rows = returns.length / n;
@@ -65,17 +66,17 @@ export function resampled(returns: Float64Array, n: number, { draws, block, rand
   return out;
 }
 
-/** Parameters that may ask for draws, and where they stand in what a client sent. */
+/** Parameters that may request draws, with their paths in the request. */
 export interface DrawsAsked {
   readonly params: Readonly<Record<string, unknown>>;
   readonly path: string;
-  /** Id of a row; null of a row without one and of an objective. */
+  /** Id of a row; null for a row without one and for an objective. */
   readonly rowId: string | null;
 }
 
 /**
- * Whether memory has room for the draws that are asked for.
- * @throws Refusal VALIDATION_FAILED with a finding for each parameter that asks for more
+ * Checks that the requested draws fit into memory.
+ * @throws Refusal VALIDATION_FAILED with a finding for each parameter that requests more
  */
 export function assertDrawsFit(names: number, asked: readonly DrawsAsked[]): void {
   const most = Math.floor(LIMITS.MAX_SCENARIO_VALUES / names);
@@ -88,7 +89,7 @@ export function assertDrawsFit(names: number, asked: readonly DrawsAsked[]): voi
             code: 'OUT_OF_RANGE',
             path: `${path}.draws`,
             row_id: rowId,
-            message: `${draws} scenarios of ${names} names are more than memory is made for; at most ${most} fit.`,
+            message: `${draws} scenarios of ${names} securities need too much memory; the maximum is ${most}.`,
             value: draws,
           },
         ],

@@ -6,11 +6,11 @@ import type { CountRow } from '../constraints/program-row.js';
 import { positionsOf } from './restriction.js';
 
 interface Drop {
-  /** [n], names that stay. */
+  /** [n], securities that stay. */
   readonly retained: Uint8Array;
-  /** Names held, in the order in which they go. */
+  /** Held securities, in the order of dropping. */
   readonly order: readonly number[];
-  /** Names too many of each row. */
+  /** Number of securities to drop for each row. */
   readonly excess: readonly number[];
   readonly wanted: number;
 }
@@ -20,12 +20,12 @@ interface Dropped {
   readonly dropped: readonly number[];
 }
 
-/** [n], 1 for names that their own bounds keep from zero: no choice is without them. */
+/** Returns [n], 1 for securities whose own bounds exclude zero: every choice includes them. */
 export function neededNames({ lower, upper }: Pick<Program, 'lower' | 'upper'>): Uint8Array {
   return Uint8Array.from(lower, (bound, i) => (bound > 0 || upper[i]! < 0 ? 1 : 0));
 }
 
-/** Names held, that of least saliency first. */
+/** Returns held securities, least saliency first. */
 export function bySaliency(algebra: DenseAlgebra, metric: Metric, held: Uint8Array, weights: Float64Array): number[] {
   const names = positionsOf(held);
   const cost = saliencies(algebra, metric, names, weights);
@@ -34,7 +34,7 @@ export function bySaliency(algebra: DenseAlgebra, metric: Metric, held: Uint8Arr
     .map((p) => names[p]!);
 }
 
-/** Names held less those that go first where a row has too many; undefined where none can. */
+/** Drops securities in order from each row with too many; undefined if none can be dropped. */
 export function dropNames(
   counts: readonly CountRow[],
   held: Uint8Array,

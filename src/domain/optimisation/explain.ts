@@ -28,17 +28,17 @@ import { expressionWords } from '../datapoints/expressions/sentences.js';
 import { definitionsOf } from '../documents/definitions.js';
 import { indexWeightsFor } from '../books/index-weights.js';
 
-/** The chain behind one weight of a derived index: that of its parent, and the optimisation that moved it. */
+/** Derivation of one weight of a derived index: that of its parent, and the optimisation that moved it. */
 export interface DerivedExplanation extends Holding {
-  /** Whether the name may be held: the parent has it, or its universe where that has the candidates. */
+  /** True if the security may be held: it is in the parent, or in its universe if that provides the candidates. */
   readonly inUniverse: boolean;
-  /** Datapoints that constraint rows read of the name. */
+  /** Datapoints of the security that constraint rows read. */
   readonly datapoints: readonly ExplainedDatapoint[];
   readonly sourceIndexId: string;
   readonly objective: string;
-  /** The same of the parent, on the effective date of the composition that was optimised. */
+  /** Derivation in the parent, on the effective date of the optimised composition. */
   readonly source: NameExplanation;
-  /** Null for a name that is no candidate. */
+  /** Null for a security that is not a candidate. */
   readonly solve: NameSolve | null;
   readonly findings: readonly Finding[];
 }
@@ -50,46 +50,52 @@ export function isDerivedExplanation(explanation: NameExplanation): explanation 
 }
 
 /**
- * Where the solver left one name: at rest between the forces on it, or held by a bound.
- * free = centre - (pull + force) / stiffness; solved = min(upper, max(lower, free)), or the kink that holds it.
+ * State of one security in the solution: in equilibrium between the forces on it, or held by a bound. free = centre -
+ * (pull + force) / stiffness; solved = min(upper, max(lower, free)), or the kink that holds it.
  */
 export interface NameSolve {
   readonly sourceWeight: number;
-  /** Sides of the rows that the name stands in, in row order. */
+  /** Sides of the rows that involve the security, in row order. */
   readonly rows: readonly NameRowSide[];
-  /** Effective bounds on the weight, those of a choice of names included. */
+  /** Effective bounds on the weight, including those of a choice of securities. */
   readonly lower: number;
   readonly upper: number;
-  /** What the objective measures the weight from: the source weight for the tracking error, zero for other objectives. */
+  /** Reference weight of the objective: the source weight for the tracking error, zero for other objectives. */
   readonly centre: number;
-  /** Second derivative of the objective by the weight: for the tracking error twice the variance of the name, and the tie-breaking term. */
+  /**
+   * Second derivative of the objective by the weight: for the tracking error twice the variance of the security, and
+   * the tie-breaking term.
+   */
   readonly stiffness: number;
-  /** What all else of the objective does to it: for the tracking error twice the sum of its covariances with the active weights of the others. */
+  /**
+   * Effect of the rest of the objective: for the tracking error twice the sum of its covariances with the active
+   * weights of the others.
+   */
   readonly pull: number;
-  /** Sum of the forces of all rows, and of a choice of names. */
+  /** Sum of the forces of all rows, and of a choice of securities. */
   readonly force: number;
-  /** Weight at which the name would rest without bounds; null where nothing resists a move. */
+  /** Equilibrium weight without bounds; null if nothing resists a move. */
   readonly free: number | null;
   readonly heldBy: 'free' | 'lower' | 'upper' | 'fixed' | 'kink';
-  /** The bound or kink that holds it, null at rest. */
+  /** Bound or kink that holds it; null in equilibrium. */
   readonly heldAt: number | null;
-  /** Weight as solved, before weights that are zero but for rounding were taken out. */
+  /** Solved weight, before weights that are zero up to rounding were removed. */
   readonly solved: number;
-  /** What that multiplied the others by; 1 where there were none. */
+  /** Factor by which that removal scaled the others; 1 if there were none. */
   readonly scale: number;
 }
 
 export interface NameRowSide {
   readonly side: RowSide;
-  /** Change of the row's value per unit of the weight; null where it has none of its own. */
+  /** Change of the row's value per unit of the weight; null if it has none. */
   readonly coefficient: number | null;
-  /** Derivative that the row adds to the objective's by the weight. */
+  /** Derivative by the weight that the row adds to that of the objective. */
   readonly force: number;
 }
 
 /**
- * Explains the weight of one name in the composition in force on a day, by its rules or by its optimisation.
- * @throws Refusal NO_DATA_AT_DATE before the first rebalance, and what running the definition refuses
+ * Explains the weight of one security in the composition in force on a day, by its rules or by its optimisation.
+ * @throws Refusal NO_DATA_AT_DATE before the first rebalance, and refusals of running the definition
  * @cost of running the definition and its parents up to the day
  */
 export function explainWeight(
@@ -168,7 +174,7 @@ function datapointsRead({ composer, indexId, column, session, reads }: ReadsInpu
   }));
 }
 
-/** Distance at which a weight counts as being at a bound or kink, relative to 1 + |bound|. */
+/** Distance at which a weight counts as at a bound or kink, relative to 1 + |bound|. */
 const CONTACT = 1e-9;
 
 function touches(value: number, bound: number): boolean {
@@ -182,7 +188,7 @@ function nameSolve({ problem }: DerivedSolve, solution: Solution, i: number): Na
   const solved = x[i]!;
   const others = x.map((value, j) => (j === i ? 0 : value - centre[j]!));
   const units = solution.priceScale;
-  const pull = units * (curvature * metricProduct(metric!, others)[i]! + program.linear[i]!); // A solved programme has a metric.
+  const pull = units * (curvature * metricProduct(metric!, others)[i]! + program.linear[i]!); // A solved program has a metric.
   const stiffness = units * (curvature * metricDiagonal(metric!)[i]! + program.ridge);
   const forces = forcesOn(solution, i);
   const force = forces.reduce((sum, entry) => sum + entry.force, 0);
@@ -217,14 +223,14 @@ function nameSolve({ problem }: DerivedSolve, solution: Solution, i: number): Na
 }
 
 interface Force {
-  /** Undefined for a choice of names. */
+  /** Undefined for a choice of securities. */
   readonly placed: PlacedRow | undefined;
-  /** Side of the row that exerts it. */
+  /** Side of the row that exerts the force. */
   readonly side: 'lower' | 'upper';
   readonly force: number;
 }
 
-/** What each part of the program adds to the derivative of the objective by one weight. */
+/** Returns the contribution of each part of the program to the derivative of the objective by one weight. */
 function forcesOn({ assembled, answer, priceScale }: Solution, i: number): Force[] {
   const { program, linear, kinks, norms } = assembled;
   const { x, rowMultipliers, kinkMultipliers, normMultipliers } = answer.point;
@@ -234,7 +240,7 @@ function forcesOn({ assembled, answer, priceScale }: Solution, i: number): Force
     side: rowMultipliers[r]! > 0 ? 'upper' : 'lower',
     force: priceScale * rowMultipliers[r]! * rows.coefficients[r * n + i]!,
   }));
-  // A limited sum is an upper bound; a priced one is a soft lower bound where it slopes on its left.
+  // A limited sum is an upper bound; a priced one is a soft lower bound if it slopes on its left.
   const ofKinks = program.kinks.map(({ at, left, right, limit }, k): Force => {
     const side = limit === null && left[i] !== 0 ? 'lower' : 'upper';
     return {
@@ -246,7 +252,7 @@ function forcesOn({ assembled, answer, priceScale }: Solution, i: number): Force
   const ofNorms = program.norms.map((norm, q): Force => {
     const offset = x.map((value, j) => value - norm.centre[j]!);
     const slope = normForce(program, norm, offset, new Float64Array(n))[i]!;
-    return { placed: norms[q], side: (norms[q]!.row as NormRow).side, force: priceScale * normMultipliers[q]! * slope }; // Norms of the program are made of norm rows.
+    return { placed: norms[q], side: (norms[q]!.row as NormRow).side, force: priceScale * normMultipliers[q]! * slope }; // Norms of the program come from norm rows.
   });
   return [...ofRows, ...ofKinks, ...ofNorms].filter(({ force }) => force !== 0);
 }
@@ -254,12 +260,12 @@ function forcesOn({ assembled, answer, priceScale }: Solution, i: number): Force
 interface SideInput {
   readonly problem: Problem;
   readonly solution: Solution;
-  /** Position of the name. */
+  /** Position of the security. */
   readonly i: number;
   readonly forces: readonly Force[];
 }
 
-/** One side of a row for a name that stands in it; nothing for one that does not. */
+/** Returns one side of a row for a security in it; empty for others. */
 function placedSide({ problem, solution, i, forces }: SideInput, side: RowSide): NameRowSide[] {
   const { row, origin } = side.placed;
   const { weights } = solution;
@@ -272,7 +278,7 @@ function placedSide({ problem, solution, i, forces }: SideInput, side: RowSide):
   switch (row.form) {
     case 'name': {
       if (row.name !== i) return [];
-      // The soft bounds of a row's side are one sum, whatever the name: its force is that on this name.
+      // Soft bounds on a side of a row form one sum over securities: the force is that on this security.
       const force = origin.soft === null ? 0 : forceOf((placed) => placed?.origin === origin);
       return [{ side, coefficient: 1, force }];
     }

@@ -10,18 +10,18 @@ import { type FieldUse, category, numeric } from '../datapoints/field-use.js';
 import type { Definitions } from '../datapoints/expressions/reads.js';
 import { isExpressionNode } from '../datapoints/expressions/tree.js';
 
-/** Classes whose field has to hold numbers; the others group by it. */
+/** Classes whose field must be numeric; the others use it for groups. */
 const NUMERIC: ReadonlySet<string> = new Set(['FactorExposure', 'WeightedAverage']);
 
-/** Where rows or a specification stand, and how much it matters that the market lacks what they read. */
+/** Path of rows or a specification, and severity if the market lacks their data. */
 interface OnMarket {
   readonly path: string;
   readonly severity: 'error' | 'warning';
-  /** Expressions that the document names; none unless given. */
+  /** Expressions that the document defines. Default: none. */
   readonly definitions?: Definitions;
 }
 
-/** Datapoints that constraint rows read and the market lacks, or holds in a kind they cannot use. */
+/** Reports datapoints that constraint rows read and the market lacks, or has with an unsuitable type. */
 export function constraintFieldFindings(
   rows: readonly ConstraintRow[],
   market: MarketData,
@@ -30,7 +30,7 @@ export function constraintFieldFindings(
   return fieldFindings(rowUses(rows, path), market, severity, definitions);
 }
 
-/** Datapoints that constraint rows read, at the paths that name them. @param path Of their list. */
+/** Returns datapoints that constraint rows read, with their paths. @param path Path of their list. */
 export function rowUses(rows: readonly ConstraintRow[], path: string): PlacedUse[] {
   return rows.flatMap((row, position): PlacedUse[] => {
     const entry = findConstraintClass(row.type);
@@ -50,8 +50,8 @@ export function rowUses(rows: readonly ConstraintRow[], path: string): PlacedUse
 }
 
 /**
- * Datapoints that an objective and expected returns read, at the paths that name them.
- * @param path Of what holds them, with its dot.
+ * Returns datapoints that an objective and expected returns read, with their paths.
+ * @param path Path of the containing object, with its dot.
  */
 export function specUses(spec: OptimisationSpec, path: string): PlacedUse[] {
   const { entry, params } = objectiveOf(spec.objective);
@@ -63,7 +63,7 @@ export function specUses(spec: OptimisationSpec, path: string): PlacedUse[] {
   ];
 }
 
-/** Datapoints of an objective and expected returns that the market lacks, or holds in a kind they cannot use. */
+/** Reports datapoints of an objective and expected returns that the market lacks, or has with an unsuitable type. */
 export function specFieldFindings(
   spec: OptimisationSpec,
   market: MarketData,
@@ -72,7 +72,7 @@ export function specFieldFindings(
   return fieldFindings(specUses(spec, path), market, severity, definitions);
 }
 
-/** Datapoints that a derivation reads of every name, at the paths that name them. */
+/** Returns datapoints that a derivation reads of every security, with their paths. */
 export function fieldsRead(derivation: DerivationPayload): PlacedUse[] {
   return [...specUses(derivation, 'derivation.'), ...rowUses(derivation.constraints, 'derivation.constraints')];
 }

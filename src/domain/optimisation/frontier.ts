@@ -27,26 +27,26 @@ export interface FrontierPoint {
   readonly tracking_error: number;
 }
 
-/** A point with the portfolio that it is of. */
+/** Point with its portfolio. */
 export interface FrontierPortfolio extends FrontierPoint {
   /** [N] */
   readonly weights: Float64Array;
-  /** That of the objective max_utility whose answer it is; null for the least variance, which none has. */
+  /** Risk aversion of the objective max_utility with this solution; null for the least variance, which has none. */
   readonly risk_aversion: number | null;
 }
 
-/** Largest risk aversion that a utility takes: beyond it a point is the least variance. */
+/** Maximum risk aversion of a utility: beyond it a point is the least variance. */
 const AVERSION_MAX = 1e9;
 
-/** The efficient frontier within the rows of a problem. */
+/** Efficient frontier within the rows of a problem. */
 export interface Frontier {
-  /** From the least variance to the largest expected return, equally spaced in expected return. */
+  /** Points from the least variance to the largest expected return, equally spaced in expected return. */
   readonly points: readonly FrontierPortfolio[];
-  /** The portfolio of largest excess return per unit of volatility; null where none has any. */
+  /** Portfolio with the largest excess return per unit of volatility; null if none has a positive one. */
   readonly tangency: (FrontierPortfolio & { readonly sharpe: number }) | null;
-  /** Where weights lie among the points: by the same expected returns and risk. */
+  /** Returns the position of weights among the points, by the same expected returns and risk. */
   pointOf(weights: Float64Array): FrontierPoint;
-  /** The largest expected return as it was solved for: other frontiers within the rows end there too. */
+  /** Solution for the largest expected return, at which other frontiers within the rows also end. */
   readonly most: ProgramAnswer;
 }
 
@@ -56,18 +56,18 @@ export interface FrontierInput {
   /** Annualised, [N]. */
   readonly means: Float64Array;
   readonly riskFreeRate: number;
-  /** Names held, where rows that are not convex chose them. */
+  /** Held securities, if non-convex rows chose them. */
   readonly restriction?: Restriction | undefined;
   readonly points?: number;
 }
 
-/** The largest expected return less half the variance times an aversion. */
+/** Returns the utility program: the largest expected return less half the variance times an aversion. */
 function ofUtility(base: Program, means: Float64Array, aversion: number): Program {
   if (aversion === 0) return ofLargestReturn(base, means);
   return { ...base, centre: new Float64Array(base.n), curvature: aversion, linear: means.map((mean) => -mean) };
 }
 
-/** Where weights lie, by expected returns and the covariance of a problem. */
+/** Returns the point of weights, by expected returns and the covariance of a problem. */
 export function pointAt(
   { metric, index }: Pick<Problem, 'metric' | 'index'>,
   means: Float64Array,
@@ -81,27 +81,27 @@ export function pointAt(
   };
 }
 
-/** Solves with more and more planes below tails. */
+/** Maximum number of solves with added cutting planes. */
 const PLANES_MAX = 400;
 
 /**
- * Risk aversions on the way to the largest expected return, which has none: the planes near it are found by solves of a
- * millisecond, those of the largest return itself take twenty to a hundred. Drawdowns need few planes.
+ * Risk aversions on the way to the largest expected return, which has none: planes near it are found by solves of a
+ * millisecond, while solves for the largest return take twenty to a hundred. Drawdowns need few planes.
  */
 const APPROACH: Readonly<Record<TailMeasure, readonly number[]>> = { loss: [3, 1, 0.3, 0], drawdown: [0] };
 
-/** What is found within rows, and the portfolios that have to keep them. */
+/** Result within rows, and the portfolios that must satisfy them. */
 interface Found<T> {
   readonly found: T;
   readonly weights: readonly Float64Array[];
 }
 
-/** A search whose rows may limit tails. */
+/** Search whose rows may limit tails. */
 type TailSearch = Pick<FrontierInput, 'problem' | 'restriction'>;
 
 /**
- * What is found with the planes that are known below tails, and again with those that its portfolios add, until they keep
- * the limits. Null where nothing is found, or the planes are too many.
+ * Repeats a search with the known planes and those that its portfolios add, until they satisfy the limits. Null without
+ * a result, or if there are too many planes.
  */
 function untilHeld<T>({ problem, restriction }: TailSearch, solve: (program: Program) => Found<T> | null): T | null {
   const assembly = { withTracking: true, restriction };
@@ -113,17 +113,19 @@ function untilHeld<T>({ problem, restriction }: TailSearch, solve: (program: Pro
   return null;
 }
 
-/** A frontier whose rows may limit tails. */
+/** Frontier whose rows may limit tails. */
 export interface TailFrontier<T> extends Pick<FrontierInput, 'solver' | 'problem' | 'means' | 'restriction'> {
-  /** The largest expected return within the rows, where another frontier found it: then its planes are known. */
+  /**
+   * Solution for the largest expected return within the rows, if another frontier found it: its planes are then known.
+   */
   readonly most?: ProgramAnswer | undefined;
-  /** Null where there is nothing. */
+  /** Returns null without a result. */
   readonly trace: (program: Program) => Found<T> | null;
 }
 
 /**
- * What is traced within tails. The largest expected return is approached by itself before: it needs most planes, and a
- * trace is many solves.
+ * Traces a frontier within tails. The largest expected return is approached separately first: it needs most planes, and
+ * a trace is many solves.
  */
 export function withinTails<T>({ solver, means, most, trace, ...search }: TailFrontier<T>): T | null {
   let before: Optimum | undefined;
@@ -141,7 +143,7 @@ export function withinTails<T>({ solver, means, most, trace, ...search }: TailFr
   return untilHeld(search, trace);
 }
 
-/** The frontier, null when the rows have no portfolio of least variance. @cost about 30 warm solves */
+/** Computes the frontier; null if the rows have no portfolio of least variance. @cost about 30 warm solves */
 export function frontierOf(input: FrontierInput): Frontier | null {
   const { solver, problem, means, points: count } = input;
   const pointOf = (weights: Float64Array) => pointAt(problem, means, weights);
@@ -168,7 +170,7 @@ export function frontierOf(input: FrontierInput): Frontier | null {
   return { points, tangency, pointOf, most: traced.trace.most };
 }
 
-/** Solves for one expected return after the other, each until its portfolio keeps the limits of tails. */
+/** Solves for successive expected returns, each until its portfolio satisfies the limits of tails. */
 function targetsWithinTails(input: FrontierInput, found: Trace): (target: number) => Solved | undefined {
   const { solver, means } = input;
   let before = found;
@@ -182,7 +184,10 @@ function targetsWithinTails(input: FrontierInput, found: Trace): (target: number
     }) ?? undefined;
 }
 
-/** Risk aversion a where the gradient of expected return less a/2 times the variance is none along the frontier. */
+/**
+ * Returns the risk aversion a at which the gradient of expected return less a/2 times the variance vanishes along the
+ * frontier.
+ */
 function aversionAt(slope: number | null): number | null {
   const aversion = slope === null ? Infinity : 2 / Math.abs(slope);
   return aversion <= AVERSION_MAX ? aversion : null;
@@ -196,7 +201,10 @@ interface TangencyInput {
   readonly riskFreeRate: number;
 }
 
-/** Sharpe ratio rises and falls along the frontier: the largest is between the points beside the best. */
+/**
+ * Finds the tangency point: the Sharpe ratio rises and then falls along the frontier, so its maximum is next to the
+ * best point.
+ */
 function tangentPoint(input: TangencyInput): Frontier['tangency'] {
   const { traced, points, portfolioOf, riskFreeRate } = input;
   const sharpeOf = ({ expected_return, volatility }: FrontierPoint) =>
@@ -231,7 +239,7 @@ function borneBy(at: number, { volatility }: FrontierPoint, slope: number | null
   return { at, variance: volatility ** 2, slope: slope === null ? Number.NaN : Math.abs(slope) };
 }
 
-/** The points between which the Sharpe ratio turns, where multipliers tell on which side of it a point is. */
+/** Returns the points between which the Sharpe ratio turns, if multipliers show on which side a point is. */
 function sidesOf(
   { base, traced: { targets, solved }, points, riskFreeRate }: TangencyInput,
   best: number,
@@ -246,14 +254,14 @@ function sidesOf(
     : undefined;
 }
 
-/** Whether a point is the last, and the Sharpe ratio still rises there: then none is larger. */
+/** Returns true if a point is the last and the Sharpe ratio still rises there: then none is larger. */
 function isRisingAtEnd({ base, traced, points, riskFreeRate }: TangencyInput, k: number): boolean {
   const slope = traced.solved[k]!.slope;
   if (k !== points.length - 1 || slope === null || !isVarianceAlone(base)) return false;
   return riseOf(borneBy(traced.targets[k]!, points[k]!, slope), riskFreeRate) >= 0;
 }
 
-/** Whether nothing is charged beside the variance: then the multiplier of the return is what the variance rises by. */
+/** Returns true if only the variance is charged: then the multiplier of the return is the slope of the variance. */
 function isVarianceAlone({ rows, kinks }: Program): boolean {
   return (
     !rows.penalty.some(Number.isFinite) && kinks.every(({ limit, penalty }) => limit !== null && penalty === Infinity)

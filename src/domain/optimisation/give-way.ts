@@ -7,23 +7,22 @@ import type { SearchOutcome } from './search.js';
 import type { Solvers } from './name-search.js';
 import { createTrials, type Trials } from './trials.js';
 
-/** A problem without an answer, and what was found of it. */
+/** Infeasible problem, with its failed solve. */
 export interface Unanswered {
   readonly problem: Problem;
   readonly outcome: Exclude<SearchOutcome, { kind: 'solved' }>;
 }
 
-/** Distance to the least move where a choice of names is searched for each move that is tried. */
+/** Tolerance for the least move if a choice of securities is searched for each tried move. */
 const WITHIN = 1e-6;
 
 /**
- * The least moves of rows with a stated priority with which a problem has an answer, rows of higher priority first.
+ * Finds the least moves of rows with a stated priority that make a problem feasible, rows of higher priority first.
  * Rows without a number to move (an exclusion, the budget) are widened; limits that their row's parameters do not reach
- * are, where nothing else helps.
- *
- * @param givesWay  Rows that do: those with a stated priority by default.
- * @returns  undefined when the rows that do not give way cannot hold together, or there are none that do.
- * @cost     a few linear programmes and a solve; searches by halving, within counted work, where a choice of names is what fails.
+ * are widened only if nothing else helps.
+ * @param givesWay Rows to relax. Default: those with a stated priority.
+ * @returns undefined if the other rows are infeasible, or no row can be relaxed.
+ * @cost a few linear programs and a solve; searches by halving, within counted work, if a choice of securities fails.
  */
 export function giveWay(
   solvers: Solvers,
@@ -40,7 +39,10 @@ export function giveWay(
   return joint ?? alone(way, isChoice) ?? byTrial(way, wide);
 }
 
-/** The least move of one row where that is enough for a choice of names. @param isAny Whether any row is moved, not distances alone */
+/**
+ * Returns the least move of one row if that is sufficient for a choice of securities. @param isAny true to move any
+ * row, not only distances
+ */
 function alone({ solvers, trials, problem, origins }: Way, isAny: boolean): readonly Moved[] | undefined {
   if (nonConvexRows(problem).length === 0) return undefined;
   return firstToGive(
@@ -52,7 +54,7 @@ interface Way {
   readonly solvers: Solvers;
   readonly trials: Trials;
   readonly problem: Problem;
-  /** Rows that may give way. */
+  /** Rows that may be relaxed. */
   readonly origins: readonly Origin[];
 }
 
@@ -63,8 +65,8 @@ function jointly(way: Way, movables: readonly Movable[]): readonly Moved[] | und
 }
 
 /**
- * Moves of all rows that give way, convex or not, where those of one kind are not enough; none where there is no choice
- * to be made.
+ * Moves all rows that may be relaxed, convex or not, if those of one kind are not sufficient; none if there is no
+ * choice to make.
  */
 function byTrial({ solvers, trials, problem, origins }: Way, convex: readonly Movable[]): readonly Moved[] | undefined {
   if (nonConvexRows(problem).length === 0) return undefined;
@@ -74,7 +76,7 @@ function byTrial({ solvers, trials, problem, origins }: Way, convex: readonly Mo
   return moves === undefined ? undefined : roundedOutward(solvers, problem, moves.map(wholeMove));
 }
 
-/** Numbers of names move by whole steps: a part of one changes nothing. */
+/** Rounds numbers of securities to whole steps: a fraction has no effect. */
 function wholeMove({ movable, to }: Move): Move {
   const isWhole = movable.parameter !== null && isCount(movable.origin, movable.parameter);
   return isWhole ? { movable, to: movable.from + Math.trunc(to - movable.from) } : { movable, to };

@@ -1,6 +1,6 @@
 import type { SolvedWeights } from './solved-weights.js';
 
-/** Securities with a weight. */
+/** Returns positions of securities with a weight. */
 export function heldPlaces(columns: Int32Array, weights: Float64Array): SolvedWeights {
   const places = Array.from(weights.keys()).filter((place) => weights[place] !== 0);
   return {

@@ -14,9 +14,8 @@ export interface HeldInput {
 }
 
 /**
- * The weights of an index just before a rebalance, as far as its decision can know them: those of its book at the close
- * of the decision, before anything trades there. A composition that takes effect after the decision counts as it was
- * decided.
+ * Returns the weights of an index just before a rebalance, as known at its decision: those of its book at the close of
+ * the decision, before any trade. A composition that takes effect after the decision is returned as it was decided.
  * @cost O(T K) over the sessions since the composition took effect
  */
 export function weightsBefore({ document, sm, treatment, outgoing, decision }: HeldInput): SolvedWeights {
@@ -36,7 +35,7 @@ export function weightsBefore({ document, sm, treatment, outgoing, decision }: H
     fills: 'all',
   });
   const event = book.events.at(-1);
-  // What leaves at the close of a rebalance is sold by it.
+  // The rebalance sells securities that leave at its close.
   if (event?.at !== book.length - 1 || effective !== decision) return heldAt(book, decision);
   const slots = Array.from(book.columns.keys()).filter((slot) => event.before[slot] !== 0);
   return {

@@ -13,24 +13,24 @@ import { createTrials, WORK_MAX, type Trials } from './trials.js';
 import { limited, usualWork } from './work-meter.js';
 import type { Solvers } from './name-search.js';
 
-/** Why a problem has no answer: the detail of the error INFEASIBLE. */
+/** Detail of the error INFEASIBLE: reasons why a problem has no solution. */
 export interface Infeasibility {
-  /** Whether it is certified: by multipliers that were checked. */
+  /** True if it is certified by checked multipliers. */
   readonly proven: boolean;
   readonly conflict: readonly ConflictRow[];
   readonly relaxations: readonly Relaxation[];
   readonly all_rows_relaxation?: readonly Relaxation[];
   /**
-   * False where the work of the explanation was spent: rows of the conflict were not all tried, changes may be missing,
-   * and those there are may not be the least. Absent otherwise.
+   * False if the work limit of the explanation was reached: rows of the conflict were not all tried, changes may be
+   * missing, and the listed ones may not be the least. Absent otherwise.
    */
   readonly exhaustive?: false;
 }
 
-/** Why a problem has no answer, and in words what is no part of the detail. */
+/** Reasons why a problem has no solution, with sentences that are not part of the detail. */
 export interface Explanation {
   readonly detail: Infeasibility;
-  /** Rows that cannot hold together either, by the row of the conflict without which they are left. */
+  /** Further rows in conflict, by the row of the conflict whose removal leaves them. */
   readonly remaining: readonly Remaining[];
 }
 
@@ -39,30 +39,32 @@ export interface Remaining {
   readonly conflict: readonly RowName[];
 }
 
-/** What a row is called by. */
+/** Fields that name a row. */
 type RowName = Pick<Origin, 'id' | 'index' | 'type'>;
 
-/** Rows whose part in a conflict over choices of names is tried one by one. */
+/** Maximum number of rows whose part in a conflict over choices of securities is tried individually. */
 const CHOICE_ROWS_MAX = 24;
 
-/** Share of the work of an explanation after which the conflict stays as it is: the rest is for what resolves it. */
+/** Share of the work of an explanation after which the conflict is final: the rest is for its resolution. */
 const CONFLICT_SHARE = 0.5;
 
-/** Solves of its size that the explanation of a problem may take at least. */
+/** Minimum work of an explanation, in solves of the problem's size. */
 const SOLVES_MAX = 200;
 
-/** Multiplications of an explanation: those of all trials of a choice of names, more where a problem is large. */
+/**
+ * Returns the maximum number of multiplications of an explanation: that of all trials of a choice of securities, more
+ * for a large problem.
+ */
 function workOf(problem: Problem): number {
   return Math.max(WORK_MAX, SOLVES_MAX * usualWork(assembleProgram(problem).program));
 }
 
 /**
- * Explains why the rows of a problem cannot hold together: an irreducible set of them, the least change of one
- * parameter that restores feasibility, for each parameter, and the least joint change that honours priorities.
- *
- * @param workMax  Multiplications after which nothing further is looked for, once there is a proof.
- * @returns  undefined when no conflict can be proven: the solver failed for another reason.
- * @cost     a linear program per row of the problem, and a few per parameter of the conflict.
+ * Explains why the rows of a problem are infeasible: an irreducible set of conflicting rows, for each parameter the
+ * least change that restores feasibility, and the least joint change that respects priorities.
+ * @param workMax Number of multiplications after which the search ends, once there is a proof.
+ * @returns undefined if no conflict can be proven: the solver failed for another reason.
+ * @cost a linear program per row of the problem, and a few per parameter of the conflict.
  */
 export function explainInfeasibility(
   { solver: inner, algebra }: Solvers,
@@ -72,7 +74,7 @@ export function explainInfeasibility(
   return explainRows({ solver: inner, algebra }, problem, workMax)?.detail;
 }
 
-/** The same with what is left without a row of the conflict. */
+/** Same, with the conflicts that remain without a row of the conflict. */
 export function explainRows(
   { solver: inner, algebra }: Solvers,
   problem: Problem,
@@ -99,7 +101,7 @@ export function explainRows(
   return { detail, remaining };
 }
 
-/** The least joint change: where one parameter alone may move, the change of that. */
+/** Returns the least joint change; if only one parameter may move, its change. */
 function jointChange(
   solvers: Solvers,
   problem: Problem,
@@ -114,7 +116,7 @@ function jointChange(
   return known === undefined ? jointMoves(solvers, problem, { trials, moves, origins }) : [known];
 }
 
-/** Distance of two values of a parameter that is rounding, relative to one and the value. */
+/** Distance of two values of a parameter that counts as rounding, relative to one and the value. */
 const SAME = 2e-9;
 
 function isSameMove(a: Move, b: Move): boolean {
@@ -123,7 +125,7 @@ function isSameMove(a: Move, b: Move): boolean {
   return isOwn && Math.abs(a.to - b.to) <= SAME * (1 + Math.abs(b.to));
 }
 
-/** Moves where those that are enough for the convex rows leave no choice of names. */
+/** Returns moves if those that are sufficient for the convex rows leave no choice of securities. */
 function movesBesideChoices(
   solvers: Solvers,
   problem: Problem,
@@ -134,12 +136,15 @@ function movesBesideChoices(
     : choiceMoves(solvers, problem, { ...among, within: EXACT, convex: movedBeside(problem) });
 }
 
-/** Convex rows that are moved beside choices: all where a search is short. */
+/** Returns the convex rows that are moved together with choices: all if a search is short. */
 function movedBeside({ index }: Problem): ChoiceMoves['convex'] {
   return index.length <= EXACT_NAMES_MAX ? 'all' : 'sought';
 }
 
-/** What cannot hold together without one of the client's rows of a conflict. @cost a linear program per row, more where there is any */
+/**
+ * Returns conflicts that remain without one of the client's rows of a conflict. @cost a linear program per row, more if
+ * there is any
+ */
 function remainingConflicts(solver: Solver, problem: Problem, { origins }: Conflict): Remaining[] {
   return origins.flatMap((without) => {
     if (without.index === null) return [];
@@ -149,12 +154,11 @@ function remainingConflicts(solver: Solver, problem: Problem, { origins }: Confl
 }
 
 /**
- * Explains why no choice of names satisfies the non-convex rows, while the convex ones hold together: by dropping rows
- * as long as the search still fails, and by moving the parameters of those that remain until it succeeds, within counted
- * work.
- *
- * @param proven   Whether every choice was ruled out.
- * @param workMax  Multiplications of all trials together.
+ * Explains why no choice of securities satisfies the non-convex rows, while the convex ones are feasible: by dropping
+ * rows while the search still fails, and by moving the parameters of the remaining ones until it succeeds, within
+ * counted work.
+ * @param proven True if every choice was ruled out.
+ * @param workMax Maximum number of multiplications of all trials together.
  */
 export function explainChoice(solvers: Solvers, problem: Problem, proven: boolean, workMax?: number): Infeasibility {
   const trials = createTrials(solvers, problem, workMax);
@@ -200,8 +204,8 @@ function irreducibleChoice(trials: Trials, problem: Problem): Origin[] {
 }
 
 /**
- * For a person: which rows cannot hold together, what each parameter could have, and which rows cannot hold together
- * even without one of them.
+ * Describes the conflicting rows, the possible value of each parameter, and the conflicts that remain without one of
+ * the rows.
  */
 export function infeasibilitySentence(
   problem: Problem,
@@ -220,11 +224,11 @@ export function infeasibilitySentence(
   ].join(' ');
 }
 
-/** Changes that are told in sentences. */
+/** Maximum number of changes described in sentences. */
 const REACHES_MAX = 5;
 
 const ENDED =
-  'The work of this explanation was spent: rows may be named that are not needed, and other or smaller changes may be enough.';
+  'The work limit of this explanation was reached: it may list rows that are not needed, and other or smaller changes may be sufficient.';
 
 function remainingSentence({ without, conflict }: Remaining): string {
   return `Without ${nameOf(without)} there is still a conflict: ${lowerFirst(conflictSentence(conflict))}`;
@@ -234,23 +238,23 @@ function lowerFirst(text: string): string {
   return `${text.slice(0, 1).toLowerCase()}${text.slice(1)}`;
 }
 
-/** What parity asks of a choice of names. */
+/** Describes the effect of risk parity on a choice of securities. */
 function paritySentences(problem: Problem, conflict: readonly ConflictRow[]): string[] {
   const { goal } = problem;
   if (goal.form !== 'ratio' || goal.numerator.kind !== 'evenness') return [];
   const choosing = new Set(nonConvexRows(problem).map(({ origin }) => origin.index));
   const chooses = conflict.some(({ index }) => choosing.has(index));
-  return chooses ? ['Risk parity holds every name that has a budget of risk: it leaves no choice of names.'] : [];
+  return chooses ? ['Risk parity holds every security with a risk budget: there is no choice of securities.'] : [];
 }
 
-/** Whether a count allows fewer names than parity holds. */
+/** Returns true if a count allows fewer securities than parity holds. */
 function isBelowParity(problem: Problem): boolean {
   return nonConvexRows(problem).some(
     ({ origin, row }) => row.form === 'count' && origin.soft === null && row.maximum < namesOfParity(problem, origin),
   );
 }
 
-/** Groups of the rows of a conflict that no candidate is of. */
+/** Describes groups in the rows of a conflict that contain no candidate. */
 function nobodySentences({ rows }: Problem, conflict: readonly ConflictRow[]): string[] {
   const own = new Set(conflict.map(({ index }) => index));
   return rows.flatMap(({ origin, row }) => {
@@ -264,7 +268,7 @@ function nobodySentences({ rows }: Problem, conflict: readonly ConflictRow[]): s
   });
 }
 
-/** The relaxations of the curved rows of a conflict: what their measures come to at best. */
+/** Returns relaxations of the curved rows of a conflict: the best attainable values of their measures. */
 export function curvedRelaxations(solvers: Solvers, problem: Problem, { origins }: Conflict): readonly Relaxation[] {
   const curved = new Set(problem.rows.filter(isCurve).map(({ origin }) => origin));
   const moves = singleMoves(
@@ -285,20 +289,20 @@ function reachSentence(relaxation: Relaxation): string {
   const reach =
     bound === undefined
       ? `the ${extreme} that the other rows allow is`
-      : `the ${extreme} that was found to be enough is`;
-  return `${nameOf(relaxation)} asks for ${asked}; ${reach} ${text(to)}.`;
+      : `the ${extreme} that was found to be sufficient is`;
+  return `${nameOf(relaxation)} requires ${asked}; ${reach} ${text(to)}.`;
 }
 
-/** Parameters that are the one number of their rows. */
+/** Parameters that are the only number of their rows. */
 const SOLE: ReadonlySet<string> = new Set(['limit', 'minimum', 'maximum', 'threshold']);
 
-/** Parameters of rows about fractions that are none. */
+/** Parameters that are not fractions in rows about fractions. */
 const COUNTED: ReadonlySet<string> = new Set(['days', 'notional']);
 
-/** Digits of limits in sentences. */
+/** Number of digits of limits in sentences. */
 const DIGITS = 4;
 
-/** How a row is called in sentences. */
+/** Returns the name of a row in sentences. */
 function nameOf({ id, index, type }: RowName): string {
   if (index === null) return IMPLICIT[type] ?? type;
   return id === '' ? `${type} (row ${index})` : id;
@@ -306,15 +310,15 @@ function nameOf({ id, index, type }: RowName): string {
 
 function conflictSentence(conflict: readonly RowName[]): string {
   const names = conflict.map(nameOf);
-  if (names.length === 0) return 'The constraints cannot hold together.';
-  if (names.length === 1) return `Row ${names[0]} cannot hold by itself.`;
+  if (names.length === 0) return 'The constraints are infeasible.';
+  if (names.length === 1) return `Row ${names[0]} is infeasible on its own.`;
   const own = conflict.filter(({ index }) => index !== null).length;
   const word = own === 0 ? '' : own === 1 ? 'Row ' : 'Rows ';
-  return `${word}${names.slice(0, -1).join(', ')} and ${names.at(-1)} cannot hold together.`;
+  return `${word}${names.slice(0, -1).join(', ')} and ${names.at(-1)} are jointly infeasible.`;
 }
 
 const IMPLICIT: Readonly<Record<string, string>> = {
   FullInvestment: 'the full-investment budget',
   LongOnly: 'the long-only default',
-  Exclude: 'the exclusion of names without a risk estimate',
+  Exclude: 'the exclusion of securities without a risk estimate',
 };

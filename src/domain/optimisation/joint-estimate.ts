@@ -4,20 +4,20 @@ import type { Coverage } from '../risk/return-panel.js';
 
 export interface JointInput {
   readonly spec: OptimisationSpec;
-  /** Names of the index. */
+  /** Number of securities in the index. */
   readonly held: number;
-  /** Names that weights are chosen among. */
+  /** Number of candidates. */
   readonly candidates: number;
-  /** Of the candidates in the window of the risk model. */
+  /** Coverage of the candidates in the window of the risk model. */
   readonly coverage: Coverage;
-  /** Of the names of the index alone in the same window. */
+  /** Coverage of only the securities of the index in the same window. */
   readonly alone: () => Coverage;
 }
 
 /**
- * That names of the universe change what is known of the others: a covariance is one estimate of all of them, and means
- * are of the sessions that all of them have. More candidates never worsen an answer by the same estimates; by others
- * they may.
+ * Warns that securities of the universe change the estimates of the others: a covariance is one joint estimate, and
+ * means use the sessions that all securities have. More candidates never worsen a solution under the same estimates,
+ * but may under others.
  */
 export function jointFindings({ spec, held, candidates, coverage, alone }: JointInput): Finding[] {
   if (candidates === held) return [];
@@ -25,14 +25,14 @@ export function jointFindings({ spec, held, candidates, coverage, alone }: Joint
   if (typeof spec.risk_model !== 'string')
     return [
       jointFinding(
-        `The covariance is one estimate of ${columns.length} candidates over the ${sessions.length} sessions that all of them have: its shrinkage and sessions are not those of a run among the ${held} names of the index, which may have the better value. A stored risk model measures both runs alike.`,
+        `The covariance is one joint estimate of ${columns.length} candidates over their ${sessions.length} common sessions: its shrinkage and sessions differ from those of a run among the ${held} securities of the index, which may have a better value. Use a stored risk model to compare both runs.`,
       ),
     ];
   const own = alone().sessions.length;
   if (spec.expected_returns?.type !== 'historical' || own === sessions.length) return [];
   return [
     jointFinding(
-      `The means are of the ${sessions.length} sessions that all candidates have; in a run among the ${held} names of the index they are of ${own}.`,
+      `The means use the ${sessions.length} common sessions of all candidates; in a run among the ${held} securities of the index they use ${own}.`,
     ),
   ];
 }

@@ -11,22 +11,21 @@ import { rowsAlone, standingAt, type Move } from './relaxation.js';
 import type { Solvers } from './name-search.js';
 import { solveConvex } from './solve-convex.js';
 
-/** Rounds of the joint relaxation: each adds certificates that the next moves have to void. */
+/** Maximum number of rounds of the joint relaxation: each adds certificates that the next moves must invalidate. */
 const ROUNDS_MAX = 100;
 
-/** Halvings towards the least of a sufficient move, where the rounds end without one. */
+/** Number of halvings towards the least sufficient move if the rounds end without one. */
 const HALVINGS = 100;
 
-/** Moves closer than this, relative to one and the move, are the same. */
+/** Relative distance at which moves count as equal, relative to one and the move. */
 const CLOSE = 1e-12;
 
 /**
- * The least total change of parameters that restores feasibility, rows of higher priority giving way first: the sum of
- * the moves of the lowest priority is made as small as it can be, then that of the next. Moves have to void every
- * certificate met so far, until none is left.
- *
- * @param among  What may move.
- * @returns  undefined when no moves of these are enough.
+ * Finds the least total change of parameters that restores feasibility, rows of higher priority first: the sum of the
+ * moves of the lowest priority is minimised, then that of the next. Moves must invalidate every certificate found so
+ * far, until none is left.
+ * @param among Parameters that may move.
+ * @returns undefined if no moves of these are sufficient.
  */
 export function jointRelaxation({ solver }: Solvers, problem: Problem, among: readonly Movable[]): Move[] | undefined {
   const movables = oneWay(among);
@@ -49,7 +48,7 @@ interface JointSearch {
 }
 
 interface Joint {
-  /** By movable. */
+  /** Move by movable. */
   readonly moved: Float64Array;
   /** Weights with these moves. */
   readonly weights: Float64Array;
@@ -71,7 +70,7 @@ function leastJoint(solver: Solver, search: JointSearch): Joint | undefined {
     const standing = standingAt(solver, problem, (step) => toChanges(movables, nudged(at, step)), views);
     const tried = nudged(at, standing.nudge);
     if (standing.kind === 'feasible') {
-      // The cuts of a move that is out of proportion to its effect ask for too much of it.
+      // Cuts of a move that is out of proportion to its effect overestimate it.
       const isLeast = movables.every(({ isLinear }, k) => isLinear || tried[k] === 0);
       return isLeast
         ? { moved: tried, weights: standing.weights }
@@ -92,8 +91,8 @@ function leastJoint(solver: Solver, search: JointSearch): Joint | undefined {
 }
 
 /**
- * Moves of limits on lengths to what the weights have, where rounding of the solver left them short of it: an effective
- * number of names magnifies it beyond what can be had.
+ * Adjusts moves of limits on lengths to the measures of the weights, if solver rounding left them short: an effective
+ * number of securities magnifies it beyond the attainable value.
  */
 function measured(problem: Problem, movables: readonly Movable[], { moved, weights }: Joint): Float64Array {
   return moved.map((move, k) => {
@@ -104,7 +103,7 @@ function measured(problem: Problem, movables: readonly Movable[], { moved, weigh
   });
 }
 
-/** Movables without those that take a parameter the other way than an earlier one. */
+/** Removes movables that take a parameter in the opposite direction of an earlier one. */
 function oneWay(movables: readonly Movable[]): Movable[] {
   const taken = new Set<string>();
   return movables.filter(({ origin, parameter }) => {
@@ -119,15 +118,15 @@ export type WeightsAt = (moved: Float64Array) => Float64Array | undefined;
 
 interface Span {
   readonly wanted: Float64Array;
-  /** All of the room: enough. */
+  /** All of the room: sufficient. */
   readonly whole: Float64Array;
-  /** Moves closer than this, relative to one and the move, are the same. */
+  /** Relative distance at which moves count as equal, relative to one and the move. */
   readonly close: number;
 }
 
 /**
- * Moves found by trial alone: none of them can be less, those of rows of the lowest priority made small first.
- * @param weightsAt  Weights with moves, undefined where they are not enough.
+ * Finds moves only by trial: none of them can be smaller, those of the lowest priority minimised first.
+ * @param weightsAt Returns weights with moves; undefined if they are not sufficient.
  */
 export function movesByTrial(movables: readonly Movable[], weightsAt: WeightsAt, close: number): Move[] | undefined {
   const whole = Float64Array.from(movables, ({ room }) => room);
@@ -137,8 +136,8 @@ export function movesByTrial(movables: readonly Movable[], weightsAt: WeightsAt,
 }
 
 /**
- * Sufficient moves none of which can be less: from all of them, first together towards the wanted ones, then those of
- * the lowest priority first.
+ * Shrinks sufficient moves until none can be smaller: first all together towards the wanted ones, then lowest priority
+ * first.
  */
 function shrunk(movables: readonly Movable[], { wanted, whole, close }: Span, weightsAt: WeightsAt): Joint | undefined {
   let moved = nearest({ from: wanted, to: whole, close }, weightsAt);
@@ -154,12 +153,12 @@ function shrunk(movables: readonly Movable[], { wanted, whole, close }: Span, we
   return weights === undefined ? undefined : { moved, weights };
 }
 
-/** Growth of the steps away from either end: some five of them from CLOSE to the whole way. */
+/** Growth factor of the steps away from either end: some five from CLOSE to the whole way. */
 const STRIDE = 1024;
 
 /**
- * The point nearest to `from` on the way to `to` that is enough, as `to` is.
- * @cost a few solves where that is beside one of both, as it mostly is; else some forty
+ * Finds the sufficient point nearest to `from` on the way to `to`, which is sufficient.
+ * @cost a few solves if that is next to one of both, as usual; otherwise some forty
  */
 function nearest(
   { from, to, close }: { readonly from: Float64Array; readonly to: Float64Array; readonly close: number },
@@ -194,7 +193,7 @@ export function toChanges(movables: readonly Movable[], moved: Float64Array): Ch
   );
 }
 
-/** Moves up to this are rounding. */
+/** Size of a move that counts as rounding. */
 const NO_MOVE = 5e-10;
 
 function toMoves(movables: readonly Movable[], moved: Float64Array): Move[] {
@@ -203,13 +202,13 @@ function toMoves(movables: readonly Movable[], moved: Float64Array): Move[] {
   );
 }
 
-/** slopes' moved >= least voids a certificate; slopes are not negative. */
+/** Condition slopes' moved >= least that invalidates a certificate; slopes are not negative. */
 interface Cut {
   readonly slopes: Float64Array;
   readonly least: number;
 }
 
-/** Share of the steepest slope of a certificate below which a move is rounding. */
+/** Share of the steepest slope of a certificate below which a move counts as rounding. */
 const SLOPE_MIN = 1e-7;
 
 function cutOf({ problem, movables, views }: JointSearch, proof: Proof, moved: Float64Array): Cut | undefined {
@@ -230,9 +229,7 @@ function cutOf({ problem, movables, views }: JointSearch, proof: Proof, moved: F
   return { slopes: clean, least: here / steepest + clean.reduce((sum, slope, k) => sum + slope * moved[k]!, 0) };
 }
 
-/**
- * The moves that void every cut, priority by priority from the lowest: each sum as small as those before it leave it.
- */
+/** Finds the moves that satisfy every cut, from the lowest priority: each sum is minimised given the earlier ones. */
 function leastMoves(solver: Solver, movables: readonly Movable[], cuts: readonly Cut[]): Float64Array | undefined {
   const levels = [...new Set(movables.map(({ origin }) => origin.priority))].toSorted((a, b) => a - b);
   const settled: { readonly members: Float64Array; readonly most: number }[] = [];
@@ -246,7 +243,7 @@ function leastMoves(solver: Solver, movables: readonly Movable[], cuts: readonly
   return moved;
 }
 
-/** The moves of least cost under cuts and sums already settled, by a linear programme. */
+/** Finds the cheapest moves under cuts and settled sums, by a linear program. */
 function cheapest(
   solver: Solver,
   movables: readonly Movable[],
@@ -259,7 +256,7 @@ function cheapest(
   const coefficients = new Float64Array(count * n);
   cuts.forEach(({ slopes }, r) => coefficients.set(slopes, r * n));
   settled.forEach(({ members }, r) => coefficients.set(members, (cuts.length + r) * n));
-  // The largest need of a cut bounds what any move can be good for.
+  // The largest requirement of a cut bounds the useful size of any move.
   const reach =
     2 *
     cuts.reduce(
@@ -290,5 +287,5 @@ function cheapest(
   return status === 'solved' ? point.x.map((value) => Math.max(value, 0)) : undefined;
 }
 
-/** Room left to a sum that is settled: rounding of the linear programme that settled it. */
+/** Tolerance for a settled sum: rounding of the linear program that settled it. */
 const SETTLED = 1e-11;

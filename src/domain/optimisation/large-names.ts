@@ -2,26 +2,27 @@ import type { ConcentrationRow } from '../constraints/program-row.js';
 import { positionsOf } from './restriction.js';
 import type { ConvexSolution } from './solve-convex.js';
 
-/** What the names above triggers are chosen from. */
+/** Input for choosing the securities above triggers. */
 export interface LargeNames<T> {
   readonly rows: readonly ConcentrationRow[];
-  /** Names that may be held, [N]. */
+  /** Securities that may be held, [N]. */
   readonly held: Uint8Array;
-  /** Their weights without triggers. */
+  /** Weights without triggers. */
   readonly weights: Float64Array;
-  /** Whether no weight may be negative. */
+  /** True if no weight may be negative. */
   readonly isLong: boolean;
-  /** The optimum where those names alone may exceed the triggers. */
+  /** Returns the optimum if only those securities may exceed the triggers. */
   readonly solve: (large: Uint8Array) => T | undefined;
 }
 
-/** How far below a limit a weight or a sum does not touch it. */
+/** Distance below a limit at which a weight or sum does not touch it. */
 const APART = 1e-9;
 
 /**
- * The largest names by weight, as many as pay. More large names have a larger sum to keep, and fewer leave more names below the
- * triggers: where no trigger holds a name back more of them gain nothing, and where no sum binds fewer gain nothing.
- * @cost a solve for each number of names between those
+ * Finds the best number of largest securities by weight. More large securities have a larger sum to limit, and fewer
+ * leave more securities below the triggers: if no trigger binds, more gain nothing, and if no sum binds, fewer gain
+ * nothing.
+ * @cost a solve for each number in between
  */
 export function bestLargeNames<T extends { readonly solution: ConvexSolution }>(input: LargeNames<T>): T | undefined {
   const { rows, held, weights, isLong, solve } = input;

@@ -1,7 +1,10 @@
 import { positionsOf, type Choice } from './restriction.js';
 import type { ConvexSolution } from './solve-convex.js';
 
-/** Choices in which another name is large: the least of those that are, for the largest of the others, `most` of each. */
+/**
+ * Returns choices with other large securities: the smallest large ones exchanged for the largest others, `most` of
+ * each.
+ */
 export function largeSwaps({ held, short, large }: Choice, { weights }: ConvexSolution, most: number): Choice[] {
   const order = Array.from(positionsOf(held)).toSorted((a, b) => weights[b]! - weights[a]! || a - b);
   return large.flatMap((set, position) => {
@@ -21,7 +24,7 @@ export function largeSwaps({ held, short, large }: Choice, { weights }: ConvexSo
   });
 }
 
-/** A set with one member exchanged, where it is one. */
+/** Exchanges one member of a set, if it changes. */
 export function swapped(set: Uint8Array, out: number, coming: number): Uint8Array {
   const next = set.slice();
   if (next[out] === 1) {

@@ -1,4 +1,4 @@
-/** A place with what a function is there. */
+/** Point with the value of a function. */
 export interface Place {
   readonly at: number;
   readonly value: number;
@@ -6,24 +6,24 @@ export interface Place {
 
 export interface Between {
   readonly low: Place;
-  /** The best so far, between the others or one of them. */
+  /** Best point so far, between the others or one of them. */
   readonly best: Place;
   readonly high: Place;
 }
 
-/** The larger part of a golden section goes on. */
+/** Share of a golden section; the larger part is continued. */
 const GOLDEN = (3 - Math.sqrt(5)) / 2;
 
-/** Distance between places, relative to one and the place, that is none: nearer ones differ by rounding alone. */
+/** Distance between points, relative to one and the point, below which they differ only by rounding. */
 const CLOSE = 1e-9;
 
-/** Values asked for; six to ten are usual. */
+/** Maximum number of evaluations; six to ten are usual. */
 const STEPS_MAX = 40;
 
 /**
- * Looks for the largest value of a function that rises and then falls: at the top of the parabola through the three best places,
- * by golden sections where that leads nowhere. What it found is the best that the function was asked for.
- * @param valueOf -Infinity where there is none
+ * Searches for the maximum of a function that rises and then falls: at the top of the parabola through the three best
+ * points, with golden sections if that fails. Returns the best evaluated point.
+ * @param valueOf -Infinity if there is no value
  * @source Brent (1973), Algorithms for Minimization without Derivatives, chapter 5.
  */
 export function largestBetween(valueOf: (at: number) => number, { low, best, high }: Between): void {
@@ -55,7 +55,7 @@ export function largestBetween(valueOf: (at: number) => number, { low, best, hig
   }
 }
 
-/** Where the parabola through three places is highest; NaN where they lie on a line. */
+/** Returns the top of the parabola through three points; NaN if they are on a line. */
 function topOf(a: Place, b: Place, c: Place): number {
   const left = (a.at - b.at) * (a.value - c.value);
   const right = (a.at - c.at) * (a.value - b.value);

@@ -1,21 +1,21 @@
-/** A step between bounds, with a slope on either side of none. */
+/** Step between bounds, with a slope on either side of zero. */
 export interface OneSided {
   readonly from: number;
   readonly to: number;
-  /** On moving down. */
+  /** Slope on moving down. */
   readonly left: number;
-  /** On moving up; at least `left`. */
+  /** Slope on moving up; at least `left`. */
   readonly right: number;
 }
 
-/** A symmetric matrix of two by two, positive definite. */
+/** Symmetric positive definite matrix of two by two. */
 export interface TwoByTwo {
   readonly aa: number;
   readonly ab: number;
   readonly bb: number;
 }
 
-/** The least of slope times d + curvature d^2 / 2; Infinity where there is no step between the bounds. */
+/** Minimises slope times d + curvature d^2 / 2; Infinity if there is no step between the bounds. */
 export function leastOfOne({ from, to, left, right }: OneSided, curvature: number): number {
   const on = (slope: number, low: number, high: number) => {
     if (low > high) return Number.POSITIVE_INFINITY;
@@ -27,8 +27,8 @@ export function leastOfOne({ from, to, left, right }: OneSided, curvature: numbe
 }
 
 /**
- * The least of the slopes times (d, e) + (d, e) K (d, e)' / 2: for each pair of sides the stationary point where it is
- * between their bounds, else the least along their edges.
+ * Minimises the slopes times (d, e) + (d, e) K (d, e)' / 2: for each pair of sides the stationary point if it is within
+ * bounds, otherwise the minimum along their edges.
  * @cost four boxes
  */
 export function leastOfTwo(a: OneSided, b: OneSided, k: TwoByTwo): number {

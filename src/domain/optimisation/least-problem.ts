@@ -5,19 +5,19 @@ import { movedRadius, movedTo, movedValue, type Assembly } from './assemble.js';
 import type { CountRow, DistanceRow, LinearRow } from '../constraints/program-row.js';
 import type { Origin, PlacedRow, Problem } from './problem.js';
 
-/** Rows that take part, and their parameters moved. */
+/** Rows that take part, with changed parameters. */
 export type RowOptions = Pick<Assembly, 'includes' | 'changes'>;
 
-/** A problem of the least of a measure. */
+/** Problem of minimising a measure. */
 export interface LeastProblem {
   readonly problem: Problem;
-  /** What no weights can have less of, whatever names they hold: as the counts of the rows alone have it. */
+  /** Lower bound over all choices of securities: from the counts of the rows only. */
   readonly floor: number;
-  /** Of a distance what its row allows. */
+  /** For a distance, the limit of its row. */
   readonly limit: number | null;
 }
 
-/** The problem in which the measure of a tail or a distance is the objective; null for rows of other forms. */
+/** Returns the problem in which the measure of a tail or a distance is the objective; null for rows of other forms. */
 export function leastProblem(problem: Problem, placed: PlacedRow, options: RowOptions = {}): LeastProblem | null {
   const { row } = placed;
   const alone = { ...problem, costs: null, robustness: null };
@@ -30,7 +30,7 @@ export function leastProblem(problem: Problem, placed: PlacedRow, options: RowOp
   const n = reference.length;
   const rows = problem.rows.filter((each) => each !== placed);
   const isCurved = rows.some((each) => each.row.form === 'norm' && each.row.metric === 'covariance');
-  // Names are dropped by their weights, not by their risk.
+  // Securities are dropped by their weights, not by their risk.
   const metric = isCurved ? problem.metric : factorMetric(new Float64Array(0), new Float64Array(n).fill(1));
   const meanVariance = metricDiagonal(metric).reduce((sum, value) => sum + value, 0) / n;
   const goal: QuadraticGoal = {
@@ -45,7 +45,10 @@ export function leastProblem(problem: Problem, placed: PlacedRow, options: RowOp
   return { problem: { ...alone, rows, goal, costs, metric }, floor: leastByCounts(row, rows, options), limit };
 }
 
-/** Whether no weights can hold the budget, a distance or a length, whatever names they choose: as the counts alone have it. */
+/**
+ * Returns true if no weights can satisfy the budget, a distance or a length, whatever securities they choose, from the
+ * counts only.
+ */
 export function isRuledOut(problem: Problem, options: RowOptions): boolean {
   if (isShort(problem, options)) return true;
   return problem.rows.some(({ origin, row }) => {
@@ -57,10 +60,10 @@ export function isRuledOut(problem: Problem, options: RowOptions): boolean {
   });
 }
 
-/** How far a distance may be above its limit by rounding. */
+/** Tolerance of a distance above its limit. */
 const HELD = 1e-8;
 
-/** Whether so few names of so much each do not reach what has to be invested. */
+/** Returns true if the allowed number of securities at their maximum does not reach the budget. */
 function isShort({ rows, index }: Problem, { includes, changes }: RowOptions): boolean {
   const upper = new Float64Array(index.length).fill(Infinity);
   const counted = new Map<Origin, CountRow[]>();
@@ -80,7 +83,7 @@ function isShort({ rows, index }: Problem, { includes, changes }: RowOptions): b
   return [...counted.values()].some((groups) => reachOf(groups, upper) < invested - SHORT);
 }
 
-/** The most that names can sum to of which so many may be held; the groups of one row share no names. */
+/** Returns the largest sum of a limited number of securities; the groups of one row are disjoint. */
 function reachOf(groups: readonly CountRow[], upper: Float64Array): number {
   const free = upper.slice();
   let reach = 0;
@@ -92,12 +95,12 @@ function reachOf(groups: readonly CountRow[], upper: Float64Array): number {
   return free.reduce((sum, most) => sum + most, reach);
 }
 
-/** How far names may stay short of what has to be invested by rounding. */
+/** Tolerance for the sum of securities below the budget. */
 const SHORT = 1e-10;
 
 /**
- * The least distance of so few names: what the others of the reference weigh is sold, and bought where the sum of the
- * weights asks for it.
+ * Returns the least distance with a limited number of securities: the other securities of the reference are sold, and
+ * their weight is bought if the sum of the weights requires it.
  */
 function leastByCounts(
   { reference, fixed }: DistanceRow,
@@ -114,7 +117,7 @@ function leastByCounts(
     const maximum = movedTo(origin, 'maximum', changes) ?? row.maximum;
     const own = Float64Array.from(row.members, (i) => Math.max(reference[i]!, 0)).sort();
     const dropped = own.subarray(0, Math.max(0, own.length - maximum));
-    // The groups of one row share no names.
+    // The groups of one row are disjoint.
     sold.set(origin, (sold.get(origin) ?? 0) + dropped.reduce((sum, weight) => sum + weight, 0));
   }
   const most = Math.max(0, ...sold.values());
@@ -122,7 +125,7 @@ function leastByCounts(
   return (most + Math.max(bought, 0) + fixed) / 2;
 }
 
-/** The least length of weights of so few names: that of equal ones. */
+/** Returns the least length of the weights of a limited number of securities: that of equal weights. */
 function leastLength({ rows, index }: Problem, { includes, changes }: RowOptions): number {
   const allowed = new Map<Origin, number>();
   let invested = 0;
@@ -132,7 +135,7 @@ function leastLength({ rows, index }: Problem, { includes, changes }: RowOptions
       invested = Math.max(invested, movedValue(row.lower, origin, changes, -1));
     if (row.form !== 'count') continue;
     const maximum = movedTo(origin, 'maximum', changes) ?? row.maximum;
-    // The groups of one row share no names.
+    // The groups of one row are disjoint.
     const others = allowed.get(origin) ?? index.length;
     allowed.set(origin, others - Math.max(0, row.members.length - maximum));
   }
@@ -144,15 +147,18 @@ function isBudget({ average, coefficients }: LinearRow): boolean {
 }
 
 /**
- * Curvature beside a distance, in mean variances: too little to give way to, and enough for a solver of quadratics. Of
- * portfolios of one distance that nearest to the reference is the answer.
+ * Curvature added to a distance, in mean variances: too small to matter, but enough for a quadratic solver. Of
+ * portfolios with equal distance the one nearest to the reference is the solution.
  */
 const CURVATURE = 1e-5;
 
-/** How far the objective may be above the distance for that: half the curvature by two, the most that weights can be apart. */
+/**
+ * Tolerance of the objective above the distance for that: half the curvature times two, the maximum distance of
+ * weights.
+ */
 export const LEAST_WITHIN = CURVATURE;
 
-/** Whether weights have no more of a measure than what no choice has less of. */
+/** Returns true if weights attain the lower bound of a measure. */
 export function isLeast(
   { costs }: Pick<Problem, 'costs'>,
   { weights }: { readonly weights: Float64Array },

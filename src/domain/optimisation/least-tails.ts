@@ -6,23 +6,21 @@ import { excessOf, isCurve } from './curved-rows.js';
 import type { Problem } from './problem.js';
 import { solveConvex, type ConvexSolution } from './solve-convex.js';
 
-/** The rows that take part, and their parameters. */
+/** Rows that take part, and their parameters. */
 type Rows = Pick<Assembly, 'includes' | 'changes' | 'views'>;
 
-/** What is known of the limits on tails. */
+/** State of the limits on tails. */
 export interface TailStand {
-  /** Weights that hold them, and the other rows; undefined where none were found. */
+  /** Weights that satisfy them and the other rows; undefined if none were found. */
   readonly weights: Float64Array | undefined;
-  /** Whether further planes may tell more than those that are known now: of several tails, whose planes meet anywhere. */
+  /** True if further planes may change the result: for several tails, whose planes meet anywhere. */
   readonly isOpen: boolean;
 }
 
 /**
- * Weights of the least of a tail within the other hard rows, where these hold every limit on tails. Where they do not,
- * the plane that proves the least is known from then on: one programme with it rules the limit out, where planes that
- * touch the tail at single weights approach it by many.
- *
- * @cost the least average of each tail, as of the objectives `min_cvar` and `min_cdar`.
+ * Minimises a tail within the other hard rows, if these satisfy every limit on tails. If not, the plane that proves the
+ * minimum is known from then on: one program with it rules the limit out, where planes that touch the tail at single
+ * weights approach it by many.
  */
 export function leastTailStand(solver: Solver, problem: Problem, rows: Rows): TailStand {
   const limited = problem.rows
@@ -47,14 +45,14 @@ export function leastTailStand(solver: Solver, problem: Problem, rows: Rows): Ta
   return { weights: undefined, isOpen: box === undefined };
 }
 
-/** Rows of the least of a tail. */
+/** Rows for the minimum of a tail. */
 interface LeastTail extends Rows {
-  /** Which limits on tails take part: of the same tail none ever does. */
+  /** Limits on tails that take part: never that of the same tail. */
   readonly beside: 'none' | 'others';
   readonly restriction?: Restriction | undefined;
 }
 
-/** The least of a tail within the hard rows of other forms, and of other tails where these are asked for. */
+/** Minimises a tail within the hard rows of other forms, and optionally of other tails. */
 export function leastTail(
   solver: Solver,
   problem: Problem,
@@ -74,13 +72,16 @@ export function leastTail(
   return solveConvex(solver, alone, { changes, views, restriction, tail });
 }
 
-/** Scenarios that take part at once among names without bounds: weights that fit some of them lose in all others. */
+/**
+ * Number of scenarios that take part at once among unbounded securities: weights that fit some of them lose in all
+ * others.
+ */
 const ALL_MAX = 2000;
 
-/** Weight of a name without a lower bound at most, either way, where some weights are looked for. */
+/** Maximum absolute weight of a security without a lower bound, when some weights are searched. */
 const BOX = 10;
 
-/** Bounds for names that have none: the least tail of any leverage is none. */
+/** Adds bounds for unbounded securities: with any leverage a tail has no minimum. */
 function boxOf({ lower }: Program): Restriction | undefined {
   if (!lower.includes(-Infinity)) return undefined;
   return {
@@ -90,7 +91,7 @@ function boxOf({ lower }: Program): Restriction | undefined {
   };
 }
 
-/** Whether no weights at all are within the rows: these have no tail. Planes below tails pass through them. */
+/** Returns true if zero weights satisfy the rows: they have no tail. Planes below tails pass through them. */
 function holdsNothing({ lower, upper, rows, kinks, norms }: Program): boolean {
   return (
     kinks.length === 0 &&

@@ -10,26 +10,26 @@ import {
 import type { Change } from './change.js';
 import type { Origin, Problem } from './problem.js';
 
-/** A parameter of a row that a relaxation may move, or the width of its limits that no parameter moves. */
+/** Parameter of a row that a relaxation may move, or the width of its limits that no parameter moves. */
 export interface Movable {
   readonly origin: Origin;
   /** Null for the width. */
   readonly parameter: string | null;
   readonly from: number;
-  /** The way in which the row gives way. */
+  /** Direction of relaxation. */
   readonly direction: 1 | -1;
-  /** How far the class lets it move. */
+  /** Distance that the class allows. */
   readonly room: number;
-  /** What is much for it: the largest of one, itself and the values that its row weighs. */
+  /** Scale of the parameter: the largest of one, its value and the values that its row weights. */
   readonly size: number;
-  /** Whether the rows of a program follow the parameter in proportion, whatever the others are. */
+  /** True if the rows of a program are proportional to the parameter, whatever the others are. */
   readonly isLinear: boolean;
-  /** The row whose weighted average the parameter bounds, null for other limits. */
+  /** Row whose weighted average the parameter bounds; null for other limits. */
   readonly average: { readonly row: LinearRow; readonly average: Average } | null;
 }
 
 /**
- * The parameters behind the convex limits of some rows; those of soft rows and of rows of priority 0 are left alone.
+ * Returns the parameters behind the convex limits of some rows, except those of soft rows and of rows of priority 0.
  */
 export function movableIn({ rows }: Problem, origins: readonly Origin[]): Movable[] {
   const found = new Map<string, Movable>();
@@ -59,7 +59,7 @@ export function movableIn({ rows }: Problem, origins: readonly Origin[]): Movabl
   return [...found.values()];
 }
 
-/** The widths of some rows that have limits which no parameter moves: of those without any other, or of all. */
+/** Returns the widths of some rows with limits that no parameter moves: of rows without any other limit, or of all. */
 export function widthsIn({ rows }: Problem, origins: readonly Origin[], which: 'alone' | 'all'): Movable[] {
   return origins.flatMap((origin) => {
     const stuck = rows
@@ -72,7 +72,7 @@ export function widthsIn({ rows }: Problem, origins: readonly Origin[], which: '
   });
 }
 
-/** Whether a radius doubles with its parameter. */
+/** Returns true if a radius doubles with its parameter. */
 function isProportional(row: ProgramRow, from: number): boolean {
   return row.form !== 'norm' || row.radiusOf(2 * from) === 2 * row.radiusOf(from);
 }
@@ -93,23 +93,23 @@ function limitsOf(row: ProgramRow): SidedLimit[] {
     case 'distance':
     case 'norm':
     case 'tail':
-      // A larger radius gives way, whichever side of the parameter that is.
+      // A larger radius is a relaxation, whichever side of the parameter that is.
       return [{ limit: row.limit, side: 'upper' }];
     default:
       return [];
   }
 }
 
-/** A move beyond this many times its size is no relaxation of a row but its absence. */
+/** Relative move beyond which a row is effectively removed, not relaxed. */
 const ROOM_MAX = 1e4;
 
-/** Largest value that a row weighs; one where it weighs the weights themselves. */
+/** Returns the largest value that a row weights; one if it is a row on the weights themselves. */
 function largestIn(row: ProgramRow): number {
   if (row.form !== 'linear') return 1;
   return (row.average?.numerator ?? row.coefficients).reduce((most, value) => Math.max(most, Math.abs(value)), 0);
 }
 
-/** How far a parameter may move from a value before its class refuses it, at most `reach`. */
+/** Returns how far a parameter may move from a value before its class refuses it, up to `reach`. */
 function roomOf({ origin, parameter, to: from }: Change, direction: 1 | -1, reach: number): number {
   const accepts = (move: number) => isAccepted(origin, parameter, from + direction * move);
   if (accepts(reach)) return reach;
@@ -125,7 +125,7 @@ function roomOf({ origin, parameter, to: from }: Change, direction: 1 | -1, reac
   return accepts(Math.abs(round - from)) && Math.abs(round - from) > near ? Math.abs(round - from) : near;
 }
 
-/** Whether the class takes the value. */
+/** Returns true if the class accepts the value. */
 export function isAccepted({ type, params }: Origin, parameter: string | null, to: number): boolean {
   if (parameter === null) return to >= 0;
   const entry = findConstraintClass(type);

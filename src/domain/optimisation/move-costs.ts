@@ -6,13 +6,13 @@ import type { Problem } from './problem.js';
 import { correlationOf } from './goals/correlation.js';
 import type { ConvexSolution } from './solve-convex.js';
 
-/** What deciding about a name adds to the value of a relaxation at least, [N] each. */
+/** Lower bounds on the increase of a relaxation's value by a decision about a security, [N] each. */
 export interface Moves {
   /** Not holding it. */
   readonly drop: Float64Array;
-  /** Holding it with its least weight. */
+  /** Holding it with its minimum weight. */
   readonly hold: Float64Array;
-  /** Parts of the two that add up over names. */
+  /** Parts of the two that are additive over securities. */
   readonly dropPart: Float64Array;
   readonly holdPart: Float64Array;
 }
@@ -26,22 +26,21 @@ type GoalOfMoves = Pick<Problem, 'goal' | 'metric'>;
 /** Share of the mean variance that makes a singular metric regular: the tie-breaking term of the objective. */
 const RIDGE = 1e-10;
 
-/** A projection that leaves less than this share is rounding. */
+/** Share below which the remainder of a projection counts as rounding. */
 const ROUNDING = 1e-12;
 
-/** Halvings in the search for the share of the variances that can be split off. */
+/** Number of halvings in the search for the share of the variances that can be split off. */
 const HALVINGS = 30;
 
 /**
- * Lower bounds of decisions about names, from the optimum x of a relaxation alone: every feasible move d from there
- * adds at least half the curvature times d' Sigma d and the slopes of the Lagrangian, and the least d' Sigma d for a
- * given d_i is d_i^2 over the i-th diagonal entry of the inverse. For several names at once the variances are split:
- * Sigma - t diag(Sigma) stays positive semi-definite, so that d' Sigma d is at least t times the sum of the variances
- * times d_i^2.
- *
- * @cost    n^3 once, n^2 for each relaxation.
- * @source  Frangioni & Gentile (2007), SDP diagonalizations and perspective cuts, Operations Research Letters 35(2),
- *   for the split.
+ * Computes lower bounds of decisions about securities from the optimum x of a relaxation: every feasible move d from
+ * there adds at least half the curvature times d' Sigma d and the slopes of the Lagrangian, and the least d' Sigma d
+ * for a given d_i is d_i^2 over the i-th diagonal entry of the inverse. For several securities at once the variances
+ * are split: Sigma - t diag(Sigma) stays positive semi-definite, so that d' Sigma d is at least t times the sum of the
+ * variances times d_i^2.
+ * @cost n^3 once, n^2 for each relaxation.
+ * @source Frangioni & Gentile (2007), SDP diagonalizations and perspective cuts, Operations Research Letters 35(2), for
+ *   the split.
  */
 export function createMoveCosts(algebra: DenseAlgebra, { goal, metric: covariance }: GoalOfMoves): MoveCosts {
   if (goal.form !== 'quadratic') return { at: ({ weights }) => noBounds(weights.length) };
@@ -63,12 +62,12 @@ export function createMoveCosts(algebra: DenseAlgebra, { goal, metric: covarianc
       };
       for (let i = 0; i < n; i++) {
         const fall = weights[i]! * weights[i]!;
-        // On a kink, or at its upper bound, a weight is held by a force that its fall has to overcome.
+        // On a kink, or at its upper bound, a force holds a weight, which a decrease has to overcome.
         const force = Math.abs(weights[i]!) * Math.max(weights[i]! < 0 ? right[i]! : -left[i]!, 0);
         moves.drop[i] = force + (half * fall) / entries[i]!;
         moves.dropPart[i] = force + half * share * variances[i]! * fall;
         const rise = leastWeight - weights[i]!;
-        // A short position is held as it is.
+        // A short position keeps its weight.
         if (!(rise > 0) || weights[i]! < 0) continue;
         const slope = Math.max(right[i]!, 0) * rise;
         moves.hold[i] = slope + (half * rise * rise) / entries[i]!;
@@ -79,25 +78,25 @@ export function createMoveCosts(algebra: DenseAlgebra, { goal, metric: covarianc
   };
 }
 
-/** Nothing is known of a ratio or a tail, which are no quadratics: its moves may cost nothing. */
+/** There are no bounds for a ratio or a tail, which are not quadratic: their moves may cost nothing. */
 function noBounds(n: number): Moves {
   const none = new Float64Array(n);
   return { drop: none, hold: none, dropPart: none, holdPart: none };
 }
 
 /**
- * What a number of names to be held among some costs at least, whichever they are, and if one of them is held or not.
+ * Lower bound on the cost of holding a number of securities among some, and its value if one of them is held or not.
  */
 export interface ChoiceBound {
   readonly least: number;
-  /** By place among the names. */
+  /** By position among the securities. */
   readonly ifHeld: Float64Array;
   readonly ifDropped: Float64Array;
 }
 
 /**
- * The least sum of parts over all ways to hold between `minimum` and `maximum` of the names: those whose holding costs
- * least more than their dropping. Infinity where there is no such way.
+ * Returns the least sum of parts over all ways to hold between `minimum` and `maximum` of the securities: those whose
+ * holding costs least relative to dropping. Infinity if there is no such way.
  */
 export function choiceBound(
   { dropPart, holdPart }: Moves,
@@ -118,8 +117,7 @@ export function choiceBound(
   const dearest = held > 0 ? more[order[held - 1]!]! : Number.NEGATIVE_INFINITY;
   const next = held < count ? more[order[held]!]! : Number.POSITIVE_INFINITY;
   order.forEach((place, rank) => {
-    // One more takes the place of the dearest, or comes on top; one less makes room for the next, or leaves its place
-    // empty.
+    // One more replaces the most expensive, or is added; one less admits the next, or leaves its position empty.
     const extra = Math.min(held < to ? 0 : Number.POSITIVE_INFINITY, held > 0 ? -dearest : Number.POSITIVE_INFINITY);
     const spare = Math.min(held > from ? 0 : Number.POSITIVE_INFINITY, next);
     ifHeld[place] = rank < held ? least : least + more[place]! + extra;
@@ -128,7 +126,7 @@ export function choiceBound(
   return { least, ifHeld, ifDropped };
 }
 
-/** Whether the weights have a fixed sum: moves then add up to zero. */
+/** Returns true if the weights have a fixed sum: moves then sum to zero. */
 function hasBudget({ count, coefficients, lower, upper, penalty }: Rows, n: number): boolean {
   for (let r = 0; r < count; r++) {
     if (
@@ -141,9 +139,7 @@ function hasBudget({ count, coefficients, lower, upper, penalty }: Rows, n: numb
   return false;
 }
 
-/**
- * Diagonal of the inverse, with moves that add up to zero of its projection on them. Infinity where nothing is known.
- */
+/** Returns the diagonal of the inverse; if moves sum to zero, of its projection on them. Infinity if unknown. */
 function inverseDiagonal(algebra: DenseAlgebra, metric: Metric, isBudgeted: boolean): Float64Array {
   const { n } = metric;
   const factor = metricMatrix(metric).slice();
@@ -169,8 +165,8 @@ function inverseDiagonal(algebra: DenseAlgebra, metric: Metric, isBudgeted: bool
 }
 
 /**
- * The largest share of the variances that leaves the rest positive definite, a little less for rounding; zero on a
- * singular metric.
+ * Returns the largest share of the variances that leaves the rest positive definite, slightly reduced for rounding;
+ * zero for a singular metric.
  */
 function splitShare(algebra: DenseAlgebra, metric: Metric, variances: Float64Array): number {
   const { n } = metric;

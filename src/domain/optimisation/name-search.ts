@@ -15,43 +15,44 @@ import { hasTails, metered } from './work-meter.js';
 import type { DenseAlgebra } from '#kernels/optimisation/factors/algebra.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 
-/** Restricted solves of one search. */
+/** Maximum number of restricted solves of one search. */
 const SOLVES_MAX = 2000;
 
-/** Names dropped in one step while many are in excess, as a share; the last ones go one at a time. */
+/** Share of securities dropped in one step while many are in excess; the last ones are dropped one at a time. */
 const DROP_SHARE = 0.1;
 const DROP_SINGLY = 20;
 
-/** Names considered on either side of a swap. */
+/** Number of securities considered on either side of a swap. */
 const SWAP_CANDIDATES = 10;
 
-/** Choices beside one from which what they gain at most is worked out before any of them is solved for. */
+/** Number of neighbouring choices from which their possible gain is bounded before any is solved. */
 const WORTH_A_BOUND = 3;
 
-/** A swap has to pay at least this share of the objective. */
+/** Minimum gain of a swap, as a share of the objective. */
 const GAIN_MIN = 1e-9;
 
 /**
- * Names that are tried beside those held where the objective has no curvature, before as many are dropped again.
+ * Number of securities added to the held ones if the objective has no curvature, before as many are dropped again.
  * @source Angelelli, Mansini & Speranza (2012), Kernel search, Computational Optimization and Applications 51(1)
  */
 const GROWN = 10;
 
 /**
- * Multiplications after which no better choice is looked for, about half a minute: tails of thousands of scenarios are a
- * hundred times as dear as a variance. Counted, not timed, so that the same request has the same answer.
+ * Number of multiplications after which no better choice is searched, about half a minute: tails of thousands of
+ * scenarios are a hundred times as expensive as a variance. Counted, not timed, so that equal requests have equal
+ * results.
  */
 const WORK_MAX = 1e10;
 
-/** Share of them where any choice will do. */
+/** Share of that work if any choice is enough. */
 const ANY_SHARE = 0.1;
 
-/** Shares of them after which all names in excess are dropped at once, and after which there is no choice. */
+/** Shares of that work after which all securities in excess are dropped at once, and after which the search fails. */
 const HURRIED = 0.5;
 const GIVEN_UP = 4;
 
 interface Search {
-  /** The best choice found from some starts, or the first one. */
+  /** Returns the best choice found from some starts, or the first one. */
   from(starts: readonly Uint8Array[]): ConvexSolution | undefined;
   iterations(): number;
 }
@@ -65,11 +66,11 @@ export interface SearchInput {
   readonly problem: Problem;
   readonly rows: readonly NonConvexRow[];
   readonly options: Pick<Assembly, 'includes' | 'changes'> & { readonly base: Assembled };
-  /** The optimum without the rows that choose names. */
+  /** Optimum without the rows that choose securities. */
   readonly relaxed: ConvexSolution;
   /** Ends at the first choice that satisfies every row, and gives up early. */
   readonly isAnyEnough: boolean;
-  /** Of the least of a row's measure: what no choice has less of. */
+  /** For minimising a row's measure: lower bound over all choices. */
   readonly floor?: number | undefined;
 }
 
@@ -110,7 +111,7 @@ export function createSearch({ solver: inner, algebra }: Solvers, input: SearchI
     },
   };
 
-  /** A choice that satisfies every row, from a start that may hold too many names. */
+  /** Finds a choice that satisfies every row, from a start that may hold too many securities. */
   function choose(start: Uint8Array): Found | undefined {
     const pruned = prune(start);
     if (pruned === undefined) return undefined;
@@ -123,7 +124,7 @@ export function createSearch({ solver: inner, algebra }: Solvers, input: SearchI
       if (found !== undefined && (best === undefined || found.solution.value < best.solution.value)) best = found;
     };
     for (const { held, value } of raise(enough)) {
-      if (best !== undefined && value >= best.solution.value) break; // The next ones hold fewer names.
+      if (best !== undefined && value >= best.solution.value) break; // The next ones hold fewer securities.
       if (concentrations.length === 0) take(held);
       else {
         const least = solveWithin({ ...restrictionOf(rows, { ...loose(held), isFinal: true }), sums: [] })?.value;
@@ -138,21 +139,21 @@ export function createSearch({ solver: inner, algebra }: Solvers, input: SearchI
   }
 
   function loose(held: Uint8Array): Choice {
-    // Nothing is large while names are being chosen: every name may be as large as the single limit.
+    // No security is restricted as large during the choice: each may reach the single limit.
     return { held, short, large: concentrations.map(() => new Uint8Array(n).fill(1)), isFinal: false };
   }
 
-  /** Solves with concentration sums left out: they would bind every held name while nothing is chosen yet. */
+  /** Solves without concentration sums, which would bind every held security while nothing is chosen yet. */
   function solveLoose(held: Uint8Array): ConvexSolution | undefined {
     return solveWithin({ ...restrictionOf(rows, loose(held)), sums: [] });
   }
 
-  /** Drops names of least saliency until no group holds too many. */
+  /** Drops securities of least saliency until no group holds too many. */
   function prune(start: Uint8Array): Uint8Array | undefined {
     let held: Uint8Array = start.slice();
     const retained = neededNames(options.base.program);
     let solution = solveLoose(held);
-    // A start that is infeasible by itself is widened to every name.
+    // An infeasible start is widened to every security.
     if (solution === undefined) return held.includes(0) ? prune(new Uint8Array(n).fill(1)) : undefined;
     let order: readonly number[] | undefined;
     for (;;) {
@@ -173,12 +174,12 @@ export function createSearch({ solver: inner, algebra }: Solvers, input: SearchI
         continue;
       }
       if (solves >= SOLVES_MAX) return undefined;
-      // The others cannot make up for one of them: it stays.
+      // The others cannot replace one of them, so it stays.
       for (const i of next.dropped) retained[i] = 1;
     }
   }
 
-  /** Adds the largest index weights where a group holds too few names. */
+  /** Adds the largest index weights to groups with too few securities. */
   function fill(held: Uint8Array): Uint8Array {
     const next = held.slice();
     for (const row of counts) {
@@ -197,8 +198,8 @@ export function createSearch({ solver: inner, algebra }: Solvers, input: SearchI
   }
 
   /**
-   * Choices of names that can all reach the threshold: those held, less and less of those below it, each with what the
-   * weights are worth that need not reach it.
+   * Returns choices of securities that can all reach the threshold: the held ones, with decreasing numbers of those
+   * below it, each with the value of its weights without the threshold.
    */
   function* raise(start: Uint8Array): Generator<{ readonly held: Uint8Array; readonly value: number }> {
     let held = start;
@@ -222,7 +223,7 @@ export function createSearch({ solver: inner, algebra }: Solvers, input: SearchI
     }
   }
 
-  /** Chooses which names may exceed each trigger: the largest by weight, as many as pay. */
+  /** Chooses the securities that may exceed each trigger: the best number of largest ones by weight. */
   function concentrate(held: Uint8Array): Found | undefined {
     if (concentrations.length === 0) return finish({ held, short, large: [], isFinal: true });
     const solution = solveLoose(held);
@@ -242,7 +243,7 @@ export function createSearch({ solver: inner, algebra }: Solvers, input: SearchI
     return { choice, solution };
   }
 
-  /** Swaps of one held name for another, and of which names are large, as long as they pay. */
+  /** Swaps held securities, and large ones, as long as the objective improves. */
   function improve(start: Found): Found {
     let best = start;
     for (;;) {
@@ -273,7 +274,8 @@ export function createSearch({ solver: inner, algebra }: Solvers, input: SearchI
   }
 
   function regrown({ choice: { held }, solution }: Found): Found | undefined {
-    // The names held with the most promising others, less those that cost least: one solve weighs many swaps.
+    // Adds the most promising securities to the held ones and drops those that cost least: one solve evaluates many
+    // swaps.
     const more = promisingNames(held, solution, { ...terms, most: GROWN });
     if (more.length === 0 || isSpent()) return undefined;
     const grown = held.slice();
@@ -282,7 +284,7 @@ export function createSearch({ solver: inner, algebra }: Solvers, input: SearchI
     return found !== undefined && found.solution.value < betterThan(solution.value, GAIN_MIN) ? found : undefined;
   }
 
-  /** Swaps by the gain they promise: potential of the name that comes in, less saliency of the one that goes. */
+  /** Returns swaps by expected gain: potential of the entering security minus saliency of the leaving one. */
   function swaps({ held, large }: Choice, solution: ConvexSolution): Choice[] {
     if (counts.length === 0 && threshold === 0) return [];
     const names = positionsOf(held);
@@ -304,7 +306,7 @@ export function createSearch({ solver: inner, algebra }: Solvers, input: SearchI
   }
 }
 
-/** What choices beside another change its value by at least; undefined where nothing is known. */
+/** Returns a bound on the change of value by neighbouring choices; undefined if unknown. */
 function boundBeside(
   algebra: DenseAlgebra,
   { problem, rows, options }: SearchInput,
@@ -318,7 +320,7 @@ function boundBeside(
   return createNeighbourBound(algebra, { problem, base, solution, restriction: restrictionOf(rows, choice), names });
 }
 
-/** Multiplications that a search may take. */
+/** Returns the maximum number of multiplications of a search. */
 function workMaxOf({ problem, isAnyEnough }: SearchInput): number {
   if (!hasTails(problem)) return Infinity;
   return isAnyEnough ? ANY_SHARE * WORK_MAX : WORK_MAX;

@@ -8,21 +8,21 @@ import { leastOfOne, leastOfTwo, type OneSided } from './least-of-two.js';
 import type { Problem } from './problem.js';
 import type { ConvexSolution } from './solve-convex.js';
 
-/** An answer that others are compared with, and the restriction it was found under. */
+/** Solution with which others are compared, and its restriction. */
 export interface BoundInput {
   readonly problem: Problem;
-  /** Bounds of the names without a restriction. */
+  /** Bounds of the securities without a restriction. */
   readonly base: Pick<Program, 'lower' | 'upper' | 'rows'>;
   readonly solution: ConvexSolution;
   readonly restriction: Restriction;
-  /** Positions of names that may have a weight in any of the others, ascending. */
+  /** Positions of securities that may have a weight in any of the others, ascending. */
   readonly names: Int32Array;
 }
 
-/** Slopes of this share of the largest are none. */
+/** Share of the largest slope below which slopes count as zero. */
 const ROUNDING = 1e-10;
 
-/** A name that has to move, or pays by it along the tangent. */
+/** Security that must move, or whose move along the tangent improves the objective. */
 interface Moved {
   readonly name: number;
   readonly side: OneSided;
@@ -30,18 +30,17 @@ interface Moved {
   readonly least: number;
 }
 
-/** What a restriction near that of an answer changes its value by at least; -Infinity where nothing is known. */
+/** Returns a lower bound on the change of value by a nearby restriction; -Infinity if unknown. */
 export type NeighbourBound = (restriction: Restriction) => number;
 
 /**
- * A bound on what other choices of names can gain, by the multipliers of an answer and the curvature: a convex function lies
- * above its tangent at the answer, and above that by the curvature along the names that have to move. Two of them
- * at most are looked at together, those that cannot stay first; the others are free to follow.
- *
- * @returns undefined for objectives that are not a quadratic of fixed terms, and where prices of soft curves are searched for
- * @cost    a factor of the names; h^2 for each name that moves first, h of them
- * @source  Boyd & Vandenberghe (2004), Convex Optimization, sections 3.1.3 and 5.1.3; the term in the curvature is that of
- *   Hassibi & Stork (1992), Second order derivatives for network pruning: optimal brain surgeon, NIPS 5.
+ * Creates a bound on the gain of other choices of securities, from the multipliers of a solution and the curvature: a
+ * convex function is above its tangent at the solution, and further above by the curvature along the securities that
+ * must move. At most two of them are considered together, those that cannot stay first; the others follow freely.
+ * @returns undefined for objectives that are not a fixed quadratic, and if prices of soft curves are searched
+ * @cost a factor of the securities; h^2 for each security that moves first, h of them
+ * @source Boyd & Vandenberghe (2004), Convex Optimization, sections 3.1.3 and 5.1.3; the term in the curvature is that
+ *   of Hassibi & Stork (1992), Second order derivatives for network pruning: optimal brain surgeon, NIPS 5.
  */
 export function createNeighbourBound(algebra: DenseAlgebra, input: BoundInput): NeighbourBound | undefined {
   const { problem, base, solution, restriction: own, names } = input;
@@ -88,7 +87,7 @@ export function createNeighbourBound(algebra: DenseAlgebra, input: BoundInput): 
   };
 }
 
-/** The least that the first two names of a list change by their slopes and the curvature. */
+/** Returns the least change by the first two securities of a list, from their slopes and the curvature. */
 function leastOfFirst([a, b]: readonly Moved[], response: (a: number, b: number) => number): number {
   if (a === undefined) return 0;
   const one = response(a.name, a.name);
@@ -100,12 +99,12 @@ function leastOfFirst([a, b]: readonly Moved[], response: (a: number, b: number)
     : Number.NEGATIVE_INFINITY;
 }
 
-/** Whether a name cannot stay where it is. */
+/** Returns true if a security cannot keep its weight. */
 function isForced({ from, to }: OneSided): boolean {
   return from > 0 || to < 0;
 }
 
-/** Whether the programme of an answer is a quadratic that does not depend on it. */
+/** Returns true if the program of a solution is a quadratic that does not depend on it. */
 function isFixedQuadratic({ goal, costs, robustness, rows }: Problem): boolean {
   return (
     goal.form === 'quadratic' &&
@@ -116,7 +115,7 @@ function isFixedQuadratic({ goal, costs, robustness, rows }: Problem): boolean {
   );
 }
 
-/** Entries of the inverse curvature on some names, whose columns are solved for when they are first asked for. */
+/** Returns entries of the inverse curvature for some securities; columns are solved on demand. */
 function responses(curvature: Curvature, names: Int32Array, n: number): (a: number, b: number) => number {
   const places = new Int32Array(n);
   names.forEach((name, place) => (places[name] = place));

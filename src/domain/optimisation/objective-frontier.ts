@@ -16,7 +16,7 @@ import { withoutDust } from './solve-convex.js';
 import { mixed, ofMost, tracedFrontier, withRow, type Trace } from './traced-frontier.js';
 import { metered } from './work-meter.js';
 
-/** A portfolio of the least risk of an objective at an expected return. */
+/** Portfolio with the least risk of an objective at an expected return. */
 export interface ObjectivePortfolio extends FrontierPoint {
   readonly risk_measure: FrontierRisk;
   readonly risk: number;
@@ -24,26 +24,25 @@ export interface ObjectivePortfolio extends FrontierPoint {
   readonly weights: Float64Array;
 }
 
-/** The risk that the objective of a problem makes small. */
+/** Returns the risk measure that the objective of a problem minimises. */
 export function frontierRisk({ goal, objective }: Pick<Problem, 'goal' | 'objective'>): FrontierRisk {
   if (goal.form === 'tail') return goal.measure === 'loss' ? 'cvar' : 'cdar';
   return objective.entry.type === TRACKING.entry.type ? 'tracking_error' : 'volatility';
 }
 
 export interface ObjectiveFrontierInput extends Omit<FrontierInput, 'riskFreeRate'> {
-  /** The largest expected return, where the efficient frontier found it. */
+  /** Largest expected return, if the efficient frontier found it. */
   readonly most?: ProgramAnswer | undefined;
-  /** The problem's answer. */
+  /** Solution of the problem. */
   readonly solution?: Pick<Solution, 'assembled' | 'answer'> | undefined;
 }
 
 /**
- * Portfolios of the least risk of the objective, costs aside, from the least of all to the largest expected return, equally
- * spaced in it. Null for objectives of the volatility, whose frontier is the efficient one, and where the rows have none
- * or the work for one is too much.
- *
- * @cost    as many warm solves as points; of tails fewer points where a solve is dear
- * @source  Rockafellar & Uryasev (2000), Journal of Risk 2(3), section 4, and Chekhlov, Uryasev & Zabarankin (2005),
+ * Computes portfolios with the least risk of the objective, without costs, from the overall minimum to the largest
+ * expected return, equally spaced in it. Null for objectives of the volatility, whose frontier is the efficient one,
+ * and if the rows have no frontier or it needs too much work.
+ * @cost as many warm solves as points; for tails fewer points if a solve is expensive
+ * @source Rockafellar & Uryasev (2000), Journal of Risk 2(3), section 4, and Chekhlov, Uryasev & Zabarankin (2005),
  *   International Journal of Theoretical and Applied Finance 8(1), for frontiers of tails; Roll (1992), Journal of
  *   Portfolio Management 18(4), for that of the tracking error.
  */
@@ -59,7 +58,7 @@ export function objectiveFrontier(input: ObjectiveFrontierInput): readonly Objec
     ...input,
     solver,
     trace(program) {
-      // Rows that limit tails need traces again and again.
+      // Rows that limit tails need repeated traces.
       if (before !== undefined && solver.spent() > TRACES_WORK_MAX) return null;
       let least: readonly Float64Array[] | undefined;
       if (goal.form === 'tail') least = leastTails(solver, { problem, goal, base: program, means, most });
@@ -80,13 +79,16 @@ export function objectiveFrontier(input: ObjectiveFrontierInput): readonly Objec
   });
 }
 
-/** Multiplications of a frontier of tails, some seconds: counted, so that the same request has the same points. */
+/**
+ * Maximum number of multiplications of a frontier of tails, some seconds: counted, so that equal requests have equal
+ * points.
+ */
 const WORK_MAX = 2e9;
 
-/** The same after which a frontier is traced no more with further planes below the tails of rows. */
+/** Number after which a frontier is no longer traced again with further planes below the tails of rows. */
 const TRACES_WORK_MAX = 2e10;
 
-/** Points of a frontier, as many as the work allows. */
+/** Numbers of points of a frontier, as the work allows. */
 const POINTS = [21, 11, 6] as const;
 
 interface TailTrace extends Pick<ObjectiveFrontierInput, 'problem' | 'means' | 'most'> {
@@ -94,7 +96,7 @@ interface TailTrace extends Pick<ObjectiveFrontierInput, 'problem' | 'means' | '
   readonly base: Program;
 }
 
-/** The least tails at expected returns; undefined where there are none, or a single one takes too long. */
+/** Returns the least tails at expected returns; undefined if there are none, or a single one takes too long. */
 function leastTails(inner: Solver, { problem, goal, base, means, most: known }: TailTrace): Float64Array[] | undefined {
   const solver = metered(inner);
   const alone = { ...problem, costs: null, robustness: null };
@@ -115,7 +117,7 @@ function leastTails(inner: Solver, { problem, goal, base, means, most: known }: 
   });
 }
 
-/** The programme with a least expected return. */
+/** Adds a minimum expected return to the program. */
 function withFloor(base: Program, means: Float64Array, least: number): Program {
   const program = withRow(base, means);
   const { rows } = program;
@@ -126,7 +128,7 @@ function withFloor(base: Program, means: Float64Array, least: number): Program {
   };
 }
 
-/** What keeps the choice of an answer: the names held, and those above triggers; undefined where no row chooses. */
+/** Returns the choice of a solution: the held securities, and those above triggers; undefined if no row chooses. */
 export function keptChoice(problem: Problem, weights: Float64Array): Restriction | undefined {
   const rows = nonConvexRows(problem).map(({ row }) => row);
   if (rows.length === 0) return undefined;
@@ -143,14 +145,14 @@ export function keptChoice(problem: Problem, weights: Float64Array): Restriction
   });
 }
 
-/** How far a weight may be above a trigger by rounding. */
+/** Tolerance of a weight above a trigger. */
 const TRIGGERED = 1e-10;
 
-/** Objectives whose frontier is that of another one. */
+/** Objectives whose frontier is that of another objective. */
 const WITHOUT_OWN: Readonly<Record<string, string>> = {
   risk_parity: 'budgets of risk have one answer within the rows, and no frontier',
-  max_diversification: 'the ratio has no expected return; its answer is told among the points as portfolio',
-  max_decorrelation: 'correlations have no expected return; its answer is told among the points as portfolio',
+  max_diversification: 'the ratio has no expected return; its solution is reported with the points as portfolio',
+  max_decorrelation: 'correlations have no expected return; the solution is reported with the points as portfolio',
 };
 
 export interface Traced {
@@ -159,7 +161,7 @@ export interface Traced {
   readonly hasOwn: boolean;
 }
 
-/** What is told of the frontiers of a run: what they are not of, the names they are of, and those that are not there. */
+/** Returns findings on the frontiers of a run: their risk measure, their securities, and missing frontiers. */
 export function frontierFindings({ problem, hasFrontier, hasOwn }: Traced): Finding[] {
   const info = (severity: Finding['severity'], message: string): Finding => ({
     severity,
@@ -183,18 +185,13 @@ export function frontierFindings({ problem, hasFrontier, hasOwn }: Traced): Find
       : [info('info', `The frontier is that of mean and variance, not of ${type}: ${other}.`)]),
     ...(frontierRisk(problem) === 'volatility' || hasOwn
       ? []
-      : [
-          info(
-            'warning',
-            `There is no frontier by the risk of ${type}: its work, which is counted, would be too much.`,
-          ),
-        ]),
+      : [info('warning', `There is no frontier by the risk of ${type}: it would exceed the work limit.`)]),
     ...(choosing.length === 0
       ? []
       : [
           info(
             'info',
-            `The frontier is among the names of the answer: ${choosing.join(', ')} chose them, and other names may do better at other returns.`,
+            `The frontier uses the securities of the solution, chosen by ${choosing.join(', ')}; other securities may be better at other returns.`,
           ),
         ]),
   ];

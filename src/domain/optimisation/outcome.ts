@@ -7,26 +7,26 @@ import { costOf } from './goals/prices.js';
 import type { Problem } from './problem.js';
 import type { Solution } from './search.js';
 
-/** The weights measured by their objective. */
+/** Weights measured by their objective. */
 export interface Outcome {
-  /** The objective in its own terms, and what no weights within the rows can better. */
+  /** Objective in its own terms, and its lower bound within the rows. */
   readonly value: number;
   readonly bound: number;
   /** Annualised; null without expected returns. */
   readonly expectedReturn: number | null;
   /** Annualised. */
   readonly volatility: number;
-  /** Of the trades, as a fraction of value; null where none were asked for. */
+  /** Costs of the trades, as a fraction of value; null if not requested. */
   readonly costs: number | null;
-  /** Of an objective about the worst of scenarios. */
+  /** Present for an objective on the worst scenarios. */
   readonly tail: TailOutcome | null;
-  /** Of estimates that may be wrong. */
+  /** Present for uncertain estimates. */
   readonly worst: WorstCase | null;
 }
 
-/** The weights by the estimates, and by the worst that may be true instead. */
+/** Weights measured by the estimates and by their worst case. */
 export interface WorstCase {
-  /** The objective by the estimates, in its own terms. */
+  /** Objective by the estimates, in its own terms. */
   readonly nominal: number;
   /** Annualised; null without expected returns. */
   readonly expectedReturn: number | null;

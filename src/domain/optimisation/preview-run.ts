@@ -8,8 +8,9 @@ import { solveProblem } from './search.js';
 import { refusalOf } from './unsolved.js';
 
 /**
- * The weights that an optimisation comes to, from the problem of its run: the same window, securities and findings.
- * @throws Refusal what a run refuses
+ * Returns the weights that an optimisation would find, from the problem of its run: the same window, securities and
+ * findings.
+ * @throws Refusal as a run
  */
 export function previewOptimisation(question: ProblemQuestion): DerivedPreview {
   const { composer, engine, indexId, constraints, spec } = question;

@@ -17,26 +17,26 @@ import type { Moved } from './relaxation.js';
 import { rowSides, type RowSide } from './report.js';
 import { refusalOf } from './unsolved.js';
 
-/** What a derived index would consist of: the optimisation at the parent's rebalance in force. */
+/** Preview of a derived index: the optimisation at the parent's rebalance in force. */
 export interface DerivedPreview {
   readonly sm: SessionMarket;
   readonly document: DerivedDocument;
-  /** Latest session with data on or before the day asked for. */
+  /** Latest session with data on or before the requested day. */
   readonly session: number;
   readonly parent: Composition;
   /** Columns that may be held, ascending, with the weights of the parent, [N]. */
   readonly candidates: Candidates;
   readonly held: SolvedWeights;
   readonly sides: readonly RowSide[];
-  /** Rows that gave way by their priority. */
+  /** Rows relaxed by priority. */
   readonly relaxed: readonly Moved[];
   readonly findings: readonly Finding[];
 }
 
 /**
- * Optimises a derived index at the latest rebalance of its parent on or before a day, by the same steps as a run, so that the
- * preview of a rebalance date is what the run holds after it.
- * @throws Refusal NO_DATA_AT_DATE, INFEASIBLE, SOLVER_FAILED, and what the parent's rules refuse
+ * Optimises a derived index at the latest rebalance of its parent on or before a day, by the same steps as a run, so
+ * that the preview of a rebalance date equals the holdings of the run after it.
+ * @throws Refusal NO_DATA_AT_DATE, INFEASIBLE, SOLVER_FAILED, and refusals of the parent's rules
  */
 export function previewDerived(
   composer: Composer,
@@ -52,18 +52,19 @@ export function previewDerived(
 }
 
 export interface FirstPreview {
-  /** A composer that knows of nothing after a day. */
+  /** Returns a composer without data after a day. */
   readonly composerUntil: (until: Day) => Composer;
   readonly indexId: string;
   readonly engine: Engine;
 }
 
-/** Days after the base date within which a first rebalance is looked for; the next search is four times as long. */
+/** Days after the base date in which a first rebalance is searched; each further search covers four times as many. */
 const FIRST_SPAN = 14;
 
 /**
- * Optimises a derived index at the first rebalance of its parent, which is the first session with a price from the base date on.
- * @throws Refusal NO_DATA_AT_DATE when the store holds no such session, and those of any preview
+ * Optimises a derived index at the first rebalance of its parent, which is the first session with a price from the base
+ * date on.
+ * @throws Refusal NO_DATA_AT_DATE if the store has no such session, and those of any preview
  */
 export function previewFirst({ composerUntil, indexId, engine }: FirstPreview): DerivedPreview {
   let composer = composerUntil(0);
@@ -89,7 +90,7 @@ function rebalancesOf(composer: Composer, indexId: string): readonly Composition
   return knownCompositions(composer, indexId)?.list ?? [];
 }
 
-/** The refusal of a day before the first rebalance of a parent. */
+/** Returns the refusal of a day before the first rebalance of a parent. */
 function noneUntil(parent: IndexDocument, asOf: Day): Refusal {
   return noRebalanceUntil(`The parent ${parent.id}`, parent, asOf);
 }
@@ -129,7 +130,7 @@ function previewAt(
 
 const NOTHING_BEFORE: Standing = { previous: null, outgoing: null };
 
-/** Portfolios that the derived index had before a rebalance, run from the definition. */
+/** Returns the portfolios of the derived index before a rebalance, run from the definition. */
 function standingBefore(composer: Composer, indexId: string, parent: Composition): Standing {
   try {
     const { list } = composer.compositions(indexId);
@@ -139,13 +140,14 @@ function standingBefore(composer: Composer, indexId: string, parent: Composition
       outgoing: before === undefined ? null : { ...before, effective: parent.session },
     };
   } catch (failure) {
-    // An index without a first composition has no previous weights; the preview shows what the rows make of the day nevertheless.
+    // An index without a first composition has no previous weights; the preview still shows the result of the rows on
+    // the day.
     if (failure instanceof Refusal && NO_COMPOSITION.has(failure.code)) return NOTHING_BEFORE;
     throw failure;
   }
 }
 
-/** Why an index may have no first composition. */
+/** Reasons why an index may have no first composition. */
 const NO_COMPOSITION: ReadonlySet<ErrorCode> = new Set([
   'EMPTY_INDEX',
   'NO_DATA_IN_RANGE',
@@ -153,7 +155,7 @@ const NO_COMPOSITION: ReadonlySet<ErrorCode> = new Set([
   'SOLVER_FAILED',
 ]);
 
-/** A derived preview as one by rules without rules: what comparisons of weights look at. */
+/** Converts a derived preview to the form of a preview by rules, for comparisons of weights. */
 export function asRulePreview({ sm, session, held, findings }: DerivedPreview): RulePreview {
   const { columns, weights } = held;
   return {

@@ -15,53 +15,52 @@ import type { PlacedRow } from './problem.js';
 import type { TailCut, TailCuts } from './tail-cuts.js';
 import { withUpperRows } from './upper-rows.js';
 
-/** A row whose tail is above its limit. */
+/** Row whose tail is above its limit. */
 export interface ExceededTail {
   readonly placed: PlacedCurve & { readonly row: TailRow };
-  /** The largest average that it may have. */
+  /** Largest allowed average. */
   readonly most: number;
 }
 
-/** What a search for the price of a tail found. */
+/** Result of a search for the price of a tail. */
 export interface PricedTail {
-  /** Planes that hold it, new ones. */
+  /** New planes that enforce it. */
   readonly planes: readonly TailCut[];
-  /** The average at the right price, the limit within rounding; null where no price holds it there. */
+  /** Average at the right price, equal to the limit within rounding; null if no price attains it. */
   readonly attained: number | null;
-  /** The optimum at that price, as one with the last plane for its row; null where it is none, or there is no such price. */
+  /** Optimum at that price, as one with the last plane for its row; null if there is none. */
   readonly optimum: Answered | null;
 }
 
-/** An answer to the programme of some rows. */
+/** Solution of the program of some rows. */
 interface Answered {
   readonly assembled: Assembled;
   readonly answer: ProgramAnswer;
 }
 
-/** Prices that are tried for one tail; five to fifteen are usual. */
+/** Maximum number of prices tried for one tail; five to fifteen are usual. */
 const PRICES_MAX = 30;
 
-/** Growth of a price that leaves the tail above its limit. */
+/** Growth factor of a price that leaves the tail above its limit. */
 const GROWTH = 4;
 
-/** Prices in a row that change nothing: what grows further is the price alone. */
+/** Number of successive prices without effect: then only the price grows. */
 const IDLE_MAX = 2;
 
-/** Distance of an average to its limit at which both are the same, relative to one and the limit. */
+/** Distance of an average from its limit at which both count as equal, relative to one and the limit. */
 const MET = 1e-9;
 
-/** Ratio of the least price that holds a tail to one that does not, at which the first is the price. */
+/** Ratio of the least sufficient price to an insufficient one at which the first is accepted. */
 const NARROW = 1.2;
 
 /**
- * Planes that hold a tail at its limit where those that touch it at single weights approach it by hundreds, as near the
- * least it can be: the weights of the least objective plus a price times the tail are those of a limit, and the forces
- * of their scenarios are one plane that has them as its answer.
- *
- * @param found  An answer with the planes known so far, whose price for them the search begins with.
- * @cost         for each price about 20 factors of N^3 / 6 + S N^2 / 2 for the S scenarios that the weights lose most in
- * @source       Lemaréchal, Nemirovskii & Nesterov (1995), New variants of bundle methods, Mathematical Programming 69,
- *   for planes that are aggregated.
+ * Finds planes that hold a tail at its limit, near its least value, where planes that touch it at single weights would
+ * approach it by hundreds. The weights that minimise the objective plus a price times the tail are those of a limit,
+ * and the forces of their scenarios are one plane with this solution.
+ * @param found Solution with the planes known so far, whose price for them is the start of the search.
+ * @cost for each price about 20 factors of N^3 / 6 + S N^2 / 2 for the S worst scenarios of the weights
+ * @source Lemaréchal, Nemirovskii & Nesterov (1995), New variants of bundle methods, Mathematical Programming 69, for
+ *   aggregated planes.
  */
 export function pricedTail(
   solver: Solver,
@@ -96,40 +95,40 @@ export function pricedTail(
 
 interface PricedTerms {
   readonly goal: TailGoal;
-  /** The rows without the planes below the tail. */
+  /** Rows without the planes below the tail. */
   readonly bare: Assembled;
   readonly set: TailSet;
   readonly unit: number;
   readonly price: number;
 }
 
-/** Weights of the least objective with a tail at a price. */
+/** Weights that minimise the objective with a tail at a price. */
 interface Optimum {
   readonly weights: Float64Array;
   readonly plane: TailCut;
-  /** What the plane costs. */
+  /** Price of the plane. */
   readonly price: number;
   readonly answer: ProgramAnswer;
 }
 
-/** @param rows as those of the terms, with bounds that may be narrower */
+/** @param rows rows of the terms, with possibly narrower bounds */
 function optimumAt(solver: Solver, { goal, set, unit, price }: PricedTerms, rows: Program): Optimum | undefined {
   const { n } = rows;
   const { program, rowsBefore } = tailProgram(goal, rows, set, unit, price);
   const answer = solver.solve(program, { effort: 'quick' });
   if (answer.status !== 'solved') return undefined;
   const multipliers = answer.point.rowMultipliers.subarray(rowsBefore);
-  // The price but for rounding, without which the forces are those of an average.
+  // The price up to rounding, without which the forces would not be those of an average.
   const total = multipliers.subarray(0, set.scenarios.length).reduce((sum, value) => sum + value, 0);
   const slopes = tailForces(goal, tailShares(goal, set, multipliers), n).map((force) => force / total);
   const own = firstVariables(program, answer, n, rowsBefore);
   return { weights: own.point.x, plane: { goal, slopes }, price: total, answer: own };
 }
 
-/** Rounds in which names are let go that rested. */
+/** Maximum number of rounds in which resting securities are released. */
 const LET_GO_MAX = 12;
 
-/** The same while names rest at bounds that would not better it; those that would are let go. */
+/** Same while securities rest at bounds without improving it; those that would are released. */
 function optimumAmong(
   solver: Solver,
   terms: PricedTerms,
@@ -152,7 +151,7 @@ function optimumAmong(
   return undefined;
 }
 
-/** The optimum as one whose row has its plane as a limit. */
+/** Returns the optimum as one whose row has its plane as a limit. */
 function withPlane(bare: Assembled, placed: PlacedRow, { weights, plane, price, answer }: Optimum): Answered | null {
   const { slopes } = plane;
   const program = withUpperRows(bare.program, [{ coefficients: slopes, upper: dot(slopes, weights) }]);
@@ -172,13 +171,16 @@ interface PriceSearch {
 }
 
 interface PricedPoint {
-  /** The average at the weights of a price. */
+  /** Average at the weights of a price. */
   readonly tail: number;
-  /** Whether the scenarios of the programme were all that these lose most in: else others may have less of it. */
+  /**
+   * True if the scenarios of the program were all the worst ones of these weights; otherwise others may have a smaller
+   * tail.
+   */
   readonly isWhole: boolean;
 }
 
-/** Tries prices, by secants and geometric means in turns, until the tail is at its limit. */
+/** Tries prices, by secants and geometric means in turn, until the tail is at its limit. */
 function searchPrice({ first, most }: PriceSearch, tailAt: (price: number) => PricedPoint | undefined): number | null {
   const met = MET * (1 + most);
   let [low, above] = [0, 0];
@@ -207,7 +209,7 @@ function searchPrice({ first, most }: PriceSearch, tailAt: (price: number) => Pr
   return attained;
 }
 
-/** The rows without the planes below a tail, and what they cost together. */
+/** Returns the rows without the planes below a tail, and the total price of those planes. */
 function withoutTail(
   assembled: Assembled,
   goal: TailGoal,

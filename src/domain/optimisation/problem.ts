@@ -13,11 +13,11 @@ import type { Robustness } from '../objectives/robustness.js';
 import { rowContext, type ContextInput } from './row-context.js';
 import { createTailCuts, type TailCuts } from './tail-cuts.js';
 
-/** Where a row of the problem comes from, and how it is spoken of. */
+/** Origin of a row of the problem, with its name. */
 export interface Origin {
   /** Position among the client's rows; null for an implicit row. */
   readonly index: number | null;
-  /** The client's id, empty when there is none. */
+  /** Client's id, empty if there is none. */
   readonly id: string;
   readonly type: string;
   readonly kind: 'eq' | 'ineq';
@@ -26,9 +26,9 @@ export interface Origin {
   readonly name: string;
   /** Price per unit of violation; null for a hard row. */
   readonly soft: number | null;
-  /** Which rows give way first: higher numbers before lower ones, 0 never. */
+  /** Order of relaxation: higher numbers before lower ones, 0 never. */
   readonly priority: number;
-  /** Whether the client gave the row a priority to give way by: then it does in a run over time. */
+  /** True if the client set a priority: the row may then be relaxed in a run over time. */
   readonly givesWay: boolean;
   /** Parameters with their defaults; empty for an implicit row. */
   readonly params: Readonly<Record<string, unknown>>;
@@ -39,65 +39,65 @@ export interface PlacedRow {
   readonly row: ProgramRow;
 }
 
-/** What of a problem is another than asked for. */
+/** Difference of a problem from the request. */
 export interface ProblemWarning {
   readonly message: string;
-  /** Of what it is about, in what states the problem. */
+  /** Path of its subject in the problem's source. */
   readonly path: string;
 }
 
 export interface ProblemInput extends ContextInput {
   /** Valid rows, as the client wrote them. */
   readonly rows: readonly ConstraintRow[];
-  /** What the weights are chosen for; the least tracking error unless given. */
+  /** Objective of the weights. Default: the least tracking error. */
   readonly objective?: Objective;
-  /** Annualised, [N]; null where the objective needs none. */
+  /** Annualised, [N]; null if the objective needs none. */
   readonly expectedReturns?: Float64Array | null;
   readonly costs?: TradeCosts | null;
-  /** What may be true instead of the estimates; null takes them as they are. */
+  /** Uncertainty of the estimates; null for none. */
   readonly robustness?: Robustness | null;
-  /** Simple returns of the names by scenario, [T x N]; absent where objective and rows need none. */
+  /** Returns simple returns of the securities by scenario, [T x N]; absent if objective and rows need none. */
   readonly scenarios?: (terms: ScenarioTerms) => Float64Array;
-  /** What factors matrices for objectives that solve for something first; plain loops unless given. */
+  /** Factors matrices for objectives that solve a preliminary problem. Default: plain loops. */
   readonly algebra?: DenseAlgebra;
-  /** Tails of rows, of a problem that differs in nothing else; made anew unless given. */
+  /** Tails of rows, from a problem that differs in nothing else. Default: new ones. */
   readonly tails?: TailCuts;
-  /** Positions of names that may not be held, whatever the rows say. */
+  /** Positions of securities that may not be held, whatever the rows state. */
   readonly excluded?: readonly number[];
-  /** Sentences said before. */
+  /** Earlier warnings. */
   readonly warnings?: readonly ProblemWarning[];
 }
 
-/** Weights wanted for an objective, with every constraint as rows of a program. */
+/** Objective with every constraint as rows of a program. */
 export interface Problem {
   readonly identifiers: readonly string[];
   readonly index: Float64Array;
   readonly previous: ReferencePortfolio | null;
   readonly metric: Metric;
   readonly objective: Objective;
-  /** The objective in the terms of a solver. */
+  /** Objective in the terms of a solver. */
   readonly goal: Goal;
   readonly costs: TradeCosts | null;
   readonly robustness: Robustness | null;
   readonly expectedReturns: Float64Array | null;
-  /** Client's rows in their order, then the implicit ones; each row once per member it expands to. */
+  /** Client's rows in order, then the implicit ones; each row once per member to which it expands. */
   readonly rows: readonly PlacedRow[];
   /** One origin per client's row and implicit row, in the same order. */
   readonly origins: readonly Origin[];
-  /** The tails that rows limit. */
+  /** Tails that rows limit. */
   readonly tails: TailCuts;
   readonly warnings: readonly ProblemWarning[];
-  /** The problem a client gets who writes other parameters into some rows, with others widened. */
+  /** Returns the problem with other parameters in some rows, and others widened. */
   withParameters(changes: readonly ParameterChange[]): Problem;
-  /** The problem a client gets who writes other rows, as many as before. */
+  /** Returns the problem with other rows, as many as before. */
   withRows(rows: readonly ConstraintRow[]): Problem;
-  /** The problem a client gets who leaves out one of the rows. */
+  /** Returns the problem without one of the rows. */
   without(origin: Origin): Problem;
 }
 
 export interface ParameterChange {
   readonly origin: Origin;
-  /** Null widens the limits of the row that no parameter moves, by `to`. */
+  /** Null to widen, by `to`, the limits of the row that no parameter moves. */
   readonly parameter: string | null;
   readonly to: number;
 }
@@ -169,7 +169,7 @@ interface Stated {
   readonly warnings: ProblemWarning[];
 }
 
-/** The scenarios of a problem. @param who asks for them, where there are none */
+/** Returns the scenarios of a problem. @param who caller, for the error if there are none */
 function scenariosOf({ scenarios }: ProblemInput, who: string): (terms: ScenarioTerms) => Float64Array {
   if (scenarios !== undefined) return scenarios;
   return () => {
@@ -196,7 +196,7 @@ function goalOf(input: ProblemInput, { objective: { entry, params }, rows, warni
   });
 }
 
-/** Names that no hard row keeps at zero or below. */
+/** Returns securities that no hard row keeps at or below zero. */
 function eligibleNames(n: number, rows: readonly PlacedRow[]): Uint8Array {
   const eligible = new Uint8Array(n).fill(1);
   for (const { row, origin } of rows)
@@ -214,7 +214,7 @@ function changedRows(rows: readonly ConstraintRow[], changes: readonly Parameter
   });
 }
 
-/** The problem with rows widened; one that was an equality is none any more. */
+/** Widens rows of the problem; an equality becomes an inequality. */
 function withWidths(problem: Problem, changes: readonly ParameterChange[]): Problem {
   const widths = new Map(
     changes.filter(({ parameter }) => parameter === null).map(({ origin, to }) => [origin.index, to]),
@@ -241,8 +241,8 @@ function widenedRow(row: ProgramRow, by: number): ProgramRow {
 }
 
 function originOf(row: ConstraintRow, index: number, params: Readonly<Record<string, unknown>>): Origin {
-  const { kind, unit } = findConstraintClass(row.type)!; // Found by the caller.
-  const { soft, priority } = params as { soft: number | null; priority: number }; // The common parameters of every class.
+  const { kind, unit } = findConstraintClass(row.type)!; // The caller found it.
+  const { soft, priority } = params as { soft: number | null; priority: number }; // Parameters common to every class.
   const givesWay = row.params['priority'] !== undefined && priority > 0;
   return {
     index,
@@ -280,11 +280,11 @@ function implicitOrigin(
 
 interface Default {
   readonly type: 'FullInvestment' | 'LongOnly';
-  /** [N], 1 where the default covers a name; null for a default about the whole. */
+  /** [N], 1 if the default covers a security; null for a default on the whole. */
   readonly names: Uint8Array | null;
 }
 
-/** The rows that hold unless a client's row replaces them. */
+/** Returns the rows that apply unless a client's row replaces them. */
 function defaultsOf({ rows, identifiers }: ProblemInput): Default[] {
   const has = (...types: string[]) => rows.some(({ type }) => types.includes(type));
   const defaults: Default[] = [];
@@ -303,14 +303,14 @@ function defaultsOf({ rows, identifiers }: ProblemInput): Default[] {
   return defaults;
 }
 
-/** Rows that only a restriction of the names can satisfy. */
+/** Returns rows that only a restriction of the securities can satisfy. */
 export function nonConvexRows({ rows }: Problem): { readonly origin: Origin; readonly row: NonConvexRow }[] {
   return rows.flatMap(({ origin, row }) =>
     row.form === 'count' || row.form === 'threshold' || row.form === 'concentration' ? [{ origin, row }] : [],
   );
 }
 
-/** Label of one side of a row: `{type}[{id or position}]:{side}`, then the group or identifier it is about. */
+/** Returns the label of one side of a row: `{type}[{id or position}]:{side}`, then its group or identifier. */
 export function labelOf({ origin, row }: PlacedRow, side: 'lower' | 'upper' | 'eq'): string {
   return `${origin.name}:${side}${row.member === null ? '' : `:${row.member}`}`;
 }

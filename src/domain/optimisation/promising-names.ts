@@ -4,27 +4,29 @@ import type { NonConvexRow } from '../constraints/program-row.js';
 import type { Problem } from './problem.js';
 import type { ConvexSolution } from './solve-convex.js';
 
-/** What names of a choice may weigh; arrays follow the names of the problem. */
+/** Possible weights of securities in a choice; arrays follow the securities of the problem. */
 export interface PromiseTerms {
-  /** Whether the objective has no curvature. */
+  /** True if the objective has no curvature. */
   readonly isFlat: boolean;
-  /** Least weight of a held name. */
+  /** Minimum weight of a held security. */
   readonly threshold: number;
-  /** Whether a held name may have a least weight. */
+  /** True if a held security may have a minimum weight. */
   readonly isForced: boolean;
   readonly lower: Float64Array;
   readonly variances: Float64Array;
-  /** Names wanted. */
+  /** Maximum number of securities. */
   readonly most: number;
 }
 
-/** A name that is not held, and what holding it promises. */
+/** Security that is not held, and the expected gain of holding it. */
 export interface Promising {
   readonly name: number;
   readonly gain: number;
 }
 
-/** What names of a problem may weigh. @param lower bounds without a choice of names, [N] */
+/**
+ * Returns the possible weights of the securities of a problem. @param lower bounds without a choice of securities, [N]
+ */
 export function promiseTerms(
   { goal, metric }: Pick<Problem, 'goal' | 'metric'>,
   rows: readonly NonConvexRow[],
@@ -41,12 +43,11 @@ export function promiseTerms(
 }
 
 /**
- * Names that are not held by the gain that they promise. Where no held name has a least weight, one whose weight would not
- * pay at once does not pay at all: the optimum with it is the one without.
- *
- * @param held  [N]
- * @cost        a product with the covariance
- * @source      Boyd & Vandenberghe (2004), Convex Optimization, section 5.5.3: the gradient at a bound.
+ * Returns securities that are not held, by expected gain. If no held security has a minimum weight, one whose weight
+ * would not pay at once does not pay at all: the optimum with it equals the one without.
+ * @param held [N]
+ * @cost a product with the covariance
+ * @source Boyd & Vandenberghe (2004), Convex Optimization, section 5.5.3: the gradient at a bound.
  */
 export function promisingNames(
   held: Uint8Array,

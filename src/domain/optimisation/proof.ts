@@ -8,36 +8,35 @@ import { leastTailStand, type TailStand } from './least-tails.js';
 import { assembleProgram, type Assembled, type Assembly } from './assemble.js';
 import { labelOf, type Origin, type PlacedRow, type Problem } from './problem.js';
 
-/** Why rows cannot hold together: multipliers, or one name whose bounds are apart. */
+/** Proof that rows are infeasible: multipliers, or one security whose bounds contradict each other. */
 export interface Proof {
   readonly assembled: Assembled;
-  /** Whether a row took part. */
+  /** Returns true if a row took part. */
   readonly includes: (origin: Origin) => boolean;
   readonly certificate: Certificate | null;
   readonly crossed: number | null;
 }
 
-/** A set of rows that cannot hold together, with the proof. */
+/** Infeasible set of rows, with the proof. */
 export interface Conflict {
   readonly origins: readonly Origin[];
   readonly proof: Proof;
 }
 
-/** A row of a conflict as clients read it. */
+/** Row of a conflict, for clients. */
 export interface ConflictRow {
   readonly id: string;
   readonly index: number | null;
   readonly type: string;
   readonly label: string;
-  /** Weight in the certificate; they sum to 1. */
+  /** Weight in the certificate; the weights sum to 1. */
   readonly multiplier: number;
 }
 
 /**
- * An irreducible set of rows that cannot hold together, null when all can.
- *
- * @param includes  Rows that take part; all of them unless given.
- * @param trying    What tries rows one by one once there is a proof; rows stay where it fails.
+ * Finds an irreducible set of conflicting rows; null if all are feasible.
+ * @param includes Selects the rows that take part. Default: all.
+ * @param trying Solver that tries rows individually once there is a proof; rows stay if it fails.
  * @cost a linear program per row, and the least average of each tail
  */
 export function findConflict(
@@ -49,18 +48,18 @@ export function findConflict(
   return proof === null ? null : irreducible(trying, problem, { origins: originsIn(problem, proof), proof });
 }
 
-/** Proof that the rows of an assembly cannot hold together, null when they can. */
+/** Returns a proof that the rows of an assembly are infeasible; null if they are feasible. */
 export function proofOf(solver: Solver, problem: Problem, assembly: Assembly): Proof | null {
   return standOf(solver, problem, assembly).proof;
 }
 
 export interface Stand {
   readonly proof: Proof | null;
-  /** Weights within all rows, where lengths are among them; null where none are known. */
+  /** Weights within all rows, if lengths are among them; null if none are known. */
   readonly weights: Float64Array | null;
 }
 
-/** The same with weights that show that they can. */
+/** Same, with weights that show feasibility. */
 export function standOf(solver: Solver, problem: Problem, assembly: Assembly): Stand {
   const { includes = () => true } = assembly;
   let tails: TailStand | undefined;
@@ -71,7 +70,7 @@ export function standOf(solver: Solver, problem: Problem, assembly: Assembly): S
     if (crossed !== null) return { proof: { assembled, includes, certificate: null, crossed }, weights: null };
     const { certificate, x, isReliable } = leastViolation(solver, program);
     if (certificate !== null) return { proof: { assembled, includes, certificate, crossed: null }, weights: null };
-    // What holds with the planes that are known below tails may not with those that touch them here.
+    // A program that is feasible with the known planes may be infeasible with those that touch the tails here.
     if (cutsAt(problem, assembly, x).length === 0)
       return { proof: null, weights: isReliable && program.norms.length > 0 ? x : null };
     if (tails === undefined) {
@@ -82,20 +81,20 @@ export function standOf(solver: Solver, problem: Problem, assembly: Assembly): S
   return { proof: null, weights: null };
 }
 
-/** Programmes with more and more planes below tails. */
+/** Maximum number of programs with added planes below tails. */
 const PLANES_MAX = 200;
 
 /**
- * How far a proof is from losing its force in another assembly of the same rows: zero or less, and it proves nothing
- * there.
+ * Returns how far a proof is from becoming invalid in another assembly of the same rows: zero or less if it proves
+ * nothing there.
  */
 export function gapOf({ certificate, crossed }: Proof, { program }: Assembled): number {
   if (crossed !== null)
     return program.lower.reduce((most, lower, i) => Math.max(most, lower - program.upper[i]!), -Infinity);
-  return infeasibilityGap(program, certificate!); // A proof has one or the other.
+  return infeasibilityGap(program, certificate!); // A proof has one of the two.
 }
 
-/** The name whose bounds are furthest apart the wrong way, null when none are. */
+/** Returns the security with the largest contradiction between its bounds; null if there is none. */
 function crossedName({ lower, upper, n }: Program): number | null {
   let found: number | null = null;
   let worst = FEASIBILITY_TOLERANCE;
@@ -107,7 +106,7 @@ function crossedName({ lower, upper, n }: Program): number | null {
   return found;
 }
 
-/** One proof for each name whose bounds are apart, where that is what a proof says; else itself. */
+/** Splits a proof by contradictory bounds into one for each security; returns any other proof unchanged. */
 export function proofsByName(proof: Proof): readonly Proof[] {
   const {
     crossed,
@@ -119,7 +118,7 @@ export function proofsByName(proof: Proof): readonly Proof[] {
   );
 }
 
-/** As `gapOf`, of a proof about one name for that name alone. */
+/** As `gapOf`; for a proof about one security only for that security. */
 export function ownGapOf(proof: Proof, assembled: Assembled): number {
   const { crossed } = proof;
   return crossed === null
@@ -127,17 +126,17 @@ export function ownGapOf(proof: Proof, assembled: Assembled): number {
     : assembled.program.lower[crossed]! - assembled.program.upper[crossed]!;
 }
 
-/** Share of the largest multiplier below which a row takes no part in a proof. */
+/** Share of the largest multiplier below which a row does not take part in a proof. */
 const NEGLIGIBLE = 1e-9;
 
-/** Rows that a proof uses, in row order. */
+/** Returns the rows that a proof uses, in row order. */
 function originsIn(problem: Problem, proof: Proof): Origin[] {
   const strengths = strengthsOf(problem, proof);
   const largest = Math.max(...strengths.values());
   return problem.origins.filter((origin) => (strengths.get(origin) ?? 0) > NEGLIGIBLE * largest);
 }
 
-/** Largest multiplier of each row in a proof, over the members and sides it expands to. */
+/** Returns the largest multiplier of each row in a proof, over its members and sides. */
 function strengthsOf(problem: Problem, proof: Proof): Map<Origin, number> {
   return new Map(
     [...usesOf(problem, proof)].map(([origin, uses]) => [
@@ -153,7 +152,7 @@ interface Use {
   readonly multiplier: number;
 }
 
-/** How a proof uses each row: sides with their multipliers. */
+/** Returns the sides of each row in a proof, with their multipliers. */
 function usesOf(problem: Problem, { assembled, includes, certificate, crossed }: Proof): Map<Origin, Use[]> {
   const uses = new Map<Origin, Use[]>();
   const add = (placed: PlacedRow | undefined, side: Use['side'], multiplier: number) => {
@@ -168,7 +167,7 @@ function usesOf(problem: Problem, { assembled, includes, certificate, crossed }:
     add(boundOf(crossed, 'upper'), 'upper', 1);
     return uses;
   }
-  const { rows, kinks, norms } = certificate!; // A proof has one or the other.
+  const { rows, kinks, norms } = certificate!; // A proof has one of the two.
   rows.forEach((y, r) => add(assembled.linear[r], y > 0 ? 'upper' : 'lower', Math.abs(y)));
   kinks.forEach((price, k) => add(assembled.kinks[k], 'upper', price));
   norms.forEach((weight, q) => {
@@ -177,7 +176,7 @@ function usesOf(problem: Problem, { assembled, includes, certificate, crossed }:
   });
   const { forces, size } = forcesOf(program, certificate!);
   for (let i = 0; i < program.n; i++) {
-    // What still pulls a name beyond its bound has to be withstood by the bound.
+    // Any remaining force on a security beyond its bound must be balanced by the bound.
     const down = slopeBeside(program, kinks, forces[i]!, i, 'lower');
     const up = slopeBeside(program, kinks, forces[i]!, i, 'upper');
     if (down > NEGLIGIBLE * size) add(boundOf(i, 'lower'), 'lower', down);
@@ -185,7 +184,7 @@ function usesOf(problem: Problem, { assembled, includes, certificate, crossed }:
   }
   return uses;
 
-  /** The row that sets a bound of a name. */
+  /** Returns the row that sets a bound of a security. */
   function boundOf(i: number, side: 'lower' | 'upper'): PlacedRow | undefined {
     const bound = program[side][i]!;
     if (!Number.isFinite(bound)) return undefined;
@@ -200,7 +199,7 @@ function usesOf(problem: Problem, { assembled, includes, certificate, crossed }:
   }
 }
 
-/** Net force of a certificate's rows and norms on each name, and the largest single one. */
+/** Returns the net force of a certificate's rows and norms on each security, and the largest single one. */
 function forcesOf(
   program: Program,
   { rows, kinks, norms, around }: Certificate,
@@ -226,7 +225,7 @@ function forcesOf(
   return { forces, size };
 }
 
-/** Slope of a certificate's sum just outside a bound of a name, kinks included. */
+/** Returns the slope of a certificate's sum just outside a bound of a security, kinks included. */
 function slopeBeside(
   { lower, upper, kinks }: Program,
   prices: Float64Array,
@@ -240,7 +239,7 @@ function slopeBeside(
   }, force);
 }
 
-/** Drops rows one by one as long as the others remain in conflict. */
+/** Drops rows one at a time as long as the others remain in conflict. */
 function irreducible(solver: Solver, problem: Problem, start: Conflict): Conflict {
   let { origins, proof } = start;
   for (const origin of start.origins) {
@@ -257,7 +256,7 @@ function irreducible(solver: Solver, problem: Problem, start: Conflict): Conflic
   return { origins, proof: own ?? proof };
 }
 
-/** The rows of a conflict with their weights in the proof. */
+/** Returns the rows of a conflict with their weights in the proof. */
 export function conflictRows(problem: Problem, { origins, proof }: Conflict): ConflictRow[] {
   const uses = usesOf(problem, proof);
   const strengths = origins.map((origin) =>
@@ -273,7 +272,7 @@ export function conflictRows(problem: Problem, { origins, proof }: Conflict): Co
   }));
 }
 
-/** Label of the side a row is in conflict by; with the member when it is a single one. */
+/** Returns the label of the side by which a row is in conflict; with the member if it is a single one. */
 function conflictLabel(origin: Origin, uses: readonly Use[]): string {
   const strongest = uses.toSorted((a, b) => b.multiplier - a.multiplier)[0];
   if (strongest === undefined) return origin.name;

@@ -6,9 +6,9 @@ import type { Problem } from './problem.js';
 import { solveProblem, type SearchOutcome } from './search.js';
 import type { Solvers } from './name-search.js';
 
-/** A step of a row that a rebalance took. */
+/** Relaxation step of a row applied at a rebalance. */
 export interface RelaxedStep {
-  /** Position of its entry, and of the step within it. */
+  /** Positions of its entry, and of the step within it. */
   readonly entry: number;
   readonly step: number;
   readonly row: ConstraintRow;
@@ -20,12 +20,12 @@ export interface RelaxedStep {
 export interface RelaxedProblem {
   readonly problem: Problem;
   readonly outcome: SearchOutcome;
-  /** The last step of each entry that was taken. */
+  /** Last applied step of each entry. */
   readonly steps: readonly RelaxedStep[];
 }
 
 export interface RelaxInput {
-  /** Without an answer. */
+  /** Infeasible problem. */
   readonly problem: Problem;
   readonly rows: readonly ConstraintRow[];
   readonly relax: readonly RelaxEntry[];
@@ -33,8 +33,8 @@ export interface RelaxInput {
 }
 
 /**
- * The problem under the first steps with which it has an answer, or under all of them. Steps are taken in order, each
- * beside those before it.
+ * Returns the problem after the first steps that make it feasible, or after all. Steps are applied in order, each in
+ * addition to the earlier ones.
  * @cost a solve for each step
  */
 export function relaxBySteps(solvers: Solvers, { problem, rows, relax, warm }: RelaxInput): RelaxedProblem | undefined {
@@ -43,7 +43,7 @@ export function relaxBySteps(solvers: Solvers, { problem, rows, relax, warm }: R
   const taken = new Map<number, RelaxedStep>();
   for (const [entry, { row: id, steps }] of relax.entries()) {
     const index = rows.findIndex((row) => row.id === id);
-    const row = rows[index]!; // Documents are validated: the row is there, and its class has the limit.
+    const row = rows[index]!; // Documents are validated: the row exists, and its class has the limit.
     for (const [step, limit] of steps.entries()) {
       const params = stepParams(findConstraintClass(row.type)!, limit)!;
       changed = changed.map((own, i) => (i === index ? { ...own, params: { ...own.params, ...params } } : own));

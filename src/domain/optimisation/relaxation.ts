@@ -12,7 +12,7 @@ import { solveProblem } from './search.js';
 import type { Solvers } from './name-search.js';
 import { solveConvex } from './solve-convex.js';
 
-/** A change of one parameter that restores feasibility. */
+/** Change of one parameter that restores feasibility. */
 export interface Relaxation {
   readonly id: string;
   readonly index: number | null;
@@ -21,48 +21,48 @@ export interface Relaxation {
   readonly from: number;
   readonly to: number;
   readonly change: number;
-  /** Of a choice of names where a smaller change is not ruled out: the value up to which it is. */
+  /** For a choice of securities, if a smaller change is not ruled out: the value up to which it is. */
   readonly bound?: number;
-  /** How much of the change is not proven to be needed, as a share of it. */
+  /** Share of the change that is not proven to be necessary. */
   readonly gap?: number;
 }
 
-/** A move as far as it was made. */
+/** Executed move. */
 export interface Moved extends Move {
   readonly change: number;
-  /** The value up to which none is enough, where that is not `to` itself. */
+  /** Value up to which no value is sufficient, if that is not `to` itself. */
   readonly bound?: number;
 }
 
-/** Decimals of relaxed parameters, as many as a number of their size has. */
+/** Number of decimals of relaxed parameters, for a number of that size. */
 const DECIMALS = 9;
 const DIGITS = 15;
 
-/** Relaxed parameters are reported in whole steps of one part in so many. */
+/** Returns the number of steps per unit in which relaxed parameters are reported. */
 function stepsPerUnit(value: number): number {
   const whole = Math.max(0, Math.floor(Math.log10(Math.max(Math.abs(value), 1))) + 1);
   return powerOf(10, Math.min(DECIMALS, Math.max(DIGITS - whole, 0)));
 }
 
-/** Certificates found on the way to one relaxation: each rules out an interval of the parameter for good. */
+/** Maximum number of certificates for one relaxation: each rules out an interval of the parameter. */
 const CERTIFICATES_MAX = 40;
 
-/** Steps outward tried where the least value itself is infeasible by rounding. */
+/** Outward steps to try if the least value itself is infeasible by rounding. */
 const OUTWARD = [0, 1, 2, 10, 100, 1000, 10_000];
 
-/** Gaps up to this are rounding. */
+/** Gap that counts as rounding. */
 const ROUNDING = 1e-15;
 
-/** Doublings of a parameter in search of a value at which a proof loses its force. */
+/** Maximum number of doublings of a parameter in search of a value at which a proof becomes invalid. */
 const DOUBLINGS_MAX = 60;
 
 /**
- * For each parameter of the given rows the least change that restores feasibility by itself, proven by solving again,
- * cheapest first. Rows of priority 0 never move.
+ * Finds, for each parameter of the given rows, the least change that restores feasibility by itself, proven by solving
+ * again, cheapest first. Rows of priority 0 never move.
  */
 export function singleMoves(solvers: Solvers, problem: Problem, origins: readonly Origin[]): Moved[] {
   const tails = new Set(problem.rows.flatMap(({ origin, row }) => (row.form === 'tail' ? [origin] : [])));
-  // Tails first: their least is one programme, and others beside them may spend what work there is.
+  // Tails first: their minimum is one program, and others next to them may use up the work.
   const movables = movableIn(problem, origins).toSorted(
     (a, b) => Number(tails.has(b.origin)) - Number(tails.has(a.origin)),
   );
@@ -79,7 +79,7 @@ function positionOf({ movable: { origin } }: Moved): number {
   return origin.index ?? Infinity;
 }
 
-/** Distance of a move to what is proven, relative to one and the value, that is rounding. */
+/** Distance of a move to its proven bound, relative to one and the value, that counts as rounding. */
 const OPEN_MIN = 2e-9;
 
 function withBound(move: Moved, bound: number | undefined): Moved {
@@ -89,8 +89,8 @@ function withBound(move: Moved, bound: number | undefined): Moved {
 }
 
 /**
- * The least value of a parameter at which the rows hold together, undefined when moving it does not help. Of a limit on a
- * tail it is the least average within the other rows.
+ * Finds the least value of a parameter at which the rows are feasible; undefined if moving it does not help. For a
+ * limit on a tail it is the least average within the other rows.
  */
 function leastValue(solver: Solver, problem: Problem, movable: Movable): Omit<Least, 'weights'> | undefined {
   const { origin, from } = movable;
@@ -112,13 +112,16 @@ function leastValue(solver: Solver, problem: Problem, movable: Movable): Omit<Le
 
 interface Least {
   readonly to: number;
-  /** The value up to which none is enough, where that is not `to` within rounding. */
+  /** Value up to which no value is sufficient, if that is not `to` within rounding. */
   readonly bound?: number;
-  /** Weights with the parameter there. */
+  /** Weights with the parameter at that value. */
   readonly weights: Float64Array;
 }
 
-/** Every certificate holds up to some value of the parameter; the next one is looked for there, until there is none. */
+/**
+ * Searches along certificates: each is valid up to some value of the parameter, where the next one is searched, until
+ * there is none.
+ */
 function leastFrom(solver: Solver, problem: Problem, movable: Movable, views: AverageViews): Least | undefined {
   const { origin, parameter, from, direction, room } = movable;
   let to = from;
@@ -142,9 +145,7 @@ function leastFrom(solver: Solver, problem: Problem, movable: Movable, views: Av
   return undefined;
 }
 
-/**
- * How far beyond a value that is just enough its standing is looked for, where rounding hides it at the value itself.
- */
+/** Relative offsets beyond a just sufficient value at which feasibility is tested if rounding hides it. */
 const NUDGES = [0, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4];
 
 type Standing =
@@ -152,14 +153,14 @@ type Standing =
   | { readonly kind: 'impossible'; readonly nudge: number; readonly proof: Proof }
   | { readonly kind: 'undecided'; readonly nudge: number };
 
-/** The rows of a problem with an objective that is quick to find: whether they hold together is all that is asked. */
+/** Returns the rows of a problem with an objective that is quick to solve, for feasibility only. */
 export function rowsAlone(problem: Problem): Problem {
   return { ...problem, goal: trackingGoal(problem.index), costs: null, robustness: null };
 }
 
 /**
- * Whether the convex rows are feasible with changes, or proven infeasible; slightly further out where neither is
- * decided.
+ * Determines whether the convex rows are feasible with changes, or proven infeasible; slightly further out if
+ * undecided.
  */
 export function standingAt(
   solver: Solver,
@@ -180,7 +181,7 @@ export function standingAt(
   return { kind: 'undecided', nudge: 0 };
 }
 
-/** The move at which a gap closes, undefined when it closes nowhere within the room. */
+/** Returns the move at which a gap closes; undefined if there is none within the room. */
 function endOf(gap: (move: number) => number, reach: number, room: number): number | undefined {
   let near = 0;
   let far = Math.min(reach, room);
@@ -190,7 +191,7 @@ function endOf(gap: (move: number) => number, reach: number, room: number): numb
     near = far;
     far = Math.min(2 * far, room);
   }
-  // The gap is nearly linear in the parameter: the secant is exact, and bisection guards it where the gap ends in a
+  // The gap is nearly linear in the parameter: the secant is exact, and bisection protects it if the gap ends in a
   // plateau.
   for (let step = 0; step < 100 && far - near > 1e-15 * (reach + far); step++) {
     const low = gap(near);
@@ -208,20 +209,20 @@ export interface Move {
   readonly to: number;
 }
 
-/** Moves rounded outward to whole steps, a few more where needed, so that solving with all of them succeeds. */
+/** Rounds moves outward to whole steps, and a few more if needed, so that solving with all of them succeeds. */
 export function roundedOutward(solvers: Solvers, problem: Problem, moves: readonly Move[]): Moved[] | undefined {
   for (const roundedBy of [plainly, ...OUTWARD.map((extra) => outwardBy(extra))]) {
     const rounded = moves.map(({ movable, to }) => ({ movable, to: roundedBy(movable.from, to) }));
     if (!rounded.every(({ movable, to }) => isAccepted(movable.origin, movable.parameter, to))) return undefined;
     const changes = rounded.map(({ movable: { origin, parameter }, to }) => ({ origin, parameter, to }));
-    // Solved as the client's own request will be: where rows leave a single point, the last bit of a bound decides.
+    // Solved as the client's request would be: if rows leave a single point, the last bit of a bound decides.
     if (solveProblem(solvers, problem.withParameters(changes), { wanted: 'any' }).kind === 'solved')
       return rounded.map(toMoved);
   }
   return undefined;
 }
 
-/** Distance to a number of few digits that is rounding of the solver, relative to the number: seven names, not 7.00000005. */
+/** Relative distance to a number with few digits that counts as solver rounding: seven securities, not 7.00000005. */
 const SOLVER_ROUNDING = 1e-8;
 
 function plainly(from: number, to: number): number {
@@ -234,7 +235,7 @@ const outwardBy = (extra: number) => (from: number, to: number) => outward(from,
 function outward(from: number, to: number, extra: number): number {
   const side = to >= from ? 1 : -1;
   const perUnit = stepsPerUnit(to);
-  // A tenth of a step is rounding of the value itself; the solve that follows decides.
+  // A tenth of a step is rounding of the value; the following solve decides.
   const steps = Math.ceil(side * to * perUnit - 0.1) + extra;
   return steps === 0 ? 0 : (side * steps) / perUnit;
 }

@@ -6,7 +6,7 @@ import type { Origin } from './problem.js';
 import type { Moved } from './relaxation.js';
 import type { RowSide } from './report.js';
 
-/** Warnings of the rows that gave way at a rebalance: which, by how much, and what had to be sold. */
+/** Warns about rows that were relaxed at a rebalance: which, by how much, and the resulting forced sales. */
 export function relaxedFindings({
   parent,
   relaxed,
@@ -14,8 +14,8 @@ export function relaxedFindings({
 }: Pick<DerivedSolve, 'parent' | 'relaxed' | 'leavers'>): Finding[] {
   return relaxed.map(({ movable: { origin, parameter, from }, to, change, bound }): Finding => {
     const how =
-      parameter === null ? 'its bounds were wider by as much' : `its ${parameter} was ${to} instead of ${from}`;
-    const message = `On ${formatDay(parent.date)} ${origin.name} gave way by ${Math.abs(change)}: ${how}.${openSentence(bound)}${forcedSales(origin, leavers)}`;
+      parameter === null ? 'its bounds were widened by this amount' : `its ${parameter} was ${to} instead of ${from}`;
+    const message = `On ${formatDay(parent.date)} ${origin.name} was relaxed by ${Math.abs(change)}: ${how}.${openSentence(bound)}${forcedSales(origin, leavers)}`;
     const row = `derivation.constraints[${origin.index}]`;
     return {
       severity: 'warning',
@@ -28,7 +28,7 @@ export function relaxedFindings({
   });
 }
 
-/** Warnings of the steps that a rebalance took to relax rows. */
+/** Warns about the steps by which a rebalance relaxed rows. */
 export function stepFindings({ parent, steps }: Pick<DerivedSolve, 'parent' | 'steps'>): Finding[] {
   return steps.map(({ entry, step, row, params }): Finding => {
     const changes = Object.entries(params).map(
@@ -47,17 +47,17 @@ export function stepFindings({ parent, steps }: Pick<DerivedSolve, 'parent' | 's
   });
 }
 
-/** Beside a choice of names: how far the least that was found may be above the least there is. */
+/** Describes, for a choice of securities, how far the change found may be above the minimum. */
 function openSentence(bound: number | undefined): string {
   return bound === undefined
     ? ''
-    : ` A search found it; only up to ${rounded(bound)} is it proven that none is enough.`;
+    : ` A search found this value; values up to ${rounded(bound)} are proven insufficient.`;
 }
 
-/** Forced sales named one by one. */
+/** Maximum number of forced sales listed individually. */
 const NAMED_MAX = 5;
 
-/** Sales that a limit on turnover from earlier weights cannot prevent. */
+/** Describes sales that a limit on turnover from earlier weights cannot prevent. */
 function forcedSales({ type, params }: Origin, all: DerivedSolve['leavers']): string {
   const { reference } = params;
   if (type !== 'Turnover' || (reference !== 'previous' && reference !== 'held')) return '';
@@ -66,12 +66,12 @@ function forcedSales({ type, params }: Origin, all: DerivedSolve['leavers']): st
   const named = leavers.slice(0, NAMED_MAX).map(({ identifier, weight }) => `${identifier} ${rounded(weight)}`);
   const rest = leavers.length - named.length;
   const total = leavers.reduce((sum, { weight }) => sum + Math.abs(weight), 0);
-  return ` Sold because they left the source index: ${named.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}; ${rounded(total)} in all.`;
+  return ` Sold because they left the source index: ${named.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}; ${rounded(total)} in total.`;
 }
 
 const rounded = (value: number): number => Number(value.toPrecision(6));
 
-/** How far what one side of a row is bounded by gave way, null where it holds as it was stated. */
+/** Returns how far the bound of one side of a row was relaxed; null if it is unchanged. */
 export function relaxedBy({ placed: { origin, row }, side }: RowSide, relaxed: readonly Moved[]): number | null {
   const parameters = parametersOf(row, side);
   const own = relaxed.find(
@@ -81,7 +81,7 @@ export function relaxedBy({ placed: { origin, row }, side }: RowSide, relaxed: r
   return own?.change ?? null;
 }
 
-/** Parameters behind one side of a row. */
+/** Returns the parameters behind one side of a row. */
 function parametersOf(row: ProgramRow, side: RowSide['side']): readonly string[] {
   const ofLimit = (limit: Limit | null) => (limit === null ? [] : slopesOf(limit).map(([parameter]) => parameter));
   switch (row.form) {

@@ -10,7 +10,7 @@ export interface RowSide {
   readonly placed: PlacedRow;
   readonly side: 'lower' | 'upper' | 'eq';
   readonly label: string;
-  /** What the row measures at the weights, and the bound of this side, in the row's unit. */
+  /** Measure of the row at the weights, and the bound of this side, in the row's unit. */
   readonly value: number;
   readonly limit: number;
   /** Distance to the bound in the row's unit, at least 0. */
@@ -20,17 +20,17 @@ export interface RowSide {
   readonly shadowPrice: number;
 }
 
-/** Slack up to which a side binds, by unit: rounding, and for an effective number its own. */
+/** Slack up to which a side binds, by unit: rounding; an effective number has a separate value. */
 const BINDING = 1e-7;
 const BINDING_EFFECTIVE_NUMBER = 1e-6;
 
-/** Every side of every row at the weights, in row order, lower before upper. */
+/** Returns every side of every row at the weights, in row order, lower before upper. */
 export function rowSides(problem: Problem, solution: ConvexSolution): RowSide[] {
   const prices = pricesOf(problem, solution);
   return problem.rows.flatMap((placed) => sidesOf(problem, placed, solution.weights, prices));
 }
 
-/** Prices of bounds by row: a name's to the first row that sets its bound. */
+/** Prices of bounds by row: the price of a security's bound belongs to the first row that sets it. */
 interface Prices {
   lower(placed: PlacedRow): number;
   upper(placed: PlacedRow): number;
@@ -40,7 +40,7 @@ function pricesOf(problem: Problem, { assembled, answer, weights, priceScale }: 
   const { point } = answer;
   const { program } = assembled;
   const { left, right } = lagrangianSlopes(program, point);
-  // From the programme's units to those of the reported objective.
+  // Factor from the program's units to those of the reported objective.
   const scale = problem.objective.entry.sense === 'maximise' ? -priceScale : priceScale;
   const taken = new Set<string>();
   const ofName = new Map<PlacedRow, { lower: number; upper: number }>();
@@ -49,7 +49,7 @@ function pricesOf(problem: Problem, { assembled, answer, weights, priceScale }: 
     if (row.form !== 'name' || origin.soft !== null) continue;
     const i = row.name;
     const price = { lower: 0, upper: 0 };
-    // A name that the restriction holds, not its own bound, has no price: moving the bound alone moves nothing.
+    // A security held by the restriction, not by its own bound, has no price: moving only the bound has no effect.
     const sets = (bound: number | undefined, effective: number, side: string) => {
       if (
         bound === undefined ||
@@ -110,7 +110,7 @@ function pricesOf(problem: Problem, { assembled, answer, weights, priceScale }: 
 
 const zero = (value: number): number => (value === 0 ? 0 : value);
 
-/** How far the program's bound moves per unit of the client's: the invested weight, for an average. */
+/** Returns the change of the program's bound per unit of the client's: the invested weight, for an average. */
 function boundScale({ average }: LinearRow, weights: Float64Array): number {
   if (average === undefined) return 1;
   return dot(average.denominator, weights);
@@ -141,7 +141,7 @@ function sidesOf(problem: Problem, placed: PlacedRow, weights: Float64Array, pri
       const invested = dot(denominator, weights);
       const average = invested === 0 ? 0 : dot(numerator, weights) / invested;
       const which = row.lower === null ? 'upper' : 'lower';
-      return [side(which, average, (origin.params[which] as number) * scale)]; // The parameter that made the row.
+      return [side(which, average, (origin.params[which] as number) * scale)]; // This parameter made the row.
     }
     case 'distance':
       return [side('upper', distanceOf(row.reference, weights) + row.fixed / 2, row.limit.value)];
@@ -195,7 +195,7 @@ function boundSides(
   ];
 }
 
-/** Half the sum of absolute differences. */
+/** Returns half the sum of absolute differences. */
 export function distanceOf(reference: Float64Array, weights: Float64Array): number {
   let total = 0;
   for (let i = 0; i < weights.length; i++) total += Math.abs(weights[i]! - reference[i]!);

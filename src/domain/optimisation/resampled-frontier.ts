@@ -8,15 +8,15 @@ import { pointAt, withinTails, type FrontierInput, type FrontierPoint } from './
 import { withoutDust } from './solve-convex.js';
 import { tracedFrontier, type Trace } from './traced-frontier.js';
 
-/** How often a frontier is drawn again. */
+/** Number and kind of draws for a resampled frontier. */
 export interface Resampling {
   readonly draws: number;
   readonly seed: number;
-  /** Returns of each draw. */
+  /** Number of returns in each draw. */
   readonly sessions: number;
 }
 
-/** A portfolio of a resampled frontier, measured by the estimates themselves. */
+/** Portfolio of a resampled frontier, measured by the original estimates. */
 export interface ResampledPortfolio extends FrontierPoint {
   /** Means over the draws, [N]. */
   readonly weights: Float64Array;
@@ -25,7 +25,7 @@ export interface ResampledPortfolio extends FrontierPoint {
 }
 
 export interface ResampledFrontier {
-  /** Draws that have a frontier. */
+  /** Number of draws with a frontier. */
   readonly draws: number;
   /** By rank: from the least variance of each draw to its largest expected return. */
   readonly points: readonly ResampledPortfolio[];
@@ -36,19 +36,18 @@ export interface ResampledInput extends Omit<FrontierInput, 'riskFreeRate'> {
   readonly resampling: Resampling;
   /** Sessions of a year. */
   readonly periods: number;
-  /** Called for each draw; stops the work by throwing. */
+  /** Called for each draw; throws to stop the work. */
   readonly report?: (share: number) => void;
 }
 
 /**
- * The frontier of portfolios that are averages over draws: each draw is a history of normal returns with the estimated
- * moments, from which both are estimated anew and a frontier is traced; portfolios of the same rank are averaged. Rows
- * are those of the problem, measured by its own covariance: an average of portfolios that keep convex rows keeps them.
- * Each draw has a random stream of its own.
- *
- * @returns  null where no draw has a frontier.
- * @cost     a frontier for each draw, and T N^2 to estimate it.
- * @source   Michaud (1998), Efficient Asset Management, chapter 6; Scherer (2002), Portfolio resampling: review and
+ * Computes the frontier of portfolios averaged over draws: each draw is a history of normal returns with the estimated
+ * moments, from which both are estimated again and a frontier is traced; portfolios of the same rank are averaged. Rows
+ * are those of the problem, measured by its covariance: an average of portfolios that satisfy convex rows satisfies
+ * them. Each draw has a separate random stream.
+ * @returns null if no draw has a frontier.
+ * @cost a frontier for each draw, and T N^2 to estimate it.
+ * @source Michaud (1998), Efficient Asset Management, chapter 6; Scherer (2002), Portfolio resampling: review and
  *   critique, Financial Analysts Journal 58(6), for averages by rank.
  */
 export function resampledFrontier(input: ResampledInput): ResampledFrontier | null {
@@ -98,7 +97,7 @@ interface Sums {
   readonly squares: Float64Array;
 }
 
-/** One more portfolio. @source Welford (1962), Technometrics 4(3) */
+/** Adds a portfolio. @source Welford (1962), Technometrics 4(3) */
 function addTo({ mean, squares }: Sums, weights: Float64Array, count: number): void {
   for (let i = 0; i < weights.length; i++) {
     const before = weights[i]! - mean[i]!;
@@ -107,7 +106,7 @@ function addTo({ mean, squares }: Sums, weights: Float64Array, count: number): v
   }
 }
 
-/** Annual means and covariance of a panel, as the default of an estimate has them. */
+/** Returns annual means and covariance of a panel, with the default estimator. */
 function momentsOf(
   algebra: DenseAlgebra,
   panel: Float64Array,
@@ -122,7 +121,7 @@ function momentsOf(
   return { means: sums.map((sum) => (periods * sum) / sessions), metric: denseMetric(matrix, n) };
 }
 
-/** The programme with another covariance to be made small; its norms keep their own. */
+/** Replaces the covariance that a program minimises; its norms are unchanged. */
 function withCovariance(program: Program, metric: Metric): Program {
   const { metric: own, norms } = program;
   return {

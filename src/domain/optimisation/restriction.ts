@@ -1,25 +1,27 @@
 import type { NonConvexRow } from '../constraints/program-row.js';
 import type { Restriction } from './assemble.js';
 
-/** Which names may be held, and which of them may exceed the trigger of each concentration row. */
+/** Securities that may be held, and those that may exceed the trigger of each concentration row. */
 export interface Choice {
   /** [N] */
   readonly held: Uint8Array;
-  /** One set per concentration row, in their order, [N] each. */
+  /** One set per concentration row, in order, [N] each. */
   readonly large: readonly Uint8Array[];
-  /** 1 for the names that are held short where they are held: thresholds are for the others, [N]. */
+  /** 1 for securities that are short when held: thresholds apply to the others, [N]. */
   readonly short: Uint8Array;
-  /** Whether every held name has to reach its least weight: while names are still being dropped it need not. */
+  /** True if every held security must reach its minimum weight: not while securities are still being dropped. */
   readonly isFinal: boolean;
 }
 
-/** Magnitude of a weight above which a name counts as held. */
+/** Magnitude of a weight above which a security counts as held. */
 export const HELD_MIN = 1e-9;
 
-/** Least weight of a name that is held to reach a least number of names: well above what counts as none. */
+/**
+ * Minimum weight of a security that is held to reach a minimum number of securities: well above the holding threshold.
+ */
 const PRESENCE = 1e-6;
 
-/** The bounds and sums that make the non-convex rows hold for a choice of names. */
+/** Returns the bounds and sums that make the non-convex rows linear for a choice of securities. */
 export function restrictionOf(rows: readonly NonConvexRow[], { held, large, short, isFinal }: Choice): Restriction {
   const n = held.length;
   const least = new Float64Array(n).fill(-Infinity);
@@ -66,10 +68,10 @@ function countIn(members: Int32Array, held: Uint8Array): number {
   return count;
 }
 
-/** Slack of a comparison of weights. */
+/** Tolerance of comparisons of weights. */
 const ROUNDING = 1e-10;
 
-/** Whether weights satisfy a row. */
+/** Returns true if weights satisfy a row. */
 export function holds(row: NonConvexRow, weights: Float64Array): boolean {
   switch (row.form) {
     case 'count': {
@@ -90,17 +92,17 @@ export function holds(row: NonConvexRow, weights: Float64Array): boolean {
   }
 }
 
-/** Names with a weight, long or short, [N]. */
+/** Returns securities with a weight, long or short, [N]. */
 export function supportOf(weights: Float64Array): Uint8Array {
   return Uint8Array.from(weights, (weight) => (Math.abs(weight) > HELD_MIN ? 1 : 0));
 }
 
-/** Names of negative weight, [N]. */
+/** Returns securities with a negative weight, [N]. */
 export function shortSide(weights: Float64Array): Uint8Array {
   return Uint8Array.from(weights, (weight) => (weight < -HELD_MIN ? 1 : 0));
 }
 
-/** Names of a set, ascending. */
+/** Returns the securities of a set, ascending. */
 export function positionsOf(held: Uint8Array): Int32Array {
   return Int32Array.from(held.keys()).filter((i) => held[i] === 1);
 }

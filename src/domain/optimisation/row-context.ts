@@ -3,18 +3,18 @@ import type { Reference, ReferencePortfolio, RowContext } from '../constraints/c
 import { lackingOf, missingSentence } from '../constraints/missing-values.js';
 import { metricProduct } from './metric-product.js';
 
-/** Datapoints of the names as of the rebalance. */
+/** Datapoints of the securities as of the rebalance. */
 export type Datapoints = Pick<RowContext, 'numbers' | 'categories' | 'medianValueTraded'>;
 
-/** What rows of a problem are made from. */
+/** Data from which rows of a problem are built. */
 export interface ContextInput {
-  /** Names in code-point order, [N]. */
+  /** Securities in code-point order, [N]. */
   readonly identifiers: readonly string[];
   /** Index weights, [N]. */
   readonly index: Float64Array;
-  /** Previous solved weights, null where there are none yet. */
+  /** Previous solved weights; null if there are none yet. */
   readonly previous: ReferencePortfolio | null;
-  /** Weights just before the trades; null where nothing is held yet, by default those of the index. */
+  /** Weights just before the trades; null if there are no holdings yet. Default: those of the index. */
   readonly held?: ReferencePortfolio | null;
   /** Annualised covariance. */
   readonly metric: Metric;
@@ -22,11 +22,11 @@ export interface ContextInput {
 }
 
 interface Asked extends Pick<RowContext, 'tail'> {
-  /** Told of what the row that asks lacks. */
+  /** Called with values that a row lacks. */
   warn(message: string): void;
 }
 
-/** What classes ask when they translate rows of a problem. */
+/** Returns the data available to classes when they translate rows of a problem. */
 export function rowContext(
   { identifiers, index, previous, held, metric, datapoints }: ContextInput,
   { tail, warn }: Asked,

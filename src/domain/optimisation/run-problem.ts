@@ -23,7 +23,7 @@ import type { Problem } from './problem.js';
 import { statedProblem } from './stated-problem.js';
 import { uncoveredSentence } from './uncovered.js';
 
-/** What a run optimises, and a preview of it. */
+/** Request of an optimisation run or its preview. */
 export interface ProblemQuestion {
   readonly composer: Composer;
   readonly engine: Engine;
@@ -31,9 +31,9 @@ export interface ProblemQuestion {
   readonly constraints: readonly ConstraintRow[];
   /** Objective of the weights. */
   readonly spec: OptimisationSpec;
-  /** Rebalance to target: the latest on or before this day; null takes the latest there is. */
+  /** Target rebalance: the latest on or before this day; null for the latest available. */
   readonly asOf: Day | null;
-  /** Window of the risk model; never past the decision. */
+  /** Window of the risk model; never after the decision. */
   readonly start: Day | null;
   readonly end: Day | null;
 }
@@ -44,7 +44,7 @@ export interface Window {
   readonly to: number;
 }
 
-/** The problem of a run, and where it comes from. */
+/** Problem of a run, with its origin. */
 export interface RunProblem {
   readonly sm: SessionMarket;
   readonly target: Composition;
@@ -52,14 +52,14 @@ export interface RunProblem {
   readonly candidates: Candidates;
   readonly problem: Problem;
   readonly risk: RiskEstimate;
-  /** What is known before anything is solved. */
+  /** Findings known before solving. */
   readonly findings: readonly Finding[];
 }
 
 /**
- * The problem of an index at one of its rebalances, with the risk model over a window.
+ * Returns the problem of an index at one of its rebalances, with the risk model over a window.
  * @throws Refusal NO_DATA_AT_DATE, NO_DATA_IN_RANGE, RISK_INSUFFICIENT_DATA, LOOK_AHEAD, MODEL_LACKS_NAMES,
- *   VALIDATION_FAILED, and what the rules of the index refuse
+ *   VALIDATION_FAILED, and refusals of the rules of the index
  */
 export function problemOfRun(
   question: ProblemQuestion,
@@ -91,7 +91,7 @@ export function problemOfRun(
     identifiers: identifiersOf(sm, columns),
     index,
     previous: null,
-    // A run has no book: its trades count from the index.
+    // A run has no book: its trades are measured from the index.
     held: { weights: index, leavers: [] },
     risk,
     cross: datapoints.at(target.decision, columns),
@@ -123,7 +123,7 @@ const noData = (message: string, path: string): Finding => ({
   path,
 });
 
-/** The composition to optimise. */
+/** Returns the composition to optimise. */
 function targetOf({ composer, indexId, asOf, constraints, spec }: ProblemQuestion): Composition {
   const sm = composer.market(indexId);
   const findings = [
@@ -131,7 +131,7 @@ function targetOf({ composer, indexId, asOf, constraints, spec }: ProblemQuestio
     ...specFieldFindings(spec, sm.market, { path: '', severity: 'error' }),
   ];
   if (findings.length > 0) {
-    const message = `${findings.length} of the rows and settings read fields that the store lacks.`;
+    const message = `${findings.length} of the rows and settings read fields that the data does not contain.`;
     throw new Refusal('VALIDATION_FAILED', message, { findings });
   }
   const session = asOf === null ? sm.sessions.length - 1 : sm.sessionAt(asOf);
@@ -139,17 +139,17 @@ function targetOf({ composer, indexId, asOf, constraints, spec }: ProblemQuestio
   if (target !== undefined) return target;
   throw new Refusal(
     'NO_DATA_AT_DATE',
-    `The index ${indexId} has no rebalance on or before ${asOf === null ? 'the last date of the store' : formatDay(asOf)}.`,
+    `The index ${indexId} has no rebalance on or before ${asOf === null ? 'the last date of the data' : formatDay(asOf)}.`,
   );
 }
 
-/** Sessions of the risk model: those asked for, up to the decision. */
+/** Returns the sessions of the risk model: the requested ones, up to the decision. */
 function windowOf(sm: SessionMarket, { decision }: Composition, { start, end }: ProblemQuestion): Window {
   const from = start === null ? 0 : firstAtLeast(sm.sessions, start);
   const to = end === null ? decision : Math.min(decision, sm.sessionAt(end));
   if (to >= from) return { from, to };
   throw new Refusal(
     'NO_DATA_IN_RANGE',
-    `The window holds no session on or before the decision of ${formatDay(sm.sessions[decision]!)}.`,
+    `The window contains no session on or before the decision of ${formatDay(sm.sessions[decision]!)}.`,
   );
 }

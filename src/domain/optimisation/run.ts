@@ -25,18 +25,18 @@ import { refusalOf } from './unsolved.js';
 
 export interface OptimisationInput extends ProblemQuestion {
   readonly riskFreeRate: number;
-  /** A frontier averaged over draws; as many returns each as the window has where it says none. */
+  /** Frontier averaged over draws; the number of returns in each defaults to that of the window. */
   readonly resampling: { readonly draws: number; readonly seed: number; readonly sessions: number | null } | null;
-  /** Called for each stage; stops the work by throwing. */
+  /** Called for each stage; throws to stop the work. */
   readonly report: (fraction: number, message: string) => void;
 }
 
-/** A finished optimisation with everything its result shows. */
+/** Finished optimisation with all data of its result. */
 export interface OptimisationRun {
   readonly start: Day;
   readonly end: Day;
   readonly rebalanceDate: Day;
-  /** Returns that an estimate of the run was made from; null of a stored model. */
+  /** Returns from which the run estimated its risk; null for a stored model. */
   readonly observed: ReturnSpan | null;
   readonly isConverged: boolean;
   readonly solution: Solution;
@@ -48,7 +48,7 @@ export interface OptimisationRun {
   readonly activeSum: number;
   readonly rows: readonly WeightRow[];
   readonly frontier: Frontier | null;
-  /** Of the risk of the objective, where that is not the volatility. */
+  /** Frontier by the risk of the objective, if that is not the volatility. */
   readonly ownFrontier: readonly ObjectivePortfolio[] | null;
   readonly resampled: ResampledFrontier | null;
   readonly sensitivities: readonly Sensitivity[];
@@ -57,15 +57,15 @@ export interface OptimisationRun {
   readonly findings: readonly Finding[];
 }
 
-/** One name of a result. */
+/** One security of a result. */
 export interface WeightRow {
   readonly identifier: string;
   readonly weight: number;
   readonly index_weight: number;
   readonly active_weight: number;
-  /** Contribution to the tracking error; they sum to it. */
+  /** Contribution to the tracking error; contributions sum to it. */
   readonly risk_contribution: number;
-  /** Share of the portfolio's variance; they sum to 1. */
+  /** Share of the portfolio's variance; shares sum to 1. */
   readonly variance_share: number;
   readonly at_bound: 'lower' | 'upper' | null;
 }
@@ -73,7 +73,7 @@ export interface WeightRow {
 /**
  * Optimises the weights of an index at one of its rebalances.
  * @throws Refusal NO_DATA_AT_DATE, NO_DATA_IN_RANGE, RISK_INSUFFICIENT_DATA, LOOK_AHEAD, MODEL_LACKS_NAMES,
- *   VALIDATION_FAILED, INFEASIBLE, SOLVER_FAILED, and what the rules of the index refuse
+ *   VALIDATION_FAILED, INFEASIBLE, SOLVER_FAILED, and refusals of the rules of the index
  */
 export function runOptimisation(input: OptimisationInput): OptimisationRun {
   const { engine, report } = input;
@@ -82,7 +82,7 @@ export function runOptimisation(input: OptimisationInput): OptimisationRun {
   const solvers = { solver: createSolver(engine), algebra: engine };
   const outcome = solveProblem(solvers, problem);
   if (outcome.kind !== 'solved') {
-    report(0.7, 'explaining why the constraints cannot hold together');
+    report(0.7, 'explaining why the constraints are infeasible');
     throw refusalOf(solvers, { problem, outcome });
   }
   const { solution } = outcome;
@@ -129,7 +129,7 @@ export function runOptimisation(input: OptimisationInput): OptimisationRun {
   };
 }
 
-/** The resampled frontier where it is asked for. @param window returns of the risk model */
+/** Computes the resampled frontier on request. @param window returns of the risk model */
 function resampledWithin(
   { resampling, report }: OptimisationInput,
   traced: Omit<ResampledInput, 'resampling' | 'report'>,
@@ -144,7 +144,7 @@ function resampledWithin(
   });
 }
 
-/** Days of the first and the last session of the window on which one of the names has a price. */
+/** Returns the days of the first and the last session of the window on which any of the securities has a price. */
 function pricedSpan(
   sm: SessionMarket,
   columns: Int32Array,
@@ -158,10 +158,10 @@ function pricedSpan(
   return { start: sm.sessions[first]!, end: sm.sessions[last]! };
 }
 
-/** Distance from a bound at which a weight counts as held by it. */
+/** Distance from a bound at which a weight counts as at the bound. */
 const AT_BOUND = 1e-9;
 
-/** Every name, largest active weight first. */
+/** Returns every security, largest active weight first. */
 function weightRows(
   { identifiers, index, metric, rows }: Problem,
   { weights, assembled }: Solution,

@@ -1,16 +1,16 @@
 import { coverageOf, isEstimable, readReturns, type Coverage } from '../risk/return-panel.js';
 import { insufficientRisk, type RequestedWindow } from './insufficient-risk.js';
 
-/** Historical scenarios of names. */
+/** Historical scenarios of securities. */
 export interface Scenarios {
-  /** Simple returns by session, 0 for a name that is not covered, [T x N]. */
+  /** Simple returns by session, 0 for a security that is not covered, [T x N]. */
   readonly returns: Float64Array;
   readonly coverage: Coverage;
 }
 
 /**
- * Returns of names over the sessions up to the end of a window, made when they are first asked for.
- * @param sessions Returns wanted; null takes those of the window.
+ * Returns the returns of securities over the sessions up to the end of a window, computed on demand.
+ * @param sessions Number of returns; null for that of the window.
  * @throws Refusal RISK_INSUFFICIENT_DATA
  * @cost T N
  */
@@ -34,7 +34,7 @@ function read(window: RequestedWindow, columns: Int32Array, sessions: number | n
   const places = new Map(Array.from(columns, (column, place): [number, number] => [column, place]));
   const returns = new Float64Array(complete.length * columns.length);
   covered.forEach((column, k) => {
-    const place = places.get(column)!; // Covered names are among those asked for.
+    const place = places.get(column)!; // Covered securities are among the requested ones.
     for (let t = 0; t < complete.length; t++) returns[t * columns.length + place] = panel[t * covered.length + k]!;
   });
   return { returns, coverage };

@@ -9,11 +9,11 @@ import { type ConvexSolution, solveConvex, wholeProgram } from './solve-convex.j
 import { countHeld } from './dropped-names.js';
 import { type SearchInput, type Solvers, createSearch } from './name-search.js';
 
-/** An answer to a problem with all its rows, convex or not. */
+/** Solution of a problem with all its rows, convex or not. */
 export interface Solution extends ConvexSolution {
-  /** Feasible, and not proven to be the best. */
+  /** Feasible, but not proven to be optimal. */
   readonly isHeuristic: boolean;
-  /** Objective of the relaxation without the non-convex rows; equals the objective when those did not bind. */
+  /** Objective of the relaxation without the non-convex rows; equals the objective if those did not bind. */
   readonly bound: number;
 }
 
@@ -23,30 +23,30 @@ export interface SearchOptions {
   /** Active set of a similar problem. */
   readonly warm?: ActiveState | undefined;
   /**
-   * `any` ends at the first choice of names that satisfies every row, and gives up early: whether there is one is all
-   * that is asked.
+   * `any` ends at the first choice of securities that satisfies every row, and gives up early: only feasibility
+   * matters.
    */
   readonly wanted?: 'best' | 'any';
-  /** Of the least of a row's measure: what no choice has less of. */
+  /** For minimising a row's measure: lower bound over all choices. */
   readonly floor?: number;
 }
 
 export type SearchOutcome =
   | { readonly kind: 'solved'; readonly solution: Solution }
-  /** The convex rows alone have no answer. */
+  /** The convex rows alone have no solution. */
   | { readonly kind: 'unsolved' }
-  /** The convex rows hold together; no choice of names was found that satisfies the others. */
+  /** The convex rows are feasible, but no choice of securities was found that satisfies the others. */
   | { readonly kind: 'no-choice'; readonly isProven: boolean };
 
-/** Nodes in search of the least of a measure: a second at forty names. */
+/** Maximum number of nodes in a search for the minimum of a measure: a second at forty securities. */
 const NODES_LEAST_MAX = 400;
 
-/** Names up to which the search is followed by an exact one. */
+/** Maximum number of securities for which the search is followed by an exact one. */
 export const EXACT_NAMES_MAX = 40;
 
 /**
- * Solves a problem: the relaxation, then, where it violates a non-convex row, the best choice of names that a search by
- * saliency and swaps finds, and for few names the best there is.
+ * Solves a problem: the relaxation; then, if it violates a non-convex row, the best choice of securities found by
+ * saliency and swaps; for few securities the optimal choice.
  */
 export function solveProblem(solvers: Solvers, problem: Problem, options: SearchOptions = {}): SearchOutcome {
   const rows = nonConvexRows(problem)
@@ -97,13 +97,13 @@ export function solveProblem(solvers: Solvers, problem: Problem, options: Search
   };
 }
 
-/** Whether so few names may be held that an exact search follows. */
+/** Returns true if so few securities may be held that an exact search follows. */
 function isSmall({ assembled: { program } }: ConvexSolution): boolean {
   const { lower, upper } = program;
   return upper.reduce((count, bound, i) => count + (bound > 0 || lower[i]! < 0 ? 1 : 0), 0) <= EXACT_NAMES_MAX;
 }
 
-/** What an exact search found, undefined where it ended with neither an answer nor a proof. */
+/** Returns the result of an exact search; undefined if it ended with neither a solution nor a proof. */
 function outcomeOf({ best, bound, isComplete, iterations }: BranchOutcome, before: number): SearchOutcome | undefined {
   if (best === undefined) return isComplete ? { kind: 'no-choice', isProven: true } : undefined;
   const solution: Solution = isComplete
@@ -112,7 +112,7 @@ function outcomeOf({ best, bound, isComplete, iterations }: BranchOutcome, befor
   return { kind: 'solved', solution };
 }
 
-/** A choice among the names of the least that a hard row can measure, where others exceed its limit. */
+/** Returns a choice among the securities that minimise the measure of a hard row, if others exceed its limit. */
 function fromLeast(
   solvers: Solvers,
   problem: Problem,
@@ -138,8 +138,9 @@ function fromLeast(
 }
 
 /**
- * A choice among the names that may weigh most, and all that are not counted, where others do not reach the budget.
- * @cost a solve where these do not either
+ * Returns a choice among the securities with the largest possible weights, and all uncounted ones, if others do not
+ * reach the budget.
+ * @cost a solve if these do not either
  */
 function fromRoomiest(
   search: ReturnType<typeof createSearch>,
@@ -161,7 +162,7 @@ function fromRoomiest(
   return isHeld ? search.from([held]) : undefined;
 }
 
-/** The answer to the problem of the least that a row can measure. */
+/** Solves the problem of minimising the measure of a row. */
 export function leastChoice(
   solvers: Solvers,
   { problem, floor }: LeastProblem,
@@ -171,7 +172,7 @@ export function leastChoice(
   return outcome.kind === 'solved' ? outcome.solution : undefined;
 }
 
-/** The choice that a search finds from some names, those of the relaxation unless given. */
+/** Returns the choice that a search finds from some securities. Default: those of the relaxation. */
 function chosen(
   { solver, algebra }: Solvers,
   input: Omit<SearchInput, 'relaxed' | 'options'> & { readonly options: Pick<SearchOptions, 'includes' | 'changes'> },
@@ -185,13 +186,13 @@ function chosen(
   return search.from([start ?? supportOf(relaxed.weights)]);
 }
 
-/** A non-convex row with its parameters moved: they carry the client's names. */
+/** Moves the parameters of a non-convex row, which have the client's names. */
 function movedRow(row: NonConvexRow, origin: Origin, changes: readonly Change[] = []): NonConvexRow {
   const own = changes.filter((change) => change.origin === origin);
   return own.length === 0 ? row : { ...row, ...Object.fromEntries(own.map(({ parameter, to }) => [parameter, to])) };
 }
 
-/** Where searches begin: what the relaxation holds, and what was held before. */
+/** Returns the starts of searches: the securities of the relaxation, and those held before. */
 function startsOf(problem: Problem, rows: readonly NonConvexRow[], relaxed: ConvexSolution): Uint8Array[] {
   const starts = [supportOf(relaxed.weights)];
   if (problem.previous !== null) {
@@ -202,7 +203,7 @@ function startsOf(problem: Problem, rows: readonly NonConvexRow[], relaxed: Conv
   return starts;
 }
 
-/** Where searches go on that found nothing: the largest names of the weights from which distances are limited. */
+/** Returns further starts for failed searches: the largest securities of the reference weights of distances. */
 function largestOf(problem: Problem, rows: readonly NonConvexRow[]): Uint8Array[] {
   const counts = rows.filter((row) => row.form === 'count');
   return problem.rows.flatMap(({ row }) => {

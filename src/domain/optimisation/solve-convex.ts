@@ -13,51 +13,51 @@ import { pricedTail, type ExceededTail } from './priced-tails.js';
 import type { Origin, PlacedRow, Problem } from './problem.js';
 import type { TailCut } from './tail-cuts.js';
 
-/** Weights that satisfy the convex rows best by the objective, with the program they solve. */
+/** Optimal weights within the convex rows, with their program. */
 export interface ConvexSolution {
   readonly weights: Float64Array;
-  /** The objective as it is made small, costs included, without the tie-breaking term and penalties. */
+  /** Minimised objective, including costs, without the tie-breaking term and penalties. */
   readonly objective: number;
-  /** What no weights within the convex rows can better: the objective, less what the proof of a tail leaves open. */
+  /** Lower bound of the objective within the convex rows: the objective minus the gap in the proof of a tail. */
   readonly bound: number;
-  /** The same with the price of every violated soft row: what choices of names are compared by. */
+  /** Objective plus the price of every violated soft row, by which choices of securities are compared. */
   readonly value: number;
-  /** The rows, and as its programme the one whose conditions of optimality the answer meets. */
+  /** The rows; the program is the one whose optimality conditions the solution meets. */
   readonly assembled: Assembled;
-  /** Change of the objective per unit of the programme's. */
+  /** Change of the objective per unit of the program's objective. */
   readonly priceScale: number;
-  /** What the prices of soft rows are multiplied by in the programme. */
+  /** Factor on the prices of soft rows in the program. */
   readonly penaltyScale: number;
   readonly answer: ProgramAnswer;
   readonly iterations: number;
-  /** Of the average of a tail: where the search for similar weights begins. */
+  /** For the average of a tail: start of the search for similar weights. */
   readonly tail: TailStart | undefined;
-  /** Planes below tails of rows that bind. */
+  /** Binding planes below tails of rows. */
   readonly planes: readonly TailCut[];
 }
 
 export interface ConvexOptions extends Assembly {
   readonly warm?: ActiveState | undefined;
-  /** Similar weights with what they lose most in. */
+  /** Similar weights with their worst scenarios. */
   readonly tail?: TailStart | undefined;
   readonly effort?: 'quick' | 'thorough';
-  /** An answer within bounds of names that differ little: where its norms bind, the search begins with them. */
+  /** Solution within slightly different bounds: if its norms bind, the search begins with them. */
   readonly beside?: Pick<ProgramAnswer, 'point' | 'state'> | undefined;
 }
 
-/** Programmes with more and more planes below tails; five to thirty are usual. */
+/** Maximum number of programs with added planes below tails; five to thirty are usual. */
 const PLANES_MAX = 400;
 
-/** Planes that touch a tail at single weights before others are found as well: answers of usual limits need no more. */
+/** Number of planes that touch a tail at single weights before others are used as well: usual limits need no more. */
 const TOUCHING = 30;
 
-/** Halvings in the search for the limit at which a soft row costs what it saves. */
+/** Number of halvings in the search for the limit at which the cost of a soft row equals its saving. */
 const LIMIT_STEPS = 60;
 
 /**
- * Solves the convex rows of a problem: first without its curves, lengths and tails, since most never bind, then with
+ * Solves the convex rows of a problem: first without its curves (lengths and tails), since most never bind, then with
  * those that were exceeded.
- * @returns undefined when no answer was found: the rows cannot hold together, or the solver failed.
+ * @returns undefined if no solution was found: the rows are infeasible, or the solver failed.
  */
 export function solveConvex(solver: Solver, problem: Problem, options: ConvexOptions = {}): ConvexSolution | undefined {
   const isChecked = isCheckedOnly(problem);
@@ -66,7 +66,7 @@ export function solveConvex(solver: Solver, problem: Problem, options: ConvexOpt
     return found === undefined || exceededCurves(problem, found.weights, options).length > 0 ? undefined : found;
   }
   const free = attempt(solver, problem, { ...options, withCurves: false });
-  // Where nothing else bounds the weights, a linear objective has an answer with its curves alone.
+  // If nothing else bounds the weights, a linear objective has a solution only with its curves.
   if (free === undefined)
     return isLinear(problem) ? attempt(solver, problem, { ...options, withCurves: true }) : undefined;
   const exceeded = exceededCurves(problem, free.weights, options);
@@ -76,12 +76,15 @@ export function solveConvex(solver: Solver, problem: Problem, options: ConvexOpt
   const soft = exceeded.filter(({ origin }) => origin.soft !== null);
   const solution = soft.length === 0 ? hard : widenSoft(solver, problem, options, soft, free);
   if (solution === undefined) return undefined;
-  // Every hard curve is measured on the weights themselves, whatever rows the programme had.
+  // Every hard curve is measured on the weights themselves, whatever rows the program had.
   const isBroken = (placed: PlacedCurve): boolean => isChecked(placed) || placed.origin.soft === null;
   return exceededCurves(problem, solution.weights, options).some(isBroken) ? undefined : solution;
 }
 
-/** Whether every curve takes part from the start: where one bound before, and no prices of soft ones have to be searched for. */
+/**
+ * Returns true if every curve takes part from the start: if one bound before, and no prices of soft ones must be
+ * searched.
+ */
 function beginsBeside(problem: Problem, options: ConvexOptions): boolean {
   return (
     options.beside?.state.norms.includes(UPPER) === true &&
@@ -89,7 +92,7 @@ function beginsBeside(problem: Problem, options: ConvexOptions): boolean {
   );
 }
 
-/** The programme of all rows: limits on the tracking error are among them unless that alone is minimised. */
+/** Returns the program of all rows, including limits on the tracking error unless only that is minimised. */
 export function wholeProgram(problem: Problem, options: Assembly): Assembled {
   const { goal, index, costs } = problem;
   const isPure = isPureTracking(goal, index, costs);
@@ -100,7 +103,7 @@ function isLinear({ goal }: Problem): boolean {
   return goal.form === 'tail' || (goal.form === 'quadratic' && goal.curvature === 0);
 }
 
-/** Rows that are checks, not rows of the program: limits on the tracking error while nothing else is minimised. */
+/** Returns rows that are only checked: limits on the tracking error while nothing else is minimised. */
 function isCheckedOnly({ goal, index, costs }: Problem): (placed: PlacedRow) => boolean {
   return isPureTracking(goal, index, costs) ? isTracking : () => false;
 }
@@ -110,7 +113,7 @@ interface Attempt extends ConvexOptions {
   readonly iterations?: number;
 }
 
-/** Solves with the planes that are known below tails, and again with those that the answer adds. */
+/** Solves with the known planes below tails, and again with those that the solution adds. */
 function attempt(solver: Solver, problem: Problem, options: Attempt): ConvexSolution | undefined {
   let { warm, planes, radii } = options;
   let iterations = options.iterations ?? 0;
@@ -135,7 +138,7 @@ function attempt(solver: Solver, problem: Problem, options: Attempt): ConvexSolu
   return undefined;
 }
 
-/** Rows that take part whose tails are above their limits. */
+/** Returns rows that take part and whose tails are above their limits. */
 function exceededTails(problem: Problem, weights: Float64Array, options: Attempt): ExceededTail[] {
   return curvesIn(problem, options).flatMap(({ origin, row }) => {
     if (row.form !== 'tail' || (origin.soft !== null && options.radii?.get(origin) === undefined)) return [];
@@ -144,7 +147,10 @@ function exceededTails(problem: Problem, weights: Float64Array, options: Attempt
   });
 }
 
-/** The optimum of a quadratic objective that was found with a tail as a part of it; undefined for other objectives. */
+/**
+ * Returns the optimum of a quadratic objective that was found with a tail as a part of it; undefined for other
+ * objectives.
+ */
 function solutionAt(
   problem: Problem,
   { assembled, answer, iterations }: Pick<ConvexSolution, 'assembled' | 'answer' | 'iterations'>,
@@ -156,7 +162,7 @@ function solutionAt(
   return toSolution(problem, assembled, found, { ...options, iterations });
 }
 
-/** The active set of an answer for a programme with further rows at its end. */
+/** Extends the active set of a solution to a program with further rows at its end. */
 function withIdleRows({ answer: { state } }: ConvexSolution, count: number): ActiveState {
   const rows = new Int8Array(count).fill(IDLE);
   rows.set(state.rows);
@@ -205,7 +211,7 @@ function toSolution(
   };
 }
 
-/** Planes below tails that exert a force: the last rows of the programme. */
+/** Returns planes below tails that exert a force: the last rows of the program. */
 function bindingPlanes(
   { tails }: Problem,
   { planes, program }: Assembled,
@@ -223,7 +229,7 @@ function withoutCurves(assembled: Assembled): Assembled {
   return { ...linear, program: { ...linear.program, norms: [] }, norms: [] };
 }
 
-/** What soft curves cost at the limits they were widened to. */
+/** Returns the cost of soft curves at their widened limits. */
 function chargeOf({ rows }: Problem, radii: ReadonlyMap<Origin, number> | undefined): number {
   if (radii === undefined) return 0;
   let total = 0;
@@ -234,12 +240,12 @@ function chargeOf({ rows }: Problem, radii: ReadonlyMap<Origin, number> | undefi
   return total;
 }
 
-/** What a soft curve costs at a measure above its limit. */
+/** Returns the cost of a soft curve at a measure above its limit. */
 function priceBetween({ origin, row }: PlacedCurve, most: number, measure: number): number {
   return (origin.soft ?? 0) * Math.abs(parameterAt(row, measure) - parameterAt(row, most));
 }
 
-/** What the violations of soft rows cost, those of limits on the tracking error aside. */
+/** Returns the cost of the violations of soft rows, except limits on the tracking error. */
 function pricedViolations(problem: Problem, { program }: Assembled, weights: Float64Array, options: Assembly): number {
   const isChecked = isCheckedOnly(problem);
   let total = pricesOf(program, weights);
@@ -252,7 +258,7 @@ function pricedViolations(problem: Problem, { program }: Assembled, weights: Flo
   return total;
 }
 
-/** (w - b)' Sigma (w - b). */
+/** Returns (w - b)' Sigma (w - b). */
 export function trackingVariance({ metric, index }: Pick<Problem, 'metric' | 'index'>, weights: Float64Array): number {
   return Math.max(
     0,
@@ -263,10 +269,10 @@ export function trackingVariance({ metric, index }: Pick<Problem, 'metric' | 'in
   );
 }
 
-/** Weights below this are none. */
+/** Weight below which a weight counts as zero. */
 const DUST = 1e-9;
 
-/** Sets weights that are zero but for rounding to zero and scales the rest to the sum they had. */
+/** Sets weights that are zero up to rounding to zero and rescales the rest to the same sum. */
 export function withoutDust(x: Float64Array): Float64Array {
   let sum = 0;
   let rest = 0;
@@ -283,7 +289,7 @@ function curvesIn(problem: Problem, { includes }: Assembly): PlacedCurve[] {
 }
 
 /**
- * Curves above their limits; soft limits on the tracking error change nothing and never count where that alone is
+ * Returns curves above their limits; soft limits on the tracking error have no effect and never count if only that is
  * minimised.
  */
 function exceededCurves(problem: Problem, weights: Float64Array, { includes, changes }: ConvexOptions): PlacedCurve[] {
@@ -294,7 +300,7 @@ function exceededCurves(problem: Problem, weights: Float64Array, { includes, cha
   );
 }
 
-/** Widens each exceeded soft curve until a further unit would save what its violation costs. */
+/** Widens each exceeded soft curve until the saving of a further unit equals the cost of its violation. */
 function widenSoft(
   solver: Solver,
   problem: Problem,
@@ -328,7 +334,7 @@ function widenSoft(
   return solution;
 }
 
-/** What a unit of the client's parameter would save at a limit, in the programme's terms. */
+/** Returns the saving per unit of the client's parameter at a limit, in the program's terms. */
 function priceOf({ assembled, answer }: ConvexSolution, { origin, row }: PlacedCurve, most: number): number {
   if (row.form === 'tail')
     return assembled.linear.reduce(

@@ -1,4 +1,4 @@
-/** Solved weights of a derived index from one rebalance to the next. */
+/** Solved weights of a derived index between rebalances. */
 export interface SolvedWeights {
   /** Columns, ascending. */
   readonly columns: Int32Array;

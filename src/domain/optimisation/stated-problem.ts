@@ -20,35 +20,35 @@ import { createProblem, type Problem, type ProblemWarning } from './problem.js';
 
 /** Weights before the trades of a rebalance. */
 export interface HeldWeights {
-  /** Of the names of the problem, [N]. */
+  /** Weights of the securities of the problem, [N]. */
   readonly weights: Float64Array;
-  /** Of names that are not in it. */
+  /** Weights of securities outside the problem. */
   readonly leavers: readonly number[];
 }
 
 export interface StatedInput {
   readonly spec: OptimisationSpec;
   readonly rows: readonly ConstraintRow[];
-  /** Columns of the market, ascending, [N], with their names. */
+  /** Columns of the market, ascending, [N], with their identifiers. */
   readonly columns: Int32Array;
   readonly identifiers: readonly string[];
   /** Index weights, [N]. */
   readonly index: Float64Array;
-  /** Solved weights before, null where there are none yet. */
+  /** Previous solved weights; null if there are none yet. */
   readonly previous: ReferencePortfolio | null;
-  /** Weights just before the trades, null where nothing is held yet: costs then count from the index. */
+  /** Weights just before the trades; null if there are no holdings yet: costs are then measured from the index. */
   readonly held: HeldWeights | null;
   readonly risk: RiskEstimate;
   readonly cross: CrossSection;
   readonly algebra: DenseAlgebra & DrawAlgebra;
-  /** Of what holds objective and constraints in what the client sent, with its dot: none or `derivation.`. */
+  /** Path, with its dot, of the object with objective and constraints in the request: empty or `derivation.`. */
   readonly path: '' | 'derivation.';
 }
 
 /**
- * The problem of an objective at a decision, with its expected returns and costs.
- * @throws Refusal VALIDATION_FAILED where views contradict each other or draws have no room, RISK_INSUFFICIENT_DATA where scenarios
- *   are too few
+ * Returns the problem of an objective at a decision, with its expected returns and costs.
+ * @throws Refusal VALIDATION_FAILED if views contradict each other or draws do not fit, RISK_INSUFFICIENT_DATA if there
+ *   are too few scenarios
  */
 export function statedProblem(input: StatedInput): Problem {
   const { spec, rows, columns, identifiers, index, previous, held, risk, cross, algebra } = input;
@@ -88,8 +88,8 @@ export function statedProblem(input: StatedInput): Problem {
     algebra,
     scenarios: createDrawnScenarios({ algebra, risk, expectedReturns }),
     warnings,
-    // Without an estimate the mean variance stands for a name's: enough to keep it at its index weight, not to choose
-    // it by.
+    // Without an estimate a security gets the mean variance: enough to keep it at its index weight, but not to choose
+    // it.
     excluded:
       objective.entry.type === TRACKING.entry.type || risk.isIdentity
         ? []
@@ -97,7 +97,7 @@ export function statedProblem(input: StatedInput): Problem {
   });
 }
 
-/** Positions of names that one of some windows does not cover. */
+/** Returns positions of securities that any of some windows does not cover. */
 function uncoveredNames(coverages: readonly Coverage[], columns: Int32Array): number[] {
   return Array.from(columns.keys()).filter((place) => coverages.some(({ excluded }) => excluded.has(columns[place]!)));
 }
@@ -108,7 +108,7 @@ interface ScenarioInput {
   readonly warnings: ProblemWarning[];
 }
 
-/** Coverage of the historical scenarios that an objective and rows ask for. */
+/** Returns the coverage of the historical scenarios that an objective and rows request. */
 function scenariosFor(
   { params }: Objective,
   rows: readonly ConstraintRow[],
@@ -119,13 +119,12 @@ function scenariosFor(
     const found = scenarios(sessions);
     const { excluded } = found.coverage;
     const reasons = new Map([...excluded].map(([column, why]) => [nameOf(column), why]));
-    if (excluded.size > 0)
-      warnings.push({ message: `Of the scenarios: ${leftOutSentence(reasons)}`, path: 'objective' });
+    if (excluded.size > 0) warnings.push({ message: `Scenarios: ${leftOutSentence(reasons)}`, path: 'objective' });
     return found;
   });
 }
 
-/** Where objective and rows may ask for draws. */
+/** Returns the parameters of objective and rows that may request draws. */
 function drawsAsked({ params }: Objective, rows: readonly ConstraintRow[], path: string): DrawsAsked[] {
   return [
     { params, path: `${path}objective`, rowId: null },
@@ -138,18 +137,24 @@ function drawsAsked({ params }: Objective, rows: readonly ConstraintRow[], path:
   ];
 }
 
-/** Parameters of a row that measures scenarios. */
+/** Returns the parameters of a row that measures scenarios. */
 function tailOf({ type, params }: ConstraintRow): Readonly<Record<string, unknown>>[] {
   return findConstraintClass(type)?.readsScenarios === true ? [params] : [];
 }
 
-/** Historical returns that valid parameters ask for, null for those of the window; none for draws from the risk model. */
+/**
+ * Returns the number of historical returns that valid parameters request, null for that of the window; none for draws
+ * from the risk model.
+ */
 export function sessionsOf({ scenarios, source }: Readonly<Record<string, unknown>>): (number | null)[] {
   if (source === 'normal' || source === 'student') return [];
   return [(scenarios as number | null | undefined) ?? null];
 }
 
-/** The sets of a spec in the terms of a solver: standard errors of means over the sessions that they are known from. */
+/**
+ * Converts the uncertainty sets of a spec to solver terms: standard errors of means over the sessions of their
+ * estimates.
+ */
 function robustnessOf(
   { uncertainty }: OptimisationSpec,
   { metric, coverage, periods }: RiskEstimate,

@@ -1,22 +1,22 @@
 import type { ScenarioTerms } from '../objectives/scenario-terms.js';
 import { tailGoal, tailSlopes, type TailGoal, type TailMeasure } from '../objectives/tail.js';
 
-/** A plane below the average of a tail: slopes'w is at most the average at w. */
+/** Plane below the average of a tail: slopes'w is at most the average at w. */
 export interface TailCut {
   readonly goal: TailGoal;
   /** [N] */
   readonly slopes: Float64Array;
 }
 
-/** The tails that the rows of a problem limit, with the planes that searches found: they hold whatever the limits are. */
+/** Tails that the rows of a problem limit, with the planes that searches found: they are valid for all limits. */
 export interface TailCuts {
-  /** The tail of these terms, the same each time. */
+  /** Returns the tail of these terms, the same object each time. */
   goal(measure: TailMeasure, confidence: number, terms: ScenarioTerms): TailGoal;
-  /** In the order in which they were found. */
+  /** In the order of discovery. */
   readonly known: readonly TailCut[];
   /** Adds the plane that touches a tail at some weights. @cost T N */
   add(goal: TailGoal, weights: Float64Array): TailCut;
-  /** Adds a plane that was proven to lie below a tail. */
+  /** Adds a plane that is proven to be below a tail. */
   hold(cut: TailCut): void;
 }
 

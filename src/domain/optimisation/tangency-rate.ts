@@ -2,25 +2,25 @@ import { objectiveOf, returnsOf, type OptimisationSpec } from '../documents/opti
 import type { Finding } from '../refusals/findings.js';
 
 /**
- * The rate that the tangency of a frontier is measured at: the one asked for, and for expected returns above cash what
- * the objective takes cash to earn, which has been added to them.
+ * Returns the rate for the tangency point of a frontier: the requested one, or, for expected returns above cash, the
+ * cash rate of the objective, which has been added to them.
  */
 export function tangencyRate(spec: OptimisationSpec, asked: number): number {
   return isAboveCash(spec) ? cashOf(spec) : asked;
 }
 
-/** What is told of two rates: one without effect, or a tangency at another than the objective's. */
+/** Reports rates without effect, or a tangency rate that differs from that of the objective. */
 export function rateFindings(spec: OptimisationSpec, asked: number): Finding[] {
   const cash = cashOf(spec);
   const told = { path: 'risk_free_rate', value: asked };
   if (asked === cash) return [];
   if (isAboveCash(spec)) {
     if (asked === 0) return [];
-    const message = `risk_free_rate ${asked} has no effect: the expected returns are above cash, which earns the ${cash} of the objective.`;
+    const message = `risk_free_rate ${asked} has no effect: the expected returns are above cash, with the cash rate ${cash} of the objective.`;
     return [{ severity: 'warning', code: 'NO_EFFECT', message, ...told }];
   }
   if (cash === 0 || asked !== 0) return [];
-  const message = `The tangency of the frontier is at risk_free_rate ${asked}, the objective at its own of ${cash}.`;
+  const message = `The tangency point of the frontier uses risk_free_rate ${asked}, but the objective uses ${cash}.`;
   return [{ severity: 'info', code: 'DEFAULT_TAKEN', message, ...told }];
 }
 

@@ -1,4 +1,4 @@
-/** The variance that has to be borne for an expected return, and its rise by a unit of that. */
+/** Least variance at an expected return, and its increase per unit of expected return. */
 export interface Borne {
   readonly at: number;
   readonly variance: number;
@@ -9,25 +9,25 @@ export interface TangentInput {
   readonly low: Borne;
   readonly high: Borne;
   readonly riskFreeRate: number;
-  /** Undefined where nothing is known: the search ends there. */
+  /** Returns undefined if unknown: the search then ends. */
   readonly probe: (at: number) => Borne | undefined;
 }
 
-/** Share of the Sharpe ratio that the places left may add and that is none. */
+/** Possible relative gain of the Sharpe ratio that counts as none. */
 const GAINED = 1e-12;
 
-/** Probes; three to eight are usual. */
+/** Maximum number of probes; three to eight are usual. */
 const PROBES_MAX = 40;
 
-/** Above zero where the Sharpe ratio rises with the expected return, below where it falls. */
+/** Returns a value above zero if the Sharpe ratio rises with the expected return, below if it falls. */
 export function riseOf({ at, variance, slope }: Borne, riskFreeRate: number): number {
   return 2 * variance - (at - riskFreeRate) * slope;
 }
 
 /**
- * Probes the expected returns between two for the largest Sharpe ratio, which rises at the lower and falls at the higher. By
- * turns where the condition for it is zero on a line through its ends, which is exact while no constraint joins or leaves,
- * and where the tangents of the variance meet, which is exact at a kink.
+ * Searches the largest Sharpe ratio between two expected returns; it rises at the lower and falls at the higher.
+ * Alternates between the zero of its condition on a line through the ends, which is exact while no constraint joins or
+ * leaves, and the intersection of the tangents of the variance, which is exact at a kink.
  */
 export function tangentBetween({ low, high, riskFreeRate, probe }: TangentInput): void {
   const rise = (place: Borne) => riseOf(place, riskFreeRate);

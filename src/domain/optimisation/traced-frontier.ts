@@ -6,13 +6,13 @@ import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
 import { cornerSlope } from '#kernels/optimisation/simplex/corner-slope.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 
-/** Points of a frontier as results carry it. */
+/** Number of points of a frontier in results. */
 const POINTS = 21;
 
 /** Weights of least variance at an expected return. */
 export interface Solved {
   readonly x: Float64Array;
-  /** Rise of the variance by a unit of expected return; null where no solve says it. */
+  /** Increase of the variance per unit of expected return; null if no solve provides it. */
   readonly slope: number | null;
 }
 
@@ -21,11 +21,11 @@ export interface TracedFrontier {
   readonly targets: readonly number[];
   readonly solved: readonly Solved[];
   readonly at: (target: number) => Solved | undefined;
-  /** What was found, by later calls of `at` as well. */
+  /** Results so far, including later calls of `at`. */
   readonly trace: Trace;
 }
 
-/** What a trace has found: where one of the same programme with further rows begins. */
+/** Results of a trace, from which a trace of the same program with further rows starts. */
 export interface Trace {
   readonly least: Optimum;
   /** The largest expected return. */
@@ -34,24 +34,24 @@ export interface Trace {
 }
 
 export interface TraceOptions {
-  /** None where only further targets are wanted. */
+  /** Absent if only further targets are needed. */
   readonly points?: number | undefined;
-  /** Weights that the variance is measured from, [N]; none unless given. */
+  /** Reference weights of the variance, [N]. Default: none. */
   readonly centre?: Float64Array | undefined;
-  /** Of the programme with fewer rows: it is gone on from. */
+  /** Trace of the program with fewer rows, from which to continue. */
   readonly before?: Trace | undefined;
-  /** The largest expected return within the rows, or the first of them, where another trace found it. */
+  /** Largest expected return within the rows, or the first of them, if another trace found it. */
   readonly most?: ProgramAnswer | undefined;
-  /** An optimum near the least variance, of a programme that may have fewer rows. */
+  /** Optimum near the least variance, of a program that may have fewer rows. */
   readonly near?: Optimum | undefined;
 }
 
 /**
- * The portfolios of least variance of a programme from the least of all to the largest expected return, equally spaced
- * in it; null where there is none.
- * @param base   Its rows; the objective is the variance by its metric.
- * @param means  [N]
- * @cost         as many warm solves as points; fewer where a trace before had them
+ * Traces the portfolios of least variance of a program from the overall minimum to the largest expected return, equally
+ * spaced in it; null if there is none.
+ * @param base Its rows; the objective is the variance by its metric.
+ * @param means [N]
+ * @cost as many warm solves as points; fewer if an earlier trace had them
  */
 export function tracedFrontier(
   solver: Solver,
@@ -82,13 +82,16 @@ export function tracedFrontier(
   return { targets, solved, at, trace };
 }
 
-/** The largest expected return where one corner alone has it. Ways there turn on the spot: it is not sought again. */
+/**
+ * Returns the largest expected return if only one corner has it. Paths to it would degenerate, so it is not searched
+ * again.
+ */
 function atCorner(variance: Program, most: ProgramAnswer, means: Float64Array): Solved | undefined {
   const rise = cornerSlope(variance, most, means);
   return rise === undefined ? undefined : { x: most.point.x, slope: -rise };
 }
 
-/** The largest expected return: as it is known of a programme with fewer rows where the further ones hold there. */
+/** Returns the largest expected return: that of a program with fewer rows if it satisfies the further ones. */
 export function ofMost(solver: Solver, base: Program, means: Float64Array, known?: ProgramAnswer): ProgramAnswer {
   return stillHolds(base, known) ?? solver.solve(ofLargestReturn(base, means));
 }
@@ -101,10 +104,10 @@ export function ofLargestReturn(base: Program, means: Float64Array): Program {
   return { ...base, curvature: 0, ridge: 0, linear: means.map((mean) => -mean) };
 }
 
-/** How far a row may be exceeded by weights that keep it, relative to one and its bound. */
+/** Tolerance for exceeding a row, relative to one and its bound. */
 const HELD = 1e-10;
 
-/** An answer to a programme with fewer rows, where the further ones, upper bounds at its end, hold as well. */
+/** Returns a solution of a program with fewer rows if it also satisfies the further ones (upper bounds at the end). */
 function stillHolds({ n, rows }: Program, answer: ProgramAnswer | undefined): ProgramAnswer | undefined {
   if (answer === undefined) return undefined;
   const { x, rowMultipliers } = answer.point;
@@ -112,7 +115,7 @@ function stillHolds({ n, rows }: Program, answer: ProgramAnswer | undefined): Pr
   return { ...answer, ...withIdleRows(answer, rows.count) };
 }
 
-/** Point and state of an optimum of a programme with fewer rows, the further ones of which exert no force. */
+/** Returns point and state of an optimum of a program with fewer rows, if the further ones exert no force. */
 function withIdleRows(
   { point, state }: Pick<ProgramAnswer, 'point' | 'state'>,
   count: number,
@@ -123,15 +126,15 @@ function withIdleRows(
   };
 }
 
-/** An optimum with the programme that it is of. */
+/** Optimum with its program. */
 export interface Optimum {
   readonly program: Program;
   readonly answer: ProgramAnswer;
 }
 
 /**
- * Where the way to a programme begins: an optimum of one with fewer rows, and perhaps another objective, is one of it where
- * the further rows, upper bounds at its end, are wide enough.
+ * Returns the start of the path to a program: an optimum with fewer rows, and possibly another objective, is an optimum
+ * of it if the further rows (upper bounds at the end) are wide enough.
  */
 export function startAt(program: Program, { program: before, answer }: Optimum): PathStart {
   const { n, rows } = program;
@@ -144,10 +147,9 @@ export function startAt(program: Program, { program: before, answer }: Optimum):
 }
 
 /**
- * Upper bounds of rows that leave room at some weights where they are exceeded: another share of the largest excess each,
- * for rows that began to hold all at once would make the way turn on the spot.
- *
- * @param from  the first row that may be exceeded
+ * Returns upper bounds of rows that leave room where weights exceed them: each by another share of the largest excess,
+ * because rows that become active all at once would make the path degenerate.
+ * @param from first row that may be exceeded
  */
 function wideEnough({ n, rows }: Pick<Program, 'n' | 'rows'>, from: number, x: Float64Array, to = rows.count) {
   const values = Float64Array.from({ length: to - from }, (_, k) => valueOf(rows, from + k, n, x));
@@ -176,14 +178,16 @@ function lengthened(values: Float64Array, length: number): Float64Array {
   return long;
 }
 
-/** An optimum of the least variance at an expected return. */
+/** Optimum of the least variance at an expected return. */
 export interface Traced {
   readonly target: number;
   readonly program: Program;
   readonly answer: Pick<ProgramAnswer, 'point' | 'state'>;
 }
 
-/** The portfolio of least variance as that at its own expected return: the row that asks for it exerts no force. */
+/**
+ * Returns the portfolio of least variance as that at its own expected return: the row for that return exerts no force.
+ */
 function targetedFrom(program: Program, target: number, { point, state }: ProgramAnswer): Traced {
   const rows = new Int8Array(program.rows.count).fill(EQUAL);
   rows.set(state.rows);
@@ -194,15 +198,15 @@ function targetedFrom(program: Program, target: number, { point, state }: Progra
   };
 }
 
-/** Steps of block pivoting from one optimum to the next: two to four are usual. */
+/** Number of block pivoting steps from one optimum to the next: two to four are usual. */
 export const PIVOTS = 6;
 
-/** Expected returns in a row that so many steps did not reach, from which on the way is followed at once. */
+/** Number of successive expected returns that those steps did not reach before the path is followed directly. */
 const LOST_MAX = 2;
 
 /**
- * Solves for one expected return after the other: what was known with fewer rows stands where the further ones hold;
- * others begin on the way from the nearest that is known.
+ * Solves for successive expected returns: results with fewer rows are kept if they satisfy the further ones; others
+ * start from the nearest known optimum.
  */
 function tracer(
   solver: Solver,
@@ -243,11 +247,14 @@ function tracer(
 interface Resumed {
   readonly target: number;
   readonly traced: Traced;
-  /** Whether the further rows hold at its weights: then it is the answer with them. */
+  /** True if its weights satisfy the further rows: then it is the solution with them. */
   readonly isKept: boolean;
 }
 
-/** An optimum of a programme with fewer rows, the last of both that of the target, as one where the others are wide enough. */
+/**
+ * Returns an optimum of a program with fewer rows, whose last row is that of the target, as one where the others are
+ * wide enough.
+ */
 function resumed(program: Program, { target, program: { rows: before }, answer: { point, state } }: Traced): Resumed {
   const { n, rows } = program;
   const last = before.count - 1;
@@ -270,12 +277,12 @@ function resumed(program: Program, { target, program: { rows: before }, answer: 
   };
 }
 
-/** A portfolio between two: feasible at its return, if not of least variance, where the solver found none. */
+/** Mixes two portfolios: feasible at its return, if not of least variance, where the solver found none. */
 export function mixed(from: Float64Array, to: Float64Array, share: number): Float64Array {
   return from.map((weight, i) => weight + share * (to[i]! - weight));
 }
 
-/** The programme with one more equality row. */
+/** Adds an equality row to the program. */
 export function withRow(program: Program, coefficients: Float64Array): Program {
   const { rows, n } = program;
   const all = new Float64Array((rows.count + 1) * n);

@@ -4,24 +4,24 @@ import { solveProblem, type SearchOptions, type SearchOutcome } from './search.j
 import { metered } from './work-meter.js';
 
 /**
- * Multiplications of all trials of one problem together: about a minute where tails make a solve a hundred times as dear
- * as a variance. Counted, not timed, so that the same request has the same explanation.
+ * Maximum number of multiplications of all trials of one problem together: about a minute if tails make a solve a
+ * hundred times as expensive as a variance. Counted, not timed, so that equal requests have equal explanations.
  */
 export const WORK_MAX = 2e10;
 
-/** Whether a problem would have an answer with some rows or parameters changed, tried until the work for it is spent. */
+/** Tests of the feasibility of a problem with changed rows or parameters, within a work limit. */
 export interface Trials {
   /** Solvers whose work counts. */
   readonly solvers: Solvers;
-  /** Whether any weights are found; false without a search once the work is spent. */
+  /** Returns true if any weights are found; false without a search once the work limit is reached. */
   succeeds(options: Pick<SearchOptions, 'includes' | 'changes'>): boolean;
-  /** The same, told from what is proven to have no answer. */
+  /** Same, distinguished from proven infeasibility. */
   standingWith(options: Pick<SearchOptions, 'includes' | 'changes'>): 'solved' | 'ruled-out' | 'open';
-  /** Weights with which it succeeds. */
+  /** Returns weights with which it succeeds. */
   weightsWith(options: Pick<SearchOptions, 'includes' | 'changes'>): Float64Array | undefined;
-  /** Whether less than a share of the work is spent: what asks ends where it is not. */
+  /** Returns true if less than a share of the work is used up. */
   isWithin(share: number): boolean;
-  /** Whether anything has ended for that. */
+  /** Returns true if a search ended because of the limit. */
   hasEnded(): boolean;
 }
 

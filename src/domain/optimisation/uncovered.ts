@@ -3,10 +3,10 @@ import { TRACKING } from '../objectives/objective.js';
 import type { RiskEstimate } from './covariance.js';
 import type { Problem } from './problem.js';
 
-/** Securities named one by one. */
+/** Maximum number of securities listed individually. */
 const NAMED_MAX = 5;
 
-/** A sentence about the securities that the window of the risk model does not cover; empty where it covers all. */
+/** Describes the securities that the window of the risk model does not cover; empty if it covers all. */
 export function uncoveredSentence(
   sm: SessionMarket,
   { coverage: { excluded } }: Pick<RiskEstimate, 'coverage'>,
@@ -15,6 +15,6 @@ export function uncoveredSentence(
   if (excluded.size === 0) return '';
   const named = [...excluded].slice(0, NAMED_MAX).map(([column, why]) => `${sm.identifiers[column]} (${why})`);
   const more = excluded.size > NAMED_MAX ? ` and ${excluded.size - NAMED_MAX} more` : '';
-  const effect = entry.type === TRACKING.entry.type ? 'the mean variance stands for theirs' : 'they are left out';
+  const effect = entry.type === TRACKING.entry.type ? 'the mean variance is used instead' : 'they are excluded';
   return `${excluded.size} of ${index.length} securities have no risk estimate: ${named.join(', ')}${more}; ${effect}.`;
 }

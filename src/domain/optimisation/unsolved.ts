@@ -7,10 +7,10 @@ import { conflictRows, findConflict } from './proof.js';
 import type { Solvers } from './name-search.js';
 import { solveConvex } from './solve-convex.js';
 
-/** A problem that was solved without an answer. */
+/** Problem that was solved without a solution. */
 type Unsolved = Pick<DerivedSolve, 'problem' | 'outcome'>;
 
-/** The refusal of a problem that has no answer, with its explanation. */
+/** Returns the refusal of an infeasible problem, with its explanation. */
 export function refusalOf(solvers: Solvers, { problem, outcome }: Unsolved): Refusal {
   const explained =
     outcome.kind === 'no-choice'
@@ -21,7 +21,9 @@ export function refusalOf(solvers: Solvers, { problem, outcome }: Unsolved): Ref
   return new Refusal('INFEASIBLE', infeasibilitySentence(problem, detail, remaining), { ...detail });
 }
 
-/** The refusal where the rows hold together and no weights were found that have what the objective asks for. */
+/**
+ * Returns the refusal if the rows are feasible but no weights were found that meet the requirement of the objective.
+ */
 function unattained({ solver }: Solvers, problem: Problem): Refusal {
   const { entry, params } = problem.objective;
   if (entry.unattainable === null)
@@ -38,7 +40,7 @@ function unattained({ solver }: Solvers, problem: Problem): Refusal {
   });
 }
 
-/** The goal of the largest numerator of a ratio, null where that is not linear. */
+/** Returns the goal of the largest numerator of a ratio; null if that is not linear. */
 function largestNumerator({ goal }: Problem): Problem['goal'] | null {
   if (goal.form !== 'ratio' || goal.numerator.kind !== 'linear') return null;
   const { slopes } = goal.numerator;
@@ -51,10 +53,7 @@ function largestNumerator({ goal }: Problem): Problem['goal'] | null {
   };
 }
 
-/**
- * Why there are no weights: the rows in conflict where that can be proven, with all that resolves it where it is asked
- * for.
- */
+/** Explains why there are no weights: the conflicting rows if they can be proven, with resolutions on request. */
 export function unsolved(solvers: Solvers, solve: Unsolved): Undecided {
   const { problem, outcome } = solve;
   const explain = () => refusalOf(solvers, solve);
@@ -77,7 +76,7 @@ function reasonOf(solvers: Solvers, problem: Problem, outcome: DerivedSolve['out
   return [code, message];
 }
 
-/** A derived index without weights on a session. @param path of what does not allow any */
+/** Returns a derived index without weights on a session. @param path path of the part that allows none */
 export function refused(
   code: Undecided['code'],
   message: string,

@@ -1,12 +1,12 @@
 import type { Program } from '#kernels/optimisation/program/program.js';
 
-/** A sum of weights that may not exceed a bound. */
+/** Sum of weights with an upper bound. */
 export interface UpperRow {
   readonly coefficients: Float64Array;
   readonly upper: number;
 }
 
-/** The programme with further hard rows at its end. @cost a copy of the rows */
+/** Appends hard rows to a program. @cost a copy of the rows */
 export function withUpperRows(program: Program, further: readonly UpperRow[]): Program {
   const { n, rows } = program;
   const coefficients = new Float64Array((rows.count + further.length) * n);
@@ -24,7 +24,7 @@ export function withUpperRows(program: Program, further: readonly UpperRow[]): P
   };
 }
 
-/** The programme with the first of its rows alone. */
+/** Keeps only the first rows of a program. */
 export function withFirstRows(program: Program, count: number): Program {
   const { coefficients, lower, upper, penalty } = program.rows;
   return {

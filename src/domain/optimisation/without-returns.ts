@@ -4,8 +4,8 @@ import { TRACKING } from '../objectives/objective.js';
 import { sessionsOf } from './stated-problem.js';
 
 /**
- * What a decision with too few returns optimises, with the identity as covariance. An objective that reads the returns
- * themselves, as scenarios or as their means, has none to read: the weights nearest to the parent take its place.
+ * Returns the optimisation of a decision with too few returns, with the identity as covariance. An objective that reads
+ * the returns themselves, as scenarios or as their means, is replaced by the weights nearest to the parent.
  */
 export function withoutReturns(spec: OptimisationSpec): OptimisationSpec {
   return readsReturns(spec)
@@ -18,7 +18,7 @@ function readsReturns({ objective, expected_returns: returns }: OptimisationSpec
   return ('scenarios' in params && sessionsOf(params).length > 0) || returns?.type === historicalReturns.type;
 }
 
-/** Whether an objective gives its place to the nearest weights. */
+/** Returns true if the nearest weights replace an objective. */
 export function isReplaced(asked: OptimisationSpec, used: OptimisationSpec): boolean {
   return objectiveType(asked.objective) !== objectiveType(used.objective);
 }

@@ -5,19 +5,19 @@ import type { Program } from '#kernels/optimisation/program/program.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 import type { Problem } from './problem.js';
 
-/** A solver with the work of its programmes, counted: the same on any machine, unlike time. */
+/** Solver that counts the work of its programs: equal on any machine, unlike time. */
 export interface MeteredSolver extends Solver {
-  /** Multiplications so far, about. */
+  /** Approximate number of multiplications so far. */
   spent(): number;
 }
 
-/** What stating a programme costs beside its iterations. */
+/** Cost of stating a program in addition to its iterations. */
 const STATED = 2e6;
 
-/** Iterations of a rough solve. */
+/** Number of iterations of a rough solve. */
 const ROUGH_ITERATIONS = 8;
 
-/** Whether the work of a problem is that of scenarios: of its objective or of a row. */
+/** Returns true if scenarios, of the objective or of a row, dominate the work of a problem. */
 export function hasTails({ goal, rows }: Pick<Problem, 'goal' | 'rows'>): boolean {
   return goal.form === 'tail' || rows.some(({ row }) => row.form === 'tail');
 }
@@ -39,13 +39,13 @@ export function metered(solver: Solver): MeteredSolver {
   };
 }
 
-/** A solver that ends with its work. */
+/** Solver with a work limit. */
 export interface LimitedSolver extends MeteredSolver {
-  /** Whether it refused a programme. */
+  /** Returns true if it refused a program. */
   hasEnded(): boolean;
 }
 
-/** A solver that fails at once where its work is spent. @param workMax multiplications */
+/** Creates a solver that fails immediately once its work limit is reached. @param workMax multiplications */
 export function limited(solver: Solver, workMax: number): LimitedSolver {
   const inner = metered(solver);
   let ended = false;
@@ -61,7 +61,7 @@ export function limited(solver: Solver, workMax: number): LimitedSolver {
   };
 }
 
-/** The answer of a solver that did nothing. */
+/** Returns the result of a solver that did nothing. */
 function unsolvedAnswer(program: Program): ProgramAnswer {
   const point = {
     x: betweenBounds(program),
@@ -77,22 +77,22 @@ function betweenBounds({ centre, lower, upper }: Program): Float64Array {
   return centre.map((value, i) => Math.min(Math.max(value, lower[i]!), upper[i]!));
 }
 
-/** Iterations of a usual solve. */
+/** Number of iterations of a usual solve. */
 const ITERATIONS = 30;
 
-/** Multiplications of a usual solve of a problem's rows. */
+/** Returns the multiplications of a usual solve of a problem's rows. */
 export function usualWork(program: Program): number {
   return STATED + ITERATIONS * workOf(program);
 }
 
-/** Multiplications of a pivot of the simplex method. */
+/** Returns the multiplications of a pivot of the simplex method. */
 function pivotOf({ n, rows }: Program): number {
   return rows.count * n;
 }
 
 /**
- * Multiplications of one iteration: a factor of the free names, into which soft rows are folded, and the Schur complement of the
- * other rows.
+ * Returns the multiplications of one iteration: a factor of the free securities, into which soft rows are folded, and
+ * the Schur complement of the other rows.
  */
 function workOf({ n, lower, upper, rows }: Program): number {
   let free = 0;

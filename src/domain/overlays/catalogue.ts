@@ -14,9 +14,9 @@ import { riskControl } from './types/risk-control.js';
 /** Every kind of overlay, in the order of forms. */
 const ENTRIES = [currency, currencyHedged, quanto, riskControl, leverage, decrement, excessReturn, blend, fee] as const;
 
-export const OVERLAY_TYPES: readonly OverlayType[] = ENTRIES as unknown as readonly OverlayType[]; // Each is asked with its own spec alone.
+export const OVERLAY_TYPES: readonly OverlayType[] = ENTRIES as unknown as readonly OverlayType[]; // Each is called only with its own spec.
 
-/** What an overlay does, by its type. */
+/** Overlay by its type. */
 export const OverlaySpec = z
   .discriminatedUnion('type', [
     currency.schema.meta({ id: 'CurrencyOverlay', description: currency.help }),
@@ -34,19 +34,19 @@ export type OverlaySpec = z.infer<typeof OverlaySpec>;
 
 const BY_TYPE = new Map(OVERLAY_TYPES.map((entry) => [entry.type, entry]));
 
-/** The entry of an overlay. */
+/** Returns the entry of an overlay. */
 export function overlayTypeOf({ type }: OverlaySpec): OverlayType {
   return BY_TYPE.get(type)!; // Every type of the schema is in the catalogue.
 }
 
-/** The weights of a blend, undefined of other overlays. */
+/** Returns the weights of a blend; undefined for other overlays. */
 export function blendParts(
   spec: OverlaySpec,
 ): readonly { readonly index_id: string; readonly weight: number }[] | undefined {
   return spec.type === 'blend' ? spec.parts : undefined;
 }
 
-/** The served form of an entry. */
+/** Served form of an entry. */
 export interface OverlayTypeSpec extends Pick<
   OverlayType,
   'type' | 'label' | 'help' | 'formula' | 'reference' | 'example'
@@ -54,7 +54,7 @@ export interface OverlayTypeSpec extends Pick<
   readonly parameters: readonly ParameterSpec[];
 }
 
-/** The catalogue as clients read it. */
+/** The catalogue for clients. */
 export const overlaySpecs: readonly OverlayTypeSpec[] = OVERLAY_TYPES.map(
   ({ type, label, help, formula, reference, schema, example }) => ({
     type,

@@ -2,29 +2,28 @@ import { z } from 'zod';
 import type { ExposureStep, OverlayContext, OverlayPath } from './overlay-type.js';
 import { idle, idleMembers, type Remark } from './remarks.js';
 
-/** An exposure, as a change of it is measured. */
+/** Size of a change of exposure. */
 const changeOfExposure = z.number().gt(0).max(10).optional();
 
-/** When an exposure follows its target, and how far at once. Optional, so that documents stored without stay as they are. */
+/** Dates and limits of changes of exposure. Optional, so that documents stored without them stay unchanged. */
 export const reviewFields = {
   tolerance: changeOfExposure.meta({
     description:
-      'Distance of the target exposure from the exposure beyond which the exposure changes: 0.05 is 5 percentage points; 0 where not given.',
+      'Distance of the target exposure from the current exposure beyond which the exposure changes: 0.05 is 5 percentage points. Default: 0.',
   }),
   max_change: changeOfExposure.meta({
-    description:
-      'Largest change of the exposure at one review: 0.1 is 10 percentage points; unlimited where not given.',
+    description: 'Maximum change of the exposure at one review: 0.1 is 10 percentage points. Default: unlimited.',
   }),
   review: z.enum(['daily', 'monthly']).optional().meta({
     description:
-      'When the exposure may change: after every close, or after the last one of a month; daily where not given.',
+      'Dates on which the exposure may change: after every close, or after the last one of a month. Default: daily.',
   }),
 };
 
 const schema = z.strictObject(reviewFields);
 type Review = z.output<typeof schema>;
 
-/** Exposures that an overlay aims at, with the volatility behind them; NaN before the first return is known, [T] each. */
+/** Target exposures of an overlay, with the underlying volatility; NaN before the first return is known, [T] each. */
 export interface TargetExposures {
   readonly exposure: Float64Array;
   readonly volatility: Float64Array;
@@ -36,7 +35,7 @@ export interface ReviewedExposures {
   readonly reasons: readonly ExposureStep['reason'][];
 }
 
-/** Exposures that follow their targets on reviews, beyond the tolerance, by the largest change at most. */
+/** Returns exposures that follow their targets on reviews, beyond the tolerance, by at most the maximum change. */
 export function reviewedExposures(
   targets: Float64Array,
   { tolerance, max_change: most, review }: Review,
@@ -60,7 +59,7 @@ export function reviewedExposures(
   return { exposure, reasons };
 }
 
-/** Why an overlay has its exposure after a close. */
+/** Explains the exposure of an overlay after a close. */
 export function explainExposure(
   { exposure: targets, volatility }: TargetExposures,
   { exposure, reasons }: ReviewedExposures,
@@ -79,24 +78,24 @@ export function reviewSentences({ tolerance, max_change: most, review = 'daily' 
   if (isPlain) return [];
   const when = review === 'monthly' ? 'after the last close of each month' : 'after each close';
   const beyond =
-    tolerance === undefined ? '' : ` where that is more than ${pointsText(tolerance)} away from the exposure before`;
+    tolerance === undefined ? '' : ` if that differs by more than ${pointsText(tolerance)} from the previous exposure`;
   const limit = most === undefined ? '' : `, by at most ${pointsText(most)} at once`;
   return [
-    `The exposure is set to that leverage ${when}${beyond}${limit}; otherwise it stays as it was, restored at each close. The first exposure is that leverage itself.`,
+    `The exposure is set to that leverage ${when}${beyond}${limit}; otherwise it stays unchanged, restored at each close. The first exposure is that leverage itself.`,
   ];
 }
 
 const pointsText = (exposure: number): string =>
   `${exposure} (${Number((100 * exposure).toPrecision(12))} percentage points)`;
 
-/** Settings that no target exposure can reach: every one is above 0 and at most the largest. */
+/** Reports settings that no target exposure can reach: every one is above 0 and at most the largest. */
 export function reviewRemarks({
   max_leverage: largest,
   ...spec
 }: Review & { readonly max_leverage: number }): Remark[] {
   const { tolerance, max_change: most, review } = spec;
   if (tolerance !== undefined && tolerance >= largest) {
-    const why = `tolerance is ${tolerance} and max_leverage ${largest}, so that the first exposure is never changed`;
+    const why = `tolerance is ${tolerance} and max_leverage ${largest}, so the first exposure never changes`;
     const usual = review === 'monthly' ? [idle('review', review, why)] : [];
     return [
       { ...idle('tolerance', tolerance, why), message: unchanged(tolerance, largest) },
@@ -105,8 +104,8 @@ export function reviewRemarks({
     ];
   }
   if (most === undefined || most < largest) return [];
-  return [idle('max_change', most, `max_leverage is ${largest}, and no exposure changes by as much`)];
+  return [idle('max_change', most, `max_leverage is ${largest}, and no exposure changes by that much`)];
 }
 
 const unchanged = (tolerance: number, largest: number): string =>
-  `overlay.tolerance is ${tolerance} and max_leverage ${largest}: no target is further away, and the exposure stays that of the first session.`;
+  `overlay.tolerance is ${tolerance} and max_leverage ${largest}: no target differs by more, and the exposure stays that of the first session.`;

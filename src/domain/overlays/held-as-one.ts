@@ -6,7 +6,10 @@ export interface HeldAsOne {
   readonly hasConstraints: boolean;
 }
 
-/** What a portfolio of an overlay cannot be asked for: it is one holding, and nothing is charged or optimised in it. */
+/**
+ * Returns requests that a portfolio of an overlay cannot have: it is one holding, without costs and without
+ * optimisation.
+ */
 export function heldAsOneFindings({ indexId, transactionCostBps: cost, hasConstraints }: HeldAsOne): Finding[] {
   return [
     ...(cost === 0
@@ -14,14 +17,14 @@ export function heldAsOneFindings({ indexId, transactionCostBps: cost, hasConstr
       : [
           refused(
             'transaction_cost_bps',
-            `The overlay ${indexId} is held as one; transaction_cost_bps is ${cost}, and 0 is needed. What it trades itself is charged for by its own cost_bps.`,
+            `The overlay ${indexId} is one holding; transaction_cost_bps is ${cost}, but must be 0. Its internal trades are charged by cost_bps of the overlay.`,
           ),
         ]),
     ...(hasConstraints
       ? [
           refused(
             'constraint_set_id',
-            `The overlay ${indexId} is held as one; a constraint set needs the names of the index beneath.`,
+            `The overlay ${indexId} is one holding; a constraint set needs the securities of the underlying index.`,
           ),
         ]
       : []),

@@ -1,26 +1,26 @@
 import type { z } from 'zod';
 import type { Finding } from '../refusals/findings.js';
 
-/** What the members of an overlay mean together: its path is below the overlay. */
+/** Remark on the members of an overlay: its path is below the overlay. */
 export type Remark = Pick<Finding, 'severity' | 'code' | 'path' | 'message' | 'value'>;
 
-/** What a remark may ask of what lies beneath. */
+/** Data on the underlying indices for remarks. */
 export interface Beneath {
-  /** Of the first index beneath, undefined where that is not stored. */
+  /** Currency of the first underlying index, undefined if that is not stored. */
   readonly currency: string | undefined;
   readonly baseValue: number;
 }
 
-/** A member that does nothing beside the others. */
+/** Reports a member without effect in combination with the others. */
 export const idle = (path: string, value: unknown, why: string): Remark => ({
   severity: 'warning',
   code: 'NO_EFFECT',
   path,
-  message: `overlay.${path}${typeof value === 'object' ? '' : ` is ${JSON.stringify(value)} and`} does nothing: ${why}.`,
+  message: `overlay.${path}${typeof value === 'object' ? '' : ` is ${JSON.stringify(value)} and`} has no effect: ${why}.`,
   value,
 });
 
-/** Members that do nothing for one reason, of those that were given another value than their default. */
+/** Reports members without effect for one reason, of those with a value other than their default. */
 export function idleMembers<S extends z.ZodObject>(
   schema: S,
   spec: z.output<S>,

@@ -3,14 +3,14 @@ import type { OverlayContext, OverlayPath, OverlaySource, PartName } from './ove
 
 export const BASIS_POINT = 1e-4;
 
-/** Days from the session before to each session over the days of a year, 0 on the first, [T]. */
+/** Returns days from the previous session to each session over the days of a year, 0 on the first, [T]. */
 export function yearFractions(days: Int32Array, basis: number): Float64Array {
   return Float64Array.from(days, (day, t) => (t === 0 ? 0 : (day - days[t - 1]!) / basis));
 }
 
 /**
- * Interest of each session at the rate known at the close before, 0 on the first, [T].
- * @param series null is a rate of 0
+ * Returns interest of each session at the rate known at the previous close, 0 on the first, [T].
+ * @param series null for a rate of 0
  */
 export function accruals(context: OverlayContext, series: string | null, basis: number): Float64Array {
   const fractions = yearFractions(context.days, basis);
@@ -19,7 +19,7 @@ export function accruals(context: OverlayContext, series: string | null, basis: 
   return fractions.map((fraction, t) => (t === 0 ? 0 : rate[t - 1]! * fraction));
 }
 
-/** An overlay on one index that holds all of it, whatever it grows by itself. */
+/** Returns an overlay on one index that holds all of it, with its own growth. */
 export function heldWhole(
   context: OverlayContext,
   part: PartName,
@@ -37,9 +37,9 @@ export function heldWhole(
 }
 
 /**
- * A path less what changing its exposures costs: at each close the distance of the exposures from what those of the
- * close before grew to. The first purchase costs nothing.
- * @param bps undefined leaves the path as it is
+ * Subtracts the costs of changing exposures from a path: at each close the distance of the exposures from the previous
+ * ones after growth. The first purchase costs nothing.
+ * @param bps undefined to leave the path unchanged
  */
 export function lessCosts(
   path: OverlayPath,
@@ -63,13 +63,13 @@ export function lessCosts(
 /** The overlay and its days, for refusals. */
 type Named = Pick<OverlayContext, 'indexId' | 'dateOf'>;
 
-/** @throws Refusal NUMERIC_FAILURE where nothing is left */
+/** @throws Refusal NUMERIC_FAILURE if the level is 0 or less */
 export function positive(growth: number, { indexId, dateOf }: Named, t: number): number {
   if (growth > 0) return growth;
   const change = `${Number((100 * (growth - 1)).toPrecision(6))} %`;
   throw new Refusal(
     'NUMERIC_FAILURE',
-    `The overlay ${indexId} is worth nothing on ${dateOf(t)}, where it changes by ${change}; it has no level from then on.`,
+    `The overlay ${indexId} loses its whole value on ${dateOf(t)}, with a change of ${change}; it has no level afterwards.`,
     { index_id: indexId, date: dateOf(t) },
   );
 }

@@ -3,15 +3,15 @@ import { giveUp, paid, paidWithout, type Order } from './order.js';
 import { queueOf } from './order-queue.js';
 import type { Funds } from './lowered.js';
 
-/** Lots of a name, on average, that are bought one after the other before it is seen how many more fit at once. */
+/** Average number of lots per security that are bought individually before the number that fits at once is computed. */
 const LOTS_IN_TURN = 8;
 
 /**
- * Buys lots that were given up again, one after the other, as long as the cash left pays for them and their cost: always
- * one of the name that lacks most of its value wanted, of those that lack as much the first by identifier. A name whose
- * next lot is too much is left as it is: cash only falls, and a lot of the same name costs no less later.
- * @returns the cash that is left, which pays for none of the lots still given up
- * @cost O(n log n) a round, of which there is more than one where many lots are smaller than one that was too much
+ * Buys lots that were given up again, one at a time, as long as the remaining cash pays for them and their cost: always
+ * a lot of the security with the largest missing value, ties by identifier. A security whose next lot is too expensive
+ * is skipped from then on: cash only falls, and a later lot of the same security costs no less.
+ * @returns the remaining cash, which pays for none of the lots still given up
+ * @cost O(n log n) per round; more than one round only if many lots are smaller than one that was too expensive
  */
 export function givenBack(orders: readonly Order[], { net, cash }: Funds): number {
   const byName = orders
@@ -26,13 +26,13 @@ export function givenBack(orders: readonly Order[], { net, cash }: Funds): numbe
   }
 }
 
-/** Cash that the next lot takes, with its cost. */
+/** Returns the cash for the next lot, including its cost. */
 const nextLot = (order: Order): number => paidWithout(order, order.givenUp - 1) - paid(order);
 
-/** Value that an order leaves wanting. */
+/** Returns the missing value of an order. */
 const lack = ({ name, after }: Order, net: number): number => name.weight * net - after * name.price;
 
-/** @returns the cash that is left */
+/** @returns the remaining cash */
 function buyInTurn(open: readonly Order[], { net, cash }: Funds): number {
   const queue = queueOf(open, (one, other) => lack(one, net) > lack(other, net));
   let rest = cash;
@@ -48,20 +48,20 @@ function buyInTurn(open: readonly Order[], { net, cash }: Funds): number {
   return rest;
 }
 
-/** Halvings of what orders lack, after which it has no further digits. */
+/** Number of halvings of the missing value, after which it has no further digits. */
 const HALVINGS = 60;
 
 /**
- * Buys of all orders the lots by which they lack more than a certain value, the least that cash pays for: what buying one
- * lot after the other comes to as long as each fits.
- * @returns the cash that it brings, less than 0
+ * Buys the lots of all orders whose missing value exceeds a threshold, the least that cash pays for: the result of
+ * buying single lots as long as each fits.
+ * @returns the change of cash, less than 0
  */
 function buyAlike(open: readonly Order[], { net, cash }: Funds): number {
-  /** Lots still given up where an order buys as long as it lacks more than a value. */
+  /** Returns the lots still given up if an order buys while its missing value exceeds a threshold. */
   const lotsAt = (order: Order, value: number): number => {
     const { name, wanted, givenUp } = order;
     if (lack(order, net) <= value) return givenUp;
-    // Counted from the shares wanted, which are whole lots: those held need not be.
+    // Counted from the target shares, which are whole lots; held shares need not be.
     const most = Math.floor((wanted - (name.weight * net - value) / name.price) / name.lot);
     return Math.min(Math.max(most, 0), givenUp - 1);
   };

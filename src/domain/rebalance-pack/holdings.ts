@@ -10,24 +10,27 @@ import type { RebalancePackRequest } from './pack-request.js';
 interface HeldOn {
   readonly sm: SessionMarket;
   readonly session: number;
-  /** Sessions that a price stays good for. */
+  /** Number of sessions for which a price stays valid. */
   readonly maxStaleSessions: number;
 }
 
 interface Placeable extends HeldOn {
-  /** What is to be traded, by column. */
+  /** Target weights by column. */
   readonly weights: ReadonlyMap<number, number>;
 }
 
 export interface PlacedHoldings {
   readonly columns: Set<number>;
-  /** The accounts without what cannot be traded: that is neither sold nor counted. */
+  /** Accounts without holdings that cannot be traded, which are neither sold nor counted. */
   readonly accounts: RebalancePackRequest['accounts'];
-  /** What is left out, and what became of it. */
+  /** Excluded holdings, with their reasons. */
   readonly findings: readonly Finding[];
 }
 
-/** Columns of the names that accounts hold. @throws Refusal VALIDATION_FAILED for a holding without a price, a lot of no name */
+/**
+ * Returns columns of the securities that accounts hold. @throws Refusal VALIDATION_FAILED for a holding without a
+ * price, or a lot of an unknown security
+ */
 export function placedHoldings(held: Placeable, { accounts, lot_sizes: lots }: RebalancePackRequest): PlacedHoldings {
   const { sm, session, maxStaleSessions, weights } = held;
   const columns = new Set<number>();
@@ -59,8 +62,8 @@ export function placedHoldings(held: Placeable, { accounts, lot_sizes: lots }: R
 function unpriced({ sm, session }: HeldOn, identifier: string, path: string): Finding {
   const message =
     sm.columnOf(identifier) >= 0
-      ? `The served store has no price of ${identifier} on or before ${formatDay(sm.sessions[session]!)}.`
-      : `The served store does not hold ${identifier}.`;
+      ? `The data contains no price for ${identifier} on or before ${formatDay(sm.sessions[session]!)}.`
+      : `The data does not contain ${identifier}.`;
   return { severity: 'error', code: 'UNKNOWN_IDENTIFIER', message, path, value: identifier };
 }
 
@@ -75,8 +78,8 @@ function leftOut(held: HeldOn, { identifier, column, account, path }: LeftOut): 
   const { sm, session, maxStaleSessions } = held;
   const bar = formatDay(sm.sessions[sm.lastBar[panelRow(sm, session) + column]!]!);
   const why = sm.hasEnded(session, column)
-    ? `${endingOf(held, column)} Cash and shares received for it are to be given as those of the account.`
-    : `Its last bar is of ${bar}, more than ${maxStaleSessions} sessions ago.`;
+    ? `${endingOf(held, column)} Enter the cash and shares received for it as those of the account.`
+    : `Its last price bar is on ${bar}, more than ${maxStaleSessions} sessions ago.`;
   return {
     severity: 'warning',
     code: 'STALE_FILL',
@@ -86,28 +89,28 @@ function leftOut(held: HeldOn, { identifier, column, account, path }: LeftOut): 
   };
 }
 
-/** When and how a name has ended, and what a share became. */
+/** Describes when and how a security ended, and the result for a share. */
 function endingOf({ sm, session }: HeldOn, column: number): string {
   const endings = sm.actions.all.filter((own) => own.column === column && own.session <= session && isEnding(own));
   const last = endings.filter((own) => own.session === endings.at(-1)!.session);
   const terms = last.flatMap(({ action }) => termsOf(action) ?? []);
   const kinds = last.map(({ action }) => action.type).join(' and ');
-  const paid = terms.length === 0 ? 'the store does not say what was paid' : terms.join(' or ');
+  const paid = terms.length === 0 ? 'the data does not contain the payment' : terms.join(' or ');
   return `It has ended (${kinds} of ${formatDay(last[0]!.action.exDay)}): ${paid}.`;
 }
 
 const ENDINGS: ReadonlySet<ActionType> = new Set(['DELISTING', 'ACQUISITION', 'MERGER', 'TICKER_CHANGE']);
 
-/** A change of ticker into none ends nothing. */
+/** A ticker change without a successor does not end a security. */
 function isEnding({ action: { type, related } }: SessionAction): boolean {
   return ENDINGS.has(type) && (type !== 'TICKER_CHANGE' || related !== null);
 }
 
-/** What a share became; undefined where the action does not say. */
+/** Describes the result for a share; undefined if the action does not state it. */
 function termsOf({ type, value, related, cash }: CorporateAction): string | undefined {
-  if (type === 'TICKER_CHANGE') return `it goes on as ${related}`;
+  if (type === 'TICKER_CHANGE') return `it continues as ${related}`;
   if (!(value > 0)) return undefined;
-  if (type !== 'MERGER') return `paid ${value} a share`;
+  if (type !== 'MERGER') return `paid ${value} per share`;
   return related === null
     ? undefined
     : `a share became ${value} of ${related}${cash === undefined ? '' : ` and ${cash} in cash`}`;
@@ -125,18 +128,20 @@ interface Targets {
   readonly weights: ReadonlyMap<number, number>;
 }
 
-/** Names of a composition that have ended since it was decided. */
+/** Finds securities of a composition that have ended since it was decided. */
 export function leftSince({ sm, session, decision }: Since, { announced, weights }: Targets): Finding[] {
   const gone = [...announced.keys()].filter((column) => !weights.has(column));
   if (gone.length === 0) return [];
   const names = gone.map((column) => sm.identifiers[column]!).toSorted(compareText);
   const [from, to] = [formatDay(sm.sessions[decision]!), formatDay(sm.sessions[session]!)];
   return [
-    counted('NOT_IN_INDEX', names, `of the composition of ${from}, ended by ${to}: the others take over the weight.`),
+    counted('NOT_IN_INDEX', names, `of the composition of ${from}, ended by ${to}: the others take over its weight.`),
   ];
 }
 
-/** Names that are traded without a bar on the session, besides those that cannot be traded at all. */
+/**
+ * Finds securities that are traded without a price bar on the session, apart from those that cannot be traded at all.
+ */
 export function carriedPrices({ sm, session, maxStaleSessions }: HeldOn, accounts: readonly PackAccount[]): Finding[] {
   const traded = new Set(accounts.flatMap(({ trades }) => trades.map(({ identifier }) => identifier)));
   const carried = [...traded].filter((identifier) => {
@@ -149,12 +154,12 @@ export function carriedPrices({ sm, session, maxStaleSessions }: HeldOn, account
     counted(
       'STALE_FILL',
       carried.toSorted(compareText),
-      `to be traded, without a bar on ${day}: priced at the last close.`,
+      `to be traded without a price bar on ${day}: priced at the last close.`,
     ),
   ];
 }
 
-/** @param names at least one */
+/** @param names at least one security */
 function counted(code: FindingCode, names: readonly string[], what: string): Finding {
   const others = names.length === 1 ? '' : ` and ${names.length - 1} more`;
   const message = `${names[0]}${others}: ${what}`;

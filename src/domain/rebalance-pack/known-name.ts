@@ -5,14 +5,14 @@ import type { KnownName } from './pack.js';
 
 export interface KnownOn {
   readonly sm: SessionMarket;
-  /** To the currency of the index. */
+  /** Exchange rates to the currency of the index. */
   readonly rates: ExchangeRates;
   readonly session: number;
-  /** Sessions with a bar in the mean volume. */
+  /** Number of sessions with a price bar in the mean volume. */
   readonly sessions: number;
 }
 
-/** What is known of a name at a close; its price is NaN where it has none. */
+/** Returns the data of a security at a close; its price is NaN if there is none. */
 export function knownName(known: KnownOn, column: number, weight: number): KnownName {
   const { sm, rates, session } = known;
   return {
@@ -24,9 +24,9 @@ export function knownName(known: KnownOn, column: number, weight: number): Known
 }
 
 /**
- * The same at an earlier close, on the share basis of a later session: splits between the two are undone. What had no
- * price then is as it is later.
- * @param later as it is known on that session
+ * Returns the same at an earlier close, on the share basis of a later session: splits between the two are undone. A
+ * security without a price at that time keeps its later data.
+ * @param later data on the later session
  */
 export function knownBefore(known: KnownOn, later: KnownName, until: number): KnownName {
   const { sm, session } = known;
@@ -39,13 +39,13 @@ export function knownBefore(known: KnownOn, later: KnownName, until: number): Kn
 
 interface Split {
   readonly session: number;
-  /** Shares after it for one before. */
+  /** Shares after the split per share before. */
   readonly ratio: number;
 }
 
 const NO_SPLITS: readonly Split[] = [];
 
-/** Splits of each name, the latest last; none where the prices of the store are without them. */
+/** Splits of each security, the latest last; none if the prices of the store exclude them. */
 const splitsByMarket = new WeakMap<SessionMarket, ReadonlyMap<number, readonly Split[]>>();
 
 function splitsOf(sm: SessionMarket, column: number): readonly Split[] {
@@ -66,7 +66,7 @@ function allSplits({ actions, market }: SessionMarket): ReadonlyMap<number, read
   return splits;
 }
 
-/** Shares of a later session for one share of an earlier one. */
+/** Returns shares of a later session per share of an earlier one. */
 function splitsBetween(
   sm: SessionMarket,
   column: number,
@@ -77,7 +77,7 @@ function splitsBetween(
   return ratio;
 }
 
-/** Mean VOLUME of the last sessions that have one, in shares of the session; null without any. */
+/** Returns the mean VOLUME of the last sessions that have one, in shares of the session; null if there is none. */
 function meanVolume({ sm, session, sessions }: KnownOn, column: number): number | null {
   const volumes = sm.market.fields.get('VOLUME');
   if (volumes === undefined) return null;

@@ -1,20 +1,23 @@
-/** A position to be traded. */
+/** Position to be traded. */
 export interface Position {
   readonly shares: number;
   readonly price: number;
-  /** Mean daily volume in shares; null or 0 where there is none. */
+  /** Mean daily volume in shares; null or 0 if there is none. */
   readonly adv: number | null;
 }
 
-/** Days that an order takes at a share of the daily volume; null without one. */
+/** Returns the days that an order takes at a share of the daily volume; null without a volume. */
 export function daysToTrade({ shares, adv }: Pick<Position, 'shares' | 'adv'>, participation: number): number | null {
   return adv === null || adv === 0 ? null : Math.abs(shares) / (participation * adv);
 }
 
-/** Days at which a liquidation is looked at. */
+/** Days for which a liquidation is reported. */
 const LIQUIDATION_DAYS = [1, 2, 3, 5, 10, 20, 60, 120, 250] as const;
 
-/** Share of the value of positions that is sold after some days, none of no positions; what has no volume is not sold. */
+/**
+ * Returns the share of the value of positions that is sold after some days; empty without positions; positions without
+ * volume are not sold.
+ */
 export function liquidationOf(positions: readonly Position[], participation: number) {
   const total = positions.reduce((sum, { shares, price }) => sum + Math.abs(shares) * price, 0);
   if (total === 0) return [];
@@ -29,7 +32,10 @@ export function liquidationOf(positions: readonly Position[], participation: num
 /** Days for which the capacity is reported. */
 const CAPACITY_DAYS = [1, 5, 10] as const;
 
-/** The value whose purchase at the weights takes at most some days for every name; null where a name has no volume. */
+/**
+ * Returns the value whose purchase at the weights takes at most some days for every security; null if a security has no
+ * volume.
+ */
 export function capacityOf(
   names: readonly { readonly weight: number; readonly price: number; readonly adv: number | null }[],
   participation: number,

@@ -1,17 +1,17 @@
 import { giveUp, paid, paidWithout, type Order } from './order.js';
 import { queueOf } from './order-queue.js';
 
-/** What orders are paid from. */
+/** Funds that pay for orders. */
 export interface Funds {
-  /** Value of the account behind the costs. */
+  /** Value of the account after costs. */
   readonly net: number;
   readonly cash: number;
 }
 
 /**
- * Lowers purchases lot by lot until cash is not negative any more: those that were rounded up by one lot each, that
- * which changes least in proportion to its order first; then any, that first of which the whole change is the least.
- * @returns the cash then
+ * Reduces purchases lot by lot until cash is no longer negative: first by one lot those that were rounded up, smallest
+ * relative change first; then any, smallest total change first.
+ * @returns the resulting cash
  * @cost O((n + lots given up) log n), of those given up beyond the rounding the last n
  */
 export function lowered(orders: readonly Order[], { net, cash }: Funds): number {
@@ -37,19 +37,19 @@ export function lowered(orders: readonly Order[], { net, cash }: Funds): number 
   return rest;
 }
 
-/** Part of an order that is given up with one lot more. */
+/** Returns the part of an order that is given up with one more lot. */
 function shareOf({ name, before, wanted, after }: Order): number {
   const whole = wanted - before;
   return (whole - (after - before) + name.lot) / whole;
 }
 
-/** Halvings of a share, after which it has no further digits. */
+/** Number of halvings of a share, after which it has no further digits. */
 const HALVINGS = 60;
 
 /**
- * Lowers all purchases by the largest share of their orders that is certainly not too much, in whole lots: what giving
- * up one lot after the other comes to, without a queue of millions.
- * @returns the cash that they give back, not enough alone
+ * Reduces all purchases by the largest share that is certainly not too much, in whole lots: the result of giving up
+ * single lots, without a queue of millions.
+ * @returns the recovered cash, not sufficient alone
  */
 function giveUpAlike(purchases: readonly Order[], cash: number): number {
   if (cash >= 0) return 0;

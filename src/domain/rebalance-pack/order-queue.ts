@@ -1,13 +1,13 @@
 import type { Order } from './order.js';
 
-/** Orders of which one is first. */
+/** Priority queue of orders. */
 export interface OrderQueue {
   first(): Order | undefined;
-  /** Finds the place of the first, which comes later now; one that is over leaves. */
+  /** Moves the first order to its new, later position; removes it if it is finished. */
   settle(isOver: boolean): void;
 }
 
-/** A binary heap; orders that neither comes before keep their turn. @cost O(n log n), then O(log n) a change */
+/** Creates a binary heap; equal orders keep their sequence. @cost O(n log n), then O(log n) per change */
 export function queueOf(orders: readonly Order[], comesBefore: (one: Order, other: Order) => boolean): OrderQueue {
   const place = new Map(orders.map((order, i) => [order, i]));
   const isBefore = (one: Order, other: Order): boolean =>
@@ -26,7 +26,7 @@ export function queueOf(orders: readonly Order[], comesBefore: (one: Order, othe
   };
 }
 
-/** Brings the first of a heap to its place. */
+/** Moves the first element of a heap to its position. */
 function sink(heap: Order[], isBefore: (one: Order, other: Order) => boolean): void {
   for (let at = 0; ;) {
     let least = at;

@@ -1,11 +1,11 @@
 import { costOf, type TradeTerms } from './trade-costs.js';
 
-/** One name as orders see it. */
+/** Security in an order. */
 export interface PackName extends TradeTerms {
   readonly identifier: string;
-  /** Weight wanted; 0 for one that leaves. */
+  /** Target weight; 0 for one that leaves. */
   readonly weight: number;
-  /** Shares that orders are multiples of. */
+  /** Lot size: orders are multiples of it. */
   readonly lot: number;
 }
 
@@ -13,7 +13,7 @@ export interface Order {
   readonly name: PackName;
   /** Shares before it. */
   readonly before: number;
-  /** Shares that the weight wanted comes to, in whole lots. */
+  /** Target shares, in whole lots. */
   readonly wanted: number;
   /** Lots of a purchase that are not bought for lack of cash. */
   givenUp: number;
@@ -25,17 +25,17 @@ export function orderCost({ name, before, after }: Order): number {
   return costOf(name, Math.abs(after - before));
 }
 
-/** Cash that an order takes, its cost included; negative for what a sale brings. */
+/** Returns the cash for an order, including its cost; negative for proceeds of a sale. */
 export function paid(order: Order): number {
   return (order.after - order.before) * order.name.price + orderCost(order);
 }
 
-/** What it takes with so many lots of a purchase given up. */
+/** Returns the cash with a number of lots of a purchase given up. */
 export function paidWithout(order: Order, lots: number): number {
   return paid({ ...order, after: afterWithout(order, lots) });
 }
 
-/** Has so many lots of a purchase given up. @returns the cash that it brings back, less than 0 where lots are bought again */
+/** Gives up a number of lots of a purchase. @returns the recovered cash, less than 0 if lots are bought again */
 export function giveUp(order: Order, lots: number): number {
   const before = paid(order);
   order.givenUp = lots;

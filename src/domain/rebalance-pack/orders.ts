@@ -6,22 +6,22 @@ import { costOf } from './trade-costs.js';
 export interface FilledAccount {
   /** Value before the trades. */
   readonly value: number;
-  /** Cash behind them. */
+  /** Cash after the trades. */
   readonly cash: number;
   readonly cost: number;
   /** Half the value traded over the value of the account. */
   readonly turnover: number;
-  /** Orders of the names whose shares change. */
+  /** Orders of the securities whose shares change. */
   readonly orders: readonly Order[];
-  /** Whether sales alone leave less than no cash: no order can be lowered any more. */
+  /** True if sales alone leave negative cash: no order can be reduced any more. */
   readonly isShort: boolean;
 }
 
 /**
- * The orders that bring an account to the weights wanted, of what is left behind their costs: lots times the half-even
- * rounding of weight * net value / (price * lot). Where cash does not suffice, purchases are lowered lot by lot: those
- * that were rounded up first. Lots given up that the cash left then pays for are bought again.
- * @param held shares by position of the names, [n]
+ * Returns the orders that bring an account to its target weights, relative to the value after costs: lots times the
+ * half-even rounding of weight * net value / (price * lot). If cash is not sufficient, purchases are reduced lot by
+ * lot: first those that were rounded up. Given-up lots that the remaining cash pays for are bought again.
+ * @param held shares by position of the securities, [n]
  */
 export function ordersOf(names: readonly PackName[], held: Float64Array, cash: number): FilledAccount {
   const value = names.reduce((sum, { price }, i) => sum + held[i]! * price, cash);
@@ -44,12 +44,12 @@ export function ordersOf(names: readonly PackName[], held: Float64Array, cash: n
   };
 }
 
-/** Halvings of the value, after which it has no further digits. */
+/** Number of halvings of the value, after which it has no further digits. */
 const HALVINGS = 60;
 
 /**
- * What an account is worth behind the costs of its trades in fractions of shares: that at the weights wanted of which
- * it and the costs are the value before. The value itself where costs take all of it.
+ * Returns the value of an account after the costs of its trades in fractional shares: the value at the target weights
+ * that, plus the costs, equals the value before. The value itself if costs use up all of it.
  * @cost O(n)
  */
 function netValue(names: readonly PackName[], held: Float64Array, value: number): number {
@@ -65,7 +65,7 @@ function netValue(names: readonly PackName[], held: Float64Array, value: number)
   return below;
 }
 
-/** Shares to the nearest whole number, of two as near the even one. */
+/** Rounds shares to the nearest integer, halves to even. */
 export function roundHalfEven(value: number): number {
   const below = Math.floor(value);
   const rest = value - below;

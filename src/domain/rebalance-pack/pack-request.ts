@@ -5,7 +5,7 @@ import { AssetIdentifier, IsoDate } from '../schema/shape.js';
 const NAMES_MAX = 20_000;
 const ACCOUNTS_MAX = 100;
 
-/** Name of the account that `aum` makes. */
+/** Name of the account created by `aum`. */
 export const AUM = 'AUM';
 
 const amount = z.number().min(-1e15).max(1e15).nullable().default(null);
@@ -14,28 +14,34 @@ const PackHolding = z
   .strictObject({
     identifier: AssetIdentifier,
     shares: amount.meta({ description: 'Negative for a short position.' }),
-    value: amount.meta({ description: 'Instead of shares: at the close of as_of, in the currency of the index.' }),
+    value: amount.meta({
+      description: 'Value instead of shares: at the close of as_of, in the currency of the index.',
+    }),
   })
   .superRefine(exactlyOne({ by: 'a holding', of: ['shares', 'value'] }))
   .meta({ id: 'PackHolding' });
 
-/** What a rebalance is to be carried out for, and on which terms. */
+/** Accounts and terms of a rebalance. */
 export const RebalancePackRequest = z
   .strictObject({
     as_of: IsoDate.nullable()
       .default(null)
-      .meta({ description: 'Session whose close prices the orders; default the latest date of the store.' }),
+      .meta({ description: 'Session whose close prices the orders. Default: the latest date of the data.' }),
     accounts: z
       .array(
         z
           .strictObject({
-            name: z.string().min(1).max(100).meta({ description: 'One account a name; AUM is that of `aum`.' }),
-            cash: z.number().min(0).max(1e15).default(0).meta({ description: 'In the currency of the index.' }),
+            name: z
+              .string()
+              .min(1)
+              .max(100)
+              .meta({ description: 'Name, unique among the accounts; AUM is that of `aum`.' }),
+            cash: z.number().min(0).max(1e15).default(0).meta({ description: 'Cash in the currency of the index.' }),
             holdings: z
               .array(PackHolding)
               .max(NAMES_MAX)
               .default([])
-              .meta({ description: 'Names held, by shares or by value.' }),
+              .meta({ description: 'Holdings, by shares or by value.' }),
           })
           .meta({ id: 'PackAccount' }),
       )
@@ -47,22 +53,37 @@ export const RebalancePackRequest = z
       .max(1e15)
       .nullable()
       .default(null)
-      .meta({ description: 'A further account of so much cash, AUM: what a purchase of the whole index takes.' }),
+      .meta({ description: 'Adds the account AUM with this amount of cash, for a purchase of the whole index.' }),
     lot_sizes: z
       .record(AssetIdentifier, z.int().min(1).max(1e9))
       .default({})
-      .meta({ description: 'Shares that what is held of a name afterwards is a multiple of; 1 unless given.' }),
+      .meta({ description: 'Lot size in shares, by identifier: resulting holdings are multiples of it. Default: 1.' }),
     participation: z
       .number()
       .gt(0)
       .max(1)
       .default(0.1)
-      .meta({ description: 'Share of the daily volume that is traded.' }),
-    adv_sessions: z.int().min(1).max(2520).default(20).meta({ description: 'Sessions with a bar in the mean volume.' }),
+      .meta({ description: 'Maximum share of the daily volume that is traded.' }),
+    adv_sessions: z
+      .int()
+      .min(1)
+      .max(2520)
+      .default(20)
+      .meta({ description: 'Number of sessions with a price bar in the mean volume.' }),
     cost: z
       .strictObject({
-        spread_bps: z.number().min(0).max(10_000).default(5).meta({ description: 'Whole spread; half is paid.' }),
-        impact_bps: z.number().min(0).max(10_000).default(10).meta({ description: 'Impact of a whole day of volume.' }),
+        spread_bps: z
+          .number()
+          .min(0)
+          .max(10_000)
+          .default(5)
+          .meta({ description: 'Whole spread, of which half is paid.' }),
+        impact_bps: z
+          .number()
+          .min(0)
+          .max(10_000)
+          .default(10)
+          .meta({ description: 'Market impact of trading a whole day of volume.' }),
       })
       .prefault({})
       .meta({ id: 'PackCost' }),
@@ -79,7 +100,7 @@ export const RebalancePackRequest = z
             path: ['accounts', at, 'holdings', row, 'identifier'],
             input: identifier,
             params: { finding: 'DUPLICATE_ID', isWhole: true },
-            message: `is ${identifier}, as holdings[${first}] of the account is`,
+            message: `is ${identifier}, like holdings[${first}] of the account`,
           });
       });
     }),
@@ -91,7 +112,7 @@ export const RebalancePackRequest = z
         path: ['accounts'],
         input: undefined,
         params: { finding: 'REQUIRED' },
-        message: 'or aum is needed: neither is given',
+        message: 'or aum is required: neither is given',
       });
     const taken = new Map(aum === null ? [] : [[AUM, 'the account that aum adds']]);
     accounts.forEach(({ name }, at) => {
@@ -102,7 +123,7 @@ export const RebalancePackRequest = z
           path: ['accounts', at, 'name'],
           input: name,
           params: { finding: 'DUPLICATE_ID', isWhole: true },
-          message: `is ${name}, the name of ${other}`,
+          message: `is ${name}, which is already the name of ${other}`,
         });
       else taken.set(name, `accounts[${at}]`);
     });

@@ -6,11 +6,11 @@ import { orderCost, type Order, type PackName } from './order.js';
 import { ordersOf } from './orders.js';
 import { AUM, type RebalancePackRequest } from './pack-request.js';
 
-/** What is known of a name on the date of a pack. */
+/** Data of a security on the date of a pack. */
 export interface KnownName {
   readonly identifier: string;
   readonly weight: number;
-  /** In the currency of the index. */
+  /** Price in the currency of the index. */
   readonly price: number;
   readonly adv: number | null;
 }
@@ -25,7 +25,7 @@ export interface PackTrade {
   readonly weight_target: number;
   readonly weight_after: number;
   readonly adv_shares: number | null;
-  /** Of it, in fractions of a day's volume. */
+  /** Order size in fractions of a day's volume. */
   readonly adv_share: number | null;
   readonly days_to_trade: number | null;
   readonly cost: number;
@@ -38,7 +38,7 @@ export interface PackAccount {
   readonly cash_after: number;
   readonly turnover: number;
   readonly cost: number;
-  /** Half the sum of the differences between the weights reached and those wanted. */
+  /** Half the sum of the differences between resulting and target weights. */
   readonly drift_after: number;
   readonly trades: readonly PackTrade[];
 }
@@ -52,9 +52,9 @@ export interface Pack {
 }
 
 /**
- * @param names of the composition and of the holdings, by identifier; every one with a price
+ * @param names securities of the composition and of the holdings, by identifier; each with a price
  * @param leftOut holdings that are neither sold nor counted
- * @throws Refusal VALIDATION_FAILED for an account that is worth nothing
+ * @throws Refusal VALIDATION_FAILED for an account without value
  */
 export function packOf(
   names: readonly KnownName[],
@@ -150,12 +150,12 @@ interface Worthless {
   readonly leftOut: readonly Finding[];
 }
 
-/** Refusal of an account without value, with what became of the holdings that do not count. */
+/** Returns the refusal of an account without value, with the excluded holdings. */
 function worthNothing(account: string, value: number, { at, leftOut }: Worthless): Refusal {
   const path = `accounts[${at}]`;
   const own = leftOut.filter((finding) => finding.path.startsWith(`${path}.`));
   const why = own.length === 0 ? '' : `, without ${own.length} of its holdings, which cannot be traded`;
-  const message = `The account ${account} is worth ${value} at the closes${why}; more than 0 is needed.`;
+  const message = `The account ${account} has the value ${value} at the closes${why}; it must be greater than 0.`;
   return refuseWithFindings('body', [{ severity: 'error', code: 'OUT_OF_RANGE', message, path }, ...own]);
 }
 
@@ -163,7 +163,7 @@ function shortOfCash(account: string, cash: number, position: number): Finding {
   return {
     severity: 'warning',
     code: 'OUT_OF_RANGE',
-    message: `The account ${account} is left with ${cash} of cash, less than 0: its sales do not cover costs and what it owes.`,
+    message: `The account ${account} is left with negative cash of ${cash}: its sales do not cover costs and debts.`,
     path: `accounts[${position}].cash`,
   };
 }
@@ -177,7 +177,7 @@ function withoutVolume(names: readonly KnownName[]): Finding[] {
     {
       severity: 'warning',
       code: 'UNKNOWN_FIELD_NAME',
-      message: `The store has no volume of ${first}${others}: their impact counts as 0, their days to trade are unknown.`,
+      message: `The data contains no volume for ${first}${others}: their impact counts as 0, and their days to trade are unknown.`,
       path: '',
       count: without.length,
       places: without.slice(0, 5),

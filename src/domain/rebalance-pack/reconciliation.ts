@@ -1,13 +1,13 @@
 import { compareText } from '../refusals/findings.js';
 import type { KnownName, PackAccount } from './pack.js';
 
-/** An order as it was at the announcement, and as it is. */
+/** Order at the announcement and now. */
 export interface ReconciledOrder {
   readonly identifier: string;
-  /** Negative for a sale, 0 where nothing was ordered. */
+  /** Negative for a sale, 0 if there was no order. */
   readonly shares_announced: number;
   readonly shares: number;
-  /** What was not ordered then. */
+  /** Difference from the order at the announcement. */
   readonly change: number;
   readonly price_announced: number;
   readonly price: number;
@@ -19,13 +19,13 @@ export interface ReconciledAccount {
   readonly orders: readonly ReconciledOrder[];
 }
 
-/** Accounts of one pack, and the names that their orders are of. */
+/** Accounts of one pack, and the securities of their orders. */
 export interface PackedNames {
   readonly accounts: readonly PackAccount[];
   readonly names: readonly KnownName[];
 }
 
-/** The orders of the announcement beside those of a later close, account by account, by identifier. */
+/** Compares the orders of the announcement with those of a later close, by account and identifier. */
 export function reconciled(announced: PackedNames, now: PackedNames): ReconciledAccount[] {
   const priceThen = pricesOf(announced.names);
   const priceNow = pricesOf(now.names);

@@ -1,16 +1,16 @@
-/** What the trade of a name costs and how long it takes. */
+/** Terms of the cost and duration of a trade. */
 export interface TradeTerms {
-  /** In the currency of the account. */
+  /** Price in the currency of the account. */
   readonly price: number;
-  /** Mean daily volume in shares, null where none is known: no impact is counted then. */
+  /** Mean daily volume in shares, null if unknown: there is then no impact. */
   readonly adv: number | null;
   readonly spreadBps: number;
   readonly impactBps: number;
 }
 
 /**
- * Half the spread, and an impact that grows with the square root of the share of a day's volume: both of the value
- * traded.
+ * Returns half the spread, plus an impact that grows with the square root of the share of a day's volume: both of the
+ * traded value.
  */
 export function costOf({ price, adv, spreadBps, impactBps }: TradeTerms, shares: number): number {
   if (shares === 0) return 0;

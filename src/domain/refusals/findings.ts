@@ -1,30 +1,30 @@
 import { formatDay, type Day } from '../time/days.js';
 import { withoutUrlPasswords } from '#base/text/url-passwords.js';
 
-/** What a check has to say about one place of a document, a request or a dataset. */
+/** Remark of a check on one place of a document, a request or a dataset. */
 export interface Finding {
   readonly severity: Severity;
   readonly code: FindingCode;
-  /** One sentence: the offending value and what was needed, both numbers where numbers are compared. */
+  /** One sentence: the offending value and the accepted ones, both numbers if numbers are compared. */
   readonly message: string;
-  /** Where, as the client wrote it: `pipeline.selection[0].params.count`; empty for the whole document. */
+  /** Path as the client wrote it: `pipeline.selection[0].params.count`; empty for the whole document. */
   readonly path: string;
-  /** Id of the rule or constraint row concerned. */
+  /** Id of the affected rule or constraint row. */
   readonly row_id?: string | null;
-  /** Accepted values when the set is closed. */
+  /** Accepted values of a closed set. */
   readonly accepted?: readonly string[] | null;
-  /** The refused value, when small: see `smallValue`. */
+  /** Refused value, if small: see `smallValue`. */
   readonly value?: unknown;
-  /** How many problems this one stands for, where it is not one alone. */
+  /** Number of problems that it represents, if more than one. */
   readonly count?: number;
-  /** The first places of them. */
+  /** First places of them. */
   readonly places?: readonly string[];
-  /** Of a run, the first and the last of the rebalances concerned, YYYY-MM-DD. */
+  /** For a run, the first and the last affected rebalance, YYYY-MM-DD. */
   readonly first_date?: string;
   readonly last_date?: string;
-  /** Of an expression that was sent as text, the characters concerned: from the first to before the last. */
+  /** For an expression sent as text, the affected characters: from the first to before the last. */
   readonly position?: { readonly start: number; readonly end: number };
-  /** File, sheet or member of an archive that it is in, as it is called where it lies. */
+  /** Name of the file, sheet or archive member that contains it. */
   readonly file?: string;
 }
 
@@ -133,7 +133,7 @@ export type FindingCode = (typeof FINDING_CODES)[number];
 const RANK: Record<Severity, number> = { error: 0, warning: 1, info: 2 };
 
 /**
- * Findings in served order: severity, then path, then code; one that counts the rest comes after those it continues.
+ * Sorts findings in served order: severity, then path, then code; one that counts the rest follows those it continues.
  */
 export function orderFindings(findings: readonly Finding[]): Finding[] {
   const isRest = ({ code }: Finding) => Number(code === 'MORE_FINDINGS');
@@ -146,7 +146,7 @@ export function orderFindings(findings: readonly Finding[]): Finding[] {
   );
 }
 
-/** Findings about one rebalance of a run. */
+/** Returns findings about one rebalance of a run. */
 export function datedFindings(findings: readonly Finding[], rebalance: Day): Finding[] {
   const date = formatDay(rebalance);
   return findings.map((finding) => ({ ...finding, first_date: date, last_date: date }));
@@ -157,15 +157,15 @@ export function hasErrors(findings: readonly Finding[]): boolean {
 }
 
 /**
- * The refused value as a finding carries it: itself while its JSON has at most 200 characters and no password of a URL,
- * otherwise absent.
+ * Returns the refused value for a finding: the value itself if its JSON has at most 200 characters and no password of a
+ * URL, otherwise absent.
  */
 export function smallValue(value: unknown): { readonly value?: unknown } {
   const text = JSON.stringify(value);
   return text !== undefined && text.length <= 200 && withoutUrlPasswords(text) === text ? { value } : {};
 }
 
-/** Code-point order, the one order of identifiers, ids and paths on the wire. */
+/** Compares by code points, the only order of identifiers, ids and paths in the API. */
 export function compareText(a: string, b: string): number {
   if (a === b) return 0;
   const shorter = Math.min(a.length, b.length);

@@ -1,31 +1,31 @@
 interface Limit {
   readonly value: number;
-  /** What it limits, and where the number comes from. */
+  /** Subject of the limit, and the origin of its number. */
   readonly help: string;
 }
 
 /**
- * Every limit that a client can meet, by the name under which `GET /health` publishes it.
- * Sizes are bytes, durations carry their unit in the name.
+ * Every limit that a client can meet, by its name in `GET /health`. Sizes are bytes, durations have their unit in the
+ * name.
  */
 export const LIMIT_SPECS = {
   MAX_REBALANCES: { value: 400, help: 'Rebalance snapshots served per book; 33 years of monthly rebalances.' },
   MAX_WEIGHT_DATES: { value: 756, help: 'Rows of a served weights panel: three years of sessions.' },
   MAX_POSITION_ROWS: { value: 20_000, help: 'Rows of a served positions table.' },
   PERIODS_PER_YEAR: { value: 252, help: 'Sessions of a year by which figures are annualised.' },
-  DAYS_PER_YEAR: { value: 365, help: 'The same on calendars that trade every day.' },
-  SCHEDULE_LOOKAHEAD_DAYS: { value: 366, help: 'How far a schedule looks ahead of its `asof` date.' },
+  DAYS_PER_YEAR: { value: 365, help: 'Sessions of a year on calendars that trade every day.' },
+  SCHEDULE_LOOKAHEAD_DAYS: { value: 366, help: 'Days for which a schedule looks ahead of its `asof` date.' },
   MAX_STALE_SESSIONS: {
     value: 5,
-    help: 'Default age, in sessions of its own calendar, past which a bar no longer prices a name.',
+    help: 'Default age, in sessions of its own calendar, after which a price bar is no longer valid.',
   },
-  MIN_NAME_OBSERVATIONS: { value: 20, help: 'Returns a name needs to take part in a covariance estimate.' },
-  MIN_MODEL_OBSERVATIONS: { value: 20, help: 'Complete rows a covariance estimate needs.' },
+  MIN_NAME_OBSERVATIONS: { value: 20, help: 'Returns that a security needs for a covariance estimate.' },
+  MIN_MODEL_OBSERVATIONS: { value: 20, help: 'Complete rows that a covariance estimate needs.' },
   MAX_SCENARIOS: { value: 5000, help: 'Scenarios of an objective: twenty years of sessions.' },
   MAX_DRAWN_SCENARIOS: { value: 100_000, help: 'Simulated scenarios of an objective or a constraint row.' },
   MAX_SCENARIO_VALUES: {
     value: 50_000_000,
-    help: 'Names times simulated scenarios of an objective or a constraint row: 400 MB.',
+    help: 'Securities times simulated scenarios of an objective or a constraint row: 400 MB.',
   },
   MAX_FRONTIER_DRAWS: { value: 1000, help: 'Draws of a resampled frontier: one is as long as a frontier.' },
   MAX_HIERARCHY_SECURITIES: {
@@ -33,7 +33,7 @@ export const LIMIT_SPECS = {
     help: 'Securities of HierarchicalRiskParityWeight: the distances between columns of 2000 take four seconds.',
   },
   DERIVED_RISK_SESSIONS: { value: 504, help: 'Trailing returns behind the risk model of a derived index.' },
-  MAX_PLUGINS: { value: 16, help: 'Plug-ins that one index document names.' },
+  MAX_PLUGINS: { value: 16, help: 'Plug-ins that one index document uses.' },
   MAX_PLUGIN_SOURCE: { value: 65_536, help: 'Characters of the source of a plug-in.' },
   MAX_PLUGIN_INPUTS: { value: 16, help: 'Inputs of a plug-in.' },
   MAX_PLUGIN_STEPS: {
@@ -45,7 +45,7 @@ export const LIMIT_SPECS = {
   MAX_IMPORT_BYTES: { value: 67_108_864, help: 'Body of `POST /data/import`.' },
   MAX_IMPORT_TABLE_BYTES: {
     value: 4_294_967_296,
-    help: 'A table that is the body of `POST /data/import`: it lies on disk, and 4 GiB are 100 million rows of market data.',
+    help: 'A table that is the body of `POST /data/import`: it is stored on disk, and 4 GiB are 100 million rows of market data.',
   },
   MAX_SYNTHETIC_BARS: {
     value: 31_500_000,
@@ -53,53 +53,53 @@ export const LIMIT_SPECS = {
   },
   MAX_COPIED_CONTENT_BYTES: {
     value: 2_147_483_648,
-    help: 'Panels of a content that is copied when it is served: 7000 names x 25 years x 6 columns.',
+    help: 'Panels of data that is copied when it is activated: 7000 securities x 25 years x 6 columns.',
   },
   MAX_TOOL_ANSWER_BYTES: {
     value: 50_000,
-    help: 'Answer of one MCP tool: 25,000 tokens of two bytes, as long numbers and hashes have them.',
+    help: 'Answer of one MCP tool: 25,000 tokens of two bytes, as in long numbers and hashes.',
   },
   MAX_TOOL_WAIT_SECONDS: {
     value: 50,
-    help: 'Longest wait of the MCP tool waitForJob: clients give a call up after 60 s.',
+    help: 'Longest wait of the MCP tool waitForJob: clients abandon a call after 60 s.',
   },
-  MAX_KEY_TOOL_CALLS: { value: 20, help: 'MCP requests of one key that run at once: as many as streams of events.' },
+  MAX_KEY_TOOL_CALLS: { value: 20, help: 'Concurrent MCP requests of one key: as many as streams of events.' },
   MAX_RESOURCE_BYTES: {
     value: 8_388_608,
     help: 'A resource of MCP, which is one message; larger answers are read by HTTP.',
   },
   MAX_JSON_DEPTH: { value: 64, help: 'Nesting of a JSON body.' },
-  HEARTBEAT_TIMEOUT_SECONDS: { value: 60, help: 'Age of a heartbeat past which a running job is queued again.' },
+  HEARTBEAT_TIMEOUT_SECONDS: { value: 60, help: 'Age of a heartbeat after which a running job is queued again.' },
   MAX_JOB_SECONDS: { value: 3600, help: 'Wall time of one attempt of a job.' },
-  CANCEL_GRACE_SECONDS: { value: 2, help: 'Time a cancelled job has to give its worker back.' },
+  CANCEL_GRACE_SECONDS: { value: 2, help: 'Time for a cancelled job to release its worker.' },
   MAX_BATCH_IDS: { value: 500, help: 'Indices of `POST /analytics/backtests`: as many answers as a listing of jobs.' },
   MAX_COMPARE_IDS: { value: 32, help: 'Runs of `GET /analytics/compare`.' },
-  MAX_ATTEMPTS: { value: 3, help: 'Starts of one job before it counts as poison.' },
+  MAX_ATTEMPTS: { value: 3, help: 'Starts of one job before it is considered poison.' },
   MAX_QUEUED_JOBS: { value: 10_000, help: 'Jobs waiting for a worker.' },
-  MAX_KEY_QUEUED_JOBS: { value: 100, help: 'Jobs of one key that may wait.' },
+  MAX_KEY_QUEUED_JOBS: { value: 100, help: 'Waiting jobs of one key.' },
   MAX_KEY_RUNNING_JOBS: {
     value: 4,
-    help: 'Heavy jobs of one key that run at once; half of the workers where that is more.',
+    help: 'Concurrent heavy jobs of one key; half of the workers if that is more.',
   },
   MAX_KEY_REQUESTS_PER_SECOND: {
     value: 1000,
-    help: 'Requests of one key a second, in the long run: a tenth of what one process answers.',
+    help: 'Requests per second of one key, in the long run: a tenth of the capacity of one process.',
   },
   MAX_KEY_REQUEST_BURST: {
     value: 10_000,
-    help: 'Requests of one key at once, after it has been silent: ten seconds of them.',
+    help: 'Burst of requests of one key after a pause: ten seconds of requests.',
   },
   MAX_ENDED_JOBS: {
     value: 20_000,
-    help: 'Ended jobs that are remembered; the oldest make room. What starts in two seconds with room to spare.',
+    help: 'Ended jobs that are stored; the oldest are removed. A number that loads in less than two seconds at start.',
   },
   MAX_LISTED_JOBS: { value: 500, help: 'Jobs of one listing.' },
   MAX_WAIT_SECONDS: { value: 60, help: "Longest `wait` of a job's status." },
   MAX_STREAM_SECONDS: {
     value: 3600,
-    help: 'Longest stream of the events of all jobs: a client that wants more comes back.',
+    help: 'Longest stream of the events of all jobs: a client reconnects for more.',
   },
-  MAX_EVENT_STREAMS: { value: 1000, help: 'Streams of job events that are open at once.' },
+  MAX_EVENT_STREAMS: { value: 1000, help: 'Concurrent streams of job events.' },
   MAX_KEY_STORED_BYTES: {
     value: 1_073_741_824,
     help: 'Documents and versions of one key: a hundred thousand versions of 10 KiB.',
@@ -110,27 +110,30 @@ export const LIMIT_SPECS = {
   },
   MAX_ADDRESS_CONNECTIONS: {
     value: 500,
-    help: 'Connections of one address, those of `--trusted-proxies` excepted: a quarter of all.',
+    help: 'Connections of one address, except those of `--trusted-proxies`: a quarter of all.',
   },
-  MAX_OPEN_EXPORTS: { value: 100, help: 'Exports that are read at once: each holds 4 MiB.' },
+  MAX_OPEN_EXPORTS: { value: 100, help: 'Concurrent exports: each takes 4 MiB.' },
   MAX_REQUEST_SECONDS: {
     value: 150,
     help: 'Time until a request without an upload is answered or refused: its longest wait, a computation and half a minute.',
   },
-  MAX_QUERY_SECONDS: { value: 60, help: 'Wall time of a computation that is answered at once (previews, what-if).' },
+  MAX_QUERY_SECONDS: { value: 60, help: 'Wall time of an immediate computation (previews, what-if).' },
   MAX_SQL_SECONDS: { value: 30, help: 'Wall time of a SQL query.' },
   MAX_SQL_ROWS: {
     value: 1_000_000,
-    help: 'Rows of the result of a SQL query; those beyond are dropped, which is reported.',
+    help: 'Rows of the result of a SQL query; further rows are dropped, which is reported.',
   },
   MAX_SQL_BYTES: { value: 268_435_456, help: 'Result of a SQL query: a million rows of thirty numbers.' },
-  MAX_SQL_RUNS: { value: 50, help: 'Runs whose tables a SQL query reads: what is prepared in half a minute.' },
+  MAX_SQL_RUNS: {
+    value: 50,
+    help: 'Runs whose tables a SQL query reads: as many as can be prepared in half a minute.',
+  },
   MAX_SQL_INPUT_BYTES: { value: 2_147_483_648, help: 'Tables that SQL queries read, kept on disk for the next query.' },
   MAX_SQL_LENGTH: { value: 65_536, help: 'Characters of a SQL query.' },
   MAX_SIMULATION_SESSIONS: { value: 2520, help: 'Sessions of a simulated path: ten years.' },
-  MAX_SIMULATION_PATHS: { value: 1_000_000, help: 'Paths of a simulation: four numbers of each are kept.' },
+  MAX_SIMULATION_PATHS: { value: 1_000_000, help: 'Paths of a simulation: four numbers of each are stored.' },
   MAX_SWEEP_VARIANTS: { value: 100_000, help: 'Variants of a sweep: an hour of two workers at 70 ms each.' },
-  MAX_SWEEP_PATCHES: { value: 10_000, help: 'Variants of a sweep that are listed one by one; more are a grid.' },
+  MAX_SWEEP_PATCHES: { value: 10_000, help: 'Variants of a sweep that are listed individually; more need a grid.' },
   MAX_SWEEP_LEVELS: {
     value: 300_000_000,
     help: 'Variants of a sweep times sessions: 3.6 GB of levels on disk until it ends.',
@@ -140,26 +143,26 @@ export const LIMIT_SPECS = {
     help: 'Rows in the result of a sweep, the best first; all are read in blocks.',
   },
   MAX_BLOCK_ROWS: { value: 1000, help: 'Rows of a block of a result.' },
-  MAX_SWEEP_SPLITS: { value: 1000, help: 'Splits of time that a choice among variants is tested by.' },
-  MAX_JOB_CALLBACKS: { value: 10, help: 'Callbacks of one job: so many clients may ask for the same work.' },
+  MAX_SWEEP_SPLITS: { value: 1000, help: 'Splits of time that test a choice among variants.' },
+  MAX_JOB_CALLBACKS: { value: 10, help: 'Callbacks of one job, from clients that request the same work.' },
   MAX_WAITING_CALLBACKS: {
     value: 10_000,
     help: 'Messages of callbacks that wait to be delivered: one for each job that may wait.',
   },
   MAX_CALLBACK_ATTEMPTS: {
     value: 16,
-    help: 'Attempts to deliver one message: five hours of a receiver that does not answer.',
+    help: 'Attempts to deliver one message: five hours without an answer.',
   },
   MAX_CALLBACK_SECONDS: { value: 10, help: 'Time that a receiver has for its answer.' },
   MAX_EXPRESSION_DEPTH: { value: 16, help: 'Depth of an expression tree.' },
   MAX_EXPRESSION_NODES: { value: 256, help: 'Nodes of an expression tree.' },
-  MAX_EXPRESSION_LEAVES: { value: 1024, help: 'Fields and constants of an expression tree: four a node.' },
-  MAX_EXPRESSION_LENGTH: { value: 4096, help: 'Characters of an expression as text: sixteen a node.' },
+  MAX_EXPRESSION_LEAVES: { value: 1024, help: 'Fields and constants of an expression tree: four per node.' },
+  MAX_EXPRESSION_LENGTH: { value: 4096, help: 'Characters of an expression as text: sixteen per node.' },
   MAX_EXPRESSION_READS: {
     value: 4096,
-    help: 'Datapoints that an expression reads, each with its lag and window, through those that it names: four a leaf.',
+    help: 'Datapoints that an expression reads, each with its lag and window, through its definitions: four per leaf.',
   },
-  MAX_DATAPOINTS: { value: 64, help: 'Datapoints that a document defines: one a selection rule.' },
+  MAX_DATAPOINTS: { value: 64, help: 'Datapoints that a document defines: one per selection rule.' },
   MAX_MODEL_DATES: { value: 600, help: 'Dates of an imported risk model: fifty years of months.' },
   MAX_MODEL_SECURITIES: {
     value: 3000,
@@ -181,7 +184,7 @@ export const LIMIT_SPECS = {
 
 export type LimitName = keyof typeof LIMIT_SPECS;
 
-/** Their values by name. */
+/** Values of the limits by name. */
 export const LIMITS = Object.fromEntries(Object.entries(LIMIT_SPECS).map(([name, { value }]) => [name, value])) as {
   readonly [N in LimitName]: (typeof LIMIT_SPECS)[N]['value'];
-}; // A value for each of the names.
+}; // It has a value for each of the names.

@@ -2,14 +2,14 @@ import type { Finding } from './findings.js';
 import { didYouMean } from '#base/text/nearest-name.js';
 
 interface AskedField {
-  /** The name that is not there. */
+  /** Unknown name. */
   readonly name: string;
   readonly accepted: readonly string[];
-  /** As the client wrote it, where that is another. */
+  /** Text as the client wrote it, if it differs. */
   readonly value?: string;
 }
 
-/** What is said of a field that is not there, with the one that is meant: `sector` asks for SECTOR. */
+/** Describes an unknown field, with the closest known one: `sector` suggests SECTOR. */
 export function unknownField(
   sentence: string,
   { name, accepted, value = name }: AskedField,

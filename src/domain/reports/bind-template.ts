@@ -3,14 +3,14 @@ import { refuseWithFindings } from '../refusals/refusal.js';
 import { runUseOf, type ReportBlock } from './block-kinds.js';
 import type { ReportTemplateDocument } from './template-document.js';
 
-/** Which indices a report is asked for. */
+/** Requested indices of a report. */
 export interface AskedIndices {
   readonly index_id: string | null;
   readonly index_ids: readonly string[] | null;
 }
 
 /**
- * The template with every block bound as far as it has to be: blocks without an index take those of the request.
+ * Returns the template with every block bound if necessary: blocks without an index use those of the request.
  * @throws Refusal VALIDATION_FAILED, INDEX_REQUIRED
  */
 export function bindTemplate(template: ReportTemplateDocument, asked: AskedIndices): ReportTemplateDocument {
@@ -18,7 +18,7 @@ export function bindTemplate(template: ReportTemplateDocument, asked: AskedIndic
   if (findings.length > 0) throw refuseWithFindings('request', findings);
   const ids = asked.index_ids ?? (asked.index_id === null ? [] : [asked.index_id]);
   if (ids.length > 0 && takesAsked(template)) return boundTo(template, ids);
-  // An index_id is ignored where every block names its own.
+  // An index_id is ignored if every block has its own index.
   if (asked.index_ids !== null) throw refuseWithFindings('request', [nothingToBind(template)]);
   const unbound = template.blocks.flatMap((block, i) => (needsIndex(block) ? [unboundBlock(block, i)] : []));
   if (unbound.length > 0) throw refuseWithFindings('report template', unbound, 'INDEX_REQUIRED');
@@ -26,8 +26,8 @@ export function bindTemplate(template: ReportTemplateDocument, asked: AskedIndic
 }
 
 /**
- * The template over several indices, one after the other, each from a new page: blocks without an index come once for
- * each, the others once, those behind the last of the former at the end.
+ * Repeats the template for several indices, each starting on a new page: blocks without an index occur once for each,
+ * the others once; those after the last of the former come at the end.
  */
 export function boundTo(
   template: ReportTemplateDocument,
@@ -58,12 +58,12 @@ function unboundBlock({ kind }: ReportBlock, at: number): Finding {
   return { severity: 'error', code: 'REQUIRED', path, message };
 }
 
-/** Whether a block of the template takes an index of the request. */
+/** Returns true if a block of the template uses an index of the request. */
 export const takesAsked = ({ blocks }: ReportTemplateDocument): boolean => blocks.some(takesIndex);
 
 function nothingToBind({ template_id: id }: ReportTemplateDocument): Finding {
   const path = 'index_ids';
-  const message = `${path} is given, and no block of the template ${id} takes an index: all that show a run name theirs.`;
+  const message = `${path} is given, but no block of the template ${id} uses it: all blocks that show a run have their own index.`;
   return { severity: 'error', code: 'OUT_OF_RANGE', path, message };
 }
 
@@ -76,7 +76,7 @@ function askedTwice({ index_id: id, index_ids: ids }: AskedIndices): Finding[] {
   return ids.flatMap((own, i): Finding[] => {
     const first = ids.indexOf(own);
     if (first === i) return [];
-    const message = `index_ids[${i}] is ${own}, as index_ids[${first}] is.`;
+    const message = `index_ids[${i}] is ${own}, like index_ids[${first}].`;
     return [{ severity: 'error', code: 'DUPLICATE_ID', path: `index_ids[${i}]`, message, value: own }];
   });
 }

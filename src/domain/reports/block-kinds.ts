@@ -7,7 +7,7 @@ import { statGrid } from './blocks/stat-grid.js';
 import { MARKET_SOURCES, table } from './blocks/table.js';
 import { text } from './blocks/text.js';
 
-/** Every kind of block by the name a template uses. */
+/** Every kind of block by its name in templates. */
 export const BLOCK_KINDS = {
   bar_chart: barChart,
   chart,
@@ -19,7 +19,7 @@ export const BLOCK_KINDS = {
 
 export type BlockKindName = keyof typeof BLOCK_KINDS;
 
-/** The block of one kind. */
+/** Block of one kind. */
 export type BlockOf<K extends BlockKindName> = z.output<(typeof BLOCK_KINDS)[K]['schema']>;
 
 export const ReportBlock = z
@@ -45,7 +45,7 @@ export function runUseOf(block: ReportBlock): RunUse {
   return entry.runUse(block);
 }
 
-/** A member that was given another value than its default and that nothing of its block reads. */
+/** Member with a value other than its default that its block does not use. */
 export interface IdleMember {
   readonly member: string;
   readonly value: unknown;
@@ -53,7 +53,7 @@ export interface IdleMember {
 }
 
 export function idleMembersOf(block: ReportBlock): IdleMember[] {
-  const entry = BLOCK_KINDS[block.kind] as unknown as BlockKind; // As above.
+  const entry = BLOCK_KINDS[block.kind] as unknown as BlockKind; // The same applies here.
   const values: Readonly<Record<string, unknown>> = block;
   return Object.entries(entry.readers ?? {}).flatMap(([member, readers]) => {
     const chosen = [values[readers.member]].flat();
@@ -63,7 +63,7 @@ export function idleMembersOf(block: ReportBlock): IdleMember[] {
   });
 }
 
-/** The indices whose runs a report is drawn from, in the order of its blocks. */
+/** Returns the indices whose runs a report uses, in the order of its blocks. */
 export function boundIndices({ blocks }: { readonly blocks: readonly ReportBlock[] }): string[] {
   return [
     ...new Set(
@@ -72,14 +72,14 @@ export function boundIndices({ blocks }: { readonly blocks: readonly ReportBlock
   ];
 }
 
-/** Whether a report shows anything of an index that needs the market. */
+/** Returns true if a report needs the market of an index. */
 export function needsMarket({ blocks }: { readonly blocks: readonly ReportBlock[] }, indexId: string): boolean {
   return blocks.some(
     (block) => block.kind === 'table' && MARKET_SOURCES.has(block.source) && block.index_id === indexId,
   );
 }
 
-/** Whether a report shows the risk of what an index holds, which is estimated when it is drawn. */
+/** Returns true if a report shows the risk of index holdings, which is estimated when it is drawn. */
 export function needsRisk({ blocks }: { readonly blocks: readonly ReportBlock[] }, indexId: string): boolean {
   return blocks.some((block) => block.kind === 'table' && block.source === 'risk' && block.index_id === indexId);
 }

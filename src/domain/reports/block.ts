@@ -1,47 +1,44 @@
 import { z } from 'zod';
 import { Id } from '../schema/shape.js';
 
-/** Fields that every block of a report has. */
+/** Common fields of all blocks of a report. */
 export const blockFields = {
   title: z.string().max(200).nullable().default(null).meta({ description: 'Printed above the block.' }),
   index_id: Id.nullable()
     .default(null)
-    .meta({ description: 'Index (or strategy) whose latest run the block shows when it is rendered.' }),
+    .meta({ description: 'Index (or strategy) whose latest run the block shows at rendering.' }),
   width: z
     .enum(['full', 'half'])
     .default('full')
-    .meta({ description: 'Two halves that follow each other stand side by side.' }),
+    .meta({ description: 'Two consecutive half blocks are placed side by side.' }),
 };
 
-/** Whether a block draws from a stored run: never, when it has one, or always. */
+/** Use of a stored run by a block: never, if it has an index, or always. */
 export type RunUse = 'never' | 'if-bound' | 'always';
 
-/**
- * One kind of block: what a template may say of it, and what it needs to be drawn. How it is drawn stands in
- * `#views/report/blocks`.
- */
+/** Kind of block: its fields in a template, and the data that it needs. `#views/report/blocks` draws it. */
 export interface BlockKind<S extends z.ZodObject = z.ZodObject> {
   readonly help: string;
   readonly schema: S;
-  /** A complete valid block. */
+  /** Complete valid block. */
   readonly example: Readonly<Record<string, unknown>>;
   runUse(block: z.output<S>): RunUse;
-  /** Members that only some blocks of the kind read. */
+  /** Members that only some blocks of the kind use. */
   readonly readers?: Readonly<Record<string, Readers>>;
 }
 
-/** Values of another member with which a member is read. */
+/** Values of another member with which a member is used. */
 export interface Readers {
   readonly member: string;
   readonly of: readonly string[];
 }
 
-/** Names of a catalogue, in its order, as an enumeration takes them. */
+/** Returns names of a catalogue, in order, for an enumeration. */
 export function namesOf<T extends object>(catalogue: T): [keyof T & string, ...(keyof T & string)[]] {
   return Object.keys(catalogue) as [keyof T & string, ...(keyof T & string)[]]; // No catalogue is empty.
 }
 
-/** What each name of a catalogue means, as a description. */
+/** Returns the meaning of each name of a catalogue, as a description. */
 export function meaningsOf(catalogue: Readonly<Record<string, string>>): string {
   return Object.entries(catalogue)
     .map(([name, meaning]) => `\`${name}\`: ${meaning}`)

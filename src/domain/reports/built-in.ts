@@ -7,7 +7,7 @@ import { ReportTemplateDocument } from './template-document.js';
 type Draft = z.input<typeof ReportTemplateDocument>;
 type Blocks = NonNullable<Draft['blocks']>;
 
-/** The ids of the templates that are generated: they can be rendered and read, not changed. */
+/** Ids of the generated templates: they can be rendered and read, but not changed. */
 export const BUILT_IN_IDS = ['FACTSHEET-A4', 'FACTSHEET-LETTER', 'REBALANCE-A4', 'TEARSHEET-A4'] as const;
 export type BuiltInId = (typeof BUILT_IN_IDS)[number];
 
@@ -15,14 +15,14 @@ export function isBuiltIn(templateId: string): templateId is BuiltInId {
   return (BUILT_IN_IDS as readonly string[]).includes(templateId);
 }
 
-/** The document of a built-in, its blocks bound to an index; unbound for null. */
+/** Returns the document of a built-in template, with its blocks bound to an index; unbound for null. */
 export function builtInTemplate(templateId: BuiltInId, indexId: string | null = null): ReportTemplateDocument {
   return boundTo(ReportTemplateDocument.parse({ template_id: templateId, ...DRAFTS[templateId] }), [indexId]);
 }
 
 const MARGIN = 48;
 
-/** Stats that a reader may not know. */
+/** Figures that need a definition. */
 const DEFINED = [
   'annualised_return',
   'volatility',
@@ -38,7 +38,7 @@ const DEFINED = [
 const DEFINITIONS = `${[
   '**Level** is the value of a portfolio that follows the index, rebased to 100 on its first date.',
   ...DEFINED.map((stat) => `**${STATS[stat].label}** ${STATS[stat].meaning}`),
-  '**Contributions** are linked over time so that those of all names add up to the return of the portfolio.',
+  '**Contributions** are linked over time so that they sum to the return of the portfolio.',
 ].join(' ')}
 
 Figures come from a backtest over historical data, after the transaction cost named at the top, before fees and taxes. Past performance, actual or simulated, does not indicate future results.`;
@@ -47,13 +47,13 @@ interface FactsheetSizes {
   /** Heights of the charts, in points. */
   readonly performance: number;
   readonly drawdown: number;
-  /** Constituents listed, and contributors with detractors. */
+  /** Number of constituents listed, and of contributors with detractors. */
   readonly names: number;
 }
 
 /**
- * Two pages: what the index is and did, then its risk and its history. Heights leave room for a third row of figures
- * and a long name. What only some indices have (parts of an overlay, breaches) may take a third.
+ * Two pages: description and performance of the index, then its risk and its history. Heights leave space for a third
+ * row of figures and a long name. Sections of only some indices (parts of an overlay, breaches) may need a third page.
  */
 const factsheet = ({ performance, drawdown, names }: FactsheetSizes): Blocks => [
   { kind: 'header', subtitle: 'Index factsheet' },

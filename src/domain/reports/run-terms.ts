@@ -5,26 +5,26 @@ import type { Adjustment } from '../market/market-data.js';
 import { overlayTypeOf } from '../overlays/catalogue.js';
 import { overlaySentences } from '../rules/methodology.js';
 
-/** On what terms a run was made, as far as a report tells it. */
+/** Terms of a run, as shown in a report. */
 export interface RunTerms {
-  /** That of an overlay is its own term: nothing else is charged for it. */
+  /** For an overlay, its own term: nothing else is charged for it. */
   readonly transactionCostBps: number;
-  /** Price basis of its store; null for a run of a version that did not remember it. */
+  /** Price basis of its store; null for a run of a version that did not store it. */
   readonly adjustment: Adjustment | null;
-  /** What the index is, where it is an overlay; null of another one. */
+  /** Description of an overlay; null for another index. */
   readonly overlay: OverlayTerms | null;
 }
 
 export interface OverlayTerms {
-  /** Its kind. */
+  /** Kind of the overlay. */
   readonly label: string;
-  /** The indices beneath. */
+  /** Underlying indices. */
   readonly sources: readonly string[];
-  /** Those of its methodology. */
+  /** Sentences of its methodology. */
   readonly sentences: readonly string[];
 }
 
-/** @param index definition of the index that the run is of; undefined where it cannot be read */
+/** @param index definition of the index of the run; undefined if it cannot be read */
 export function termsOf(
   { request, adjustment }: Pick<RunDocument, 'request' | 'adjustment'>,
   index: IndexDocument | undefined,
@@ -37,7 +37,7 @@ export function termsOf(
   };
 }
 
-/** What an overlay charges for the change of its exposure; null of a kind that has no such term. */
+/** Returns the charge of an overlay for a change of its exposure; null for a kind without this term. */
 function ownCostOf(document: OverlayDocument | null): number | null {
   return document !== null && 'cost_bps' in document.overlay ? (document.overlay.cost_bps ?? null) : null;
 }

@@ -22,12 +22,12 @@ export type ReportPage = z.infer<typeof ReportPage>;
 export const ReportTemplateDocument = z
   .strictObject({
     template_id: Id.meta({ description: 'Used in the URL.' }),
-    name: z.string().min(1).max(200).meta({ description: 'Title of what is rendered.' }),
+    name: z.string().min(1).max(200).meta({ description: 'Title of the rendered report.' }),
     blocks: z
       .array(ReportBlock)
       .max(LIMITS.MAX_REPORT_BLOCKS)
       .default([])
-      .meta({ description: 'Drawn top to bottom. A template without blocks can be stored but not rendered.' }),
+      .meta({ description: 'Blocks, drawn top to bottom. A template without blocks can be stored but not rendered.' }),
     page: ReportPage.prefault({}),
   })
   .meta({ id: 'ReportTemplateDocument' });

@@ -5,12 +5,12 @@ import { idleMembersOf, type ReportBlock } from './block-kinds.js';
 import { ReportTemplateDocument } from './template-document.js';
 
 export interface CheckedTemplate {
-  /** The document with its defaults, unknown fields dropped; undefined when a finding is an error. */
+  /** Document with its defaults, without unknown fields; undefined if a finding is an error. */
   readonly document: ReportTemplateDocument | undefined;
   readonly findings: readonly Finding[];
 }
 
-/** Everything there is to say about a template. */
+/** Checks a template. */
 export function validateTemplate(body: Readonly<Record<string, unknown>>): CheckedTemplate {
   const nonFinite = nonFiniteFindings(body);
   const { value, findings } = checkShape(ReportTemplateDocument, body, { unknownFields: 'warning' });
@@ -22,22 +22,22 @@ export function validateTemplate(body: Readonly<Record<string, unknown>>): Check
   return { document: nonFinite.length > 0 ? undefined : value, findings: orderFindings(all) };
 }
 
-/** Members of a block that do nothing beside its others. */
+/** Reports members of a block without effect. */
 const idleFindings = (block: ReportBlock, at: number): Finding[] =>
   idleMembersOf(block).map(({ member, value, readers }): Finding => {
     const path = `blocks[${at}].${member}`;
-    const message = `${path} does nothing: only ${readers.member} ${readers.of.join(', ')} reads it.`;
+    const message = `${path} has no effect: only ${readers.member} ${readers.of.join(', ')} reads it.`;
     return { severity: 'warning', code: 'NO_EFFECT', path, message, value };
   });
 
-/** A kind that no block has, in the words of templates. */
+/** Describes an unknown kind in the terms of templates. */
 function asBlockFinding(finding: Finding): Finding {
   return finding.code === 'NOT_IN_CHOICES' && /^blocks\[\d+\]\.kind$/.test(finding.path)
     ? { ...finding, code: 'UNKNOWN_BLOCK_KIND' }
     : finding;
 }
 
-/** A stored body as a template, undefined when it is none. */
+/** Reads a stored body as a template; undefined if it is not one. */
 export function readTemplate(body: unknown): ReportTemplateDocument | undefined {
   const parsed = ReportTemplateDocument.safeParse(body);
   return parsed.success ? parsed.data : undefined;

@@ -1,14 +1,14 @@
 import type { Engine } from '#kernels/engines/engine.js';
 import { sampleCovariance } from '#kernels/moments/sample-covariance.js';
 
-/** Annualised sample covariance of a panel, which is spent. @param periods sessions of a year */
+/** Computes the annualised sample covariance of a panel, which it overwrites. @param periods sessions of a year */
 export function annualCovariance(panel: Float64Array, columns: number, periods: number): Float64Array {
   const out = new Float64Array(columns * columns);
   sampleCovariance(panel, columns, out);
   return out.map((value) => value * periods);
 }
 
-/** Annualised sample variances of the columns of a panel of two rows at least. */
+/** Computes annualised sample variances of the columns of a panel with at least two rows. */
 export function annualVariances(
   engine: Pick<Engine, 'columnDeviations'>,
   panel: Float64Array,

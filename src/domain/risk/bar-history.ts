@@ -1,16 +1,13 @@
 import { panelRow, type SessionMarket } from '../market/session-market.js';
 import { firstAtLeast, lastAtMost } from '../numbers/search.js';
 
-/**
- * Where names have bars and returns, so that windows are answered by what is missing, which is little. No window begins
- * before the market does.
- */
+/** Sessions on which securities lack bars and returns, which are few. No window begins before the market does. */
 export interface BarHistory {
-  /** Bars of a column from one session to another, both included. */
+  /** Counts bars of a column from one session to another, both included. */
   bars(column: number, from: number, to: number): number;
-  /** Returns of a column on sessions after `from`, to `to` included. */
+  /** Counts returns of a column on sessions after `from`, up to and including `to`. */
   returns(column: number, from: number, to: number): number;
-  /** Sessions after `from`, to `to` included, on which every column has a return, ascending. */
+  /** Returns sessions after `from`, up to and including `to`, on which every column has a return, ascending. */
   complete(columns: ArrayLike<number>, from: number, to: number): Int32Array;
 }
 
@@ -19,10 +16,10 @@ const NONE = new Int32Array(0);
 const known = new WeakMap<Float64Array, BarHistory>();
 
 /**
- * The history of a market's bars and of returns over a growth panel. A return needs a bar on its session and on the one
- * before, and a growth factor: an exchange rate may be missing where prices are not.
- * @param growth [S x N] as `growthOf` gives it
- * @cost one pass over S x N, once per panel; then O(log) of what is missing
+ * Builds the history of a market's bars and of returns over a growth panel. A return needs a bar on its session and on
+ * the previous one, and a growth factor: an exchange rate may be missing where prices are not.
+ * @param growth [S x N] from `growthOf`
+ * @cost one pass over S x N, once per panel; then O(log) of the number of missing sessions
  */
 export function barHistory(sm: SessionMarket, growth: Float64Array): BarHistory {
   const found = known.get(growth);
@@ -37,7 +34,7 @@ function historyOf(sm: SessionMarket, growth: Float64Array): BarHistory {
   const first = new Int32Array(names).fill(sessions.length);
   const last = new Int32Array(names).fill(-1);
   if (sm.first > 0) {
-    // Of a bar before the market begins no more is asked than that it was there.
+    // For a bar before the start of the market only its existence matters.
     for (let column = 0; column < names; column++)
       if (lastBar[column]! >= 0) first[column] = last[column] = lastBar[column]!;
   }
@@ -66,17 +63,19 @@ function historyOf(sm: SessionMarket, growth: Float64Array): BarHistory {
   return historyBy({ first, last, barless: packed(withoutBar, last), returnless: packed(withoutReturn, last) });
 }
 
-/** First and last bar of each column, and between them the sessions without a bar and those without a return, ascending. */
+/**
+ * First and last bar of each column, and between them the sessions without a bar and those without a return, ascending.
+ */
 export interface BarGaps {
-  /** [N]; past the last session where there is no bar. */
+  /** [N]; after the last session if there is no bar. */
   readonly first: Int32Array;
-  /** [N]; -1 where there is no bar. */
+  /** [N]; -1 if there is no bar. */
   readonly last: Int32Array;
   readonly barless: readonly Int32Array[];
   readonly returnless: readonly Int32Array[];
 }
 
-/** The history that gaps leave. */
+/** Builds the history from gaps. */
 export function historyBy({ first, last, barless, returnless }: BarGaps): BarHistory {
   const missing = (list: Int32Array, from: number, to: number): number =>
     lastAtMost(list, to) - lastAtMost(list, from - 1);
@@ -107,7 +106,7 @@ export function historyBy({ first, last, barless, returnless }: BarGaps): BarHis
   };
 }
 
-/** Missing sessions of each column up to its last bar. */
+/** Returns missing sessions of each column up to its last bar. */
 function packed(lists: readonly (readonly number[] | undefined)[], last: Int32Array): Int32Array[] {
   return Array.from(last, (until, column) => {
     const list = lists[column];

@@ -10,16 +10,16 @@ import { firstAtLeast, lastAtMost } from '../numbers/search.js';
 import { historyBy, type BarGaps } from './bar-history.js';
 import { coverageBy, type ReturnSource } from './return-panel.js';
 
-/** Names of a market over a window of days. */
+/** Securities of a market over a window of days. */
 export interface DailyNames {
-  /** Columns of the market, each once, in the order the matrix is to have. */
+  /** Columns of the market, each once, in the order of the matrix. */
   readonly columns: ArrayLike<number>;
   /** First and last day; null is open. */
   readonly from: Day | null;
   readonly to: Day | null;
 }
 
-/** Where closes lie. */
+/** Position of closes in memory. */
 interface Closes {
   readonly close: Float64Array;
   /** Columns of the market. */
@@ -30,10 +30,10 @@ interface Closes {
 }
 
 /**
- * Returns of names on an axis of their own, the days on which one of them has a bar, each in the currency of its prices:
- * straight from the closes, with the bits that growth over the aligned market has. The columns of the source are places
- * among the names asked for.
- * @cost one pass over the closes of the window for the gaps, one for the returns, and the actions of the names
+ * Computes returns of securities on a separate axis, the days on which any of them has a bar, each in the currency of
+ * its prices: directly from the closes, with the same bits as growth over the aligned market. The columns of the source
+ * are positions among the requested securities.
+ * @cost one pass over the closes of the window for the gaps, one for the returns, and the actions of the securities
  */
 export function dailyReturns(market: MarketData, names: DailyNames, terms: GrowthTerms): ReturnSource {
   const columns = Int32Array.from(names.columns);
@@ -57,7 +57,7 @@ export function dailyReturns(market: MarketData, names: DailyNames, terms: Growt
   };
 }
 
-/** Rows on which one of the names has a bar, and what each lacks there. */
+/** Returns rows on which any of the securities has a bar, and the missing ones of each. */
 function barsOf(
   market: MarketData,
   { columns, from, to }: DailyNames & Pick<Closes, 'columns'>,
@@ -75,7 +75,7 @@ function barsOf(
   return { rows, gaps: gapsOf(sessions, rows.length) };
 }
 
-/** @param missing sessions without a bar of each name, ascending @param count sessions that there are */
+/** @param missing sessions without a bar of each security, ascending @param count number of sessions */
 function gapsOf(missing: readonly Int32Array[], count: number): BarGaps {
   const first = new Int32Array(missing.length);
   const last = new Int32Array(missing.length);
@@ -101,7 +101,7 @@ function withNext(barless: Int32Array): Int32Array {
   return Int32Array.from(lost);
 }
 
-/** What the returns of a coverage are read from. */
+/** Source of the returns of a coverage. */
 interface Reading {
   readonly closes: Closes;
   /** Days. */
@@ -110,7 +110,10 @@ interface Reading {
   readonly effects: EffectsByDay;
 }
 
-/** Row by row: closes over those of the session before, less 1, then what happened to names. @param out [T x n], overwritten */
+/**
+ * Writes returns row by row: closes over those of the previous session, minus 1, then the effects of corporate actions.
+ * @param out [T x n], overwritten
+ */
 function readRows({ closes, sessions, coverage, effects }: Reading, out: Float64Array): void {
   const { close, width, rows, columns } = closes;
   const at = coverage.columns.map((place) => columns[place]!);
@@ -121,14 +124,14 @@ function readRows({ closes, sessions, coverage, effects }: Reading, out: Float64
     const session = coverage.sessions[t]!;
     const [from, to] = [rows[session - 1]! * width, rows[session]! * width];
     divide(close, { from, to, columns: at }, out, t * n);
-    // Those of days between the two sessions take effect on the second.
+    // Effects on days between the two sessions apply on the second.
     const first = firstAtLeast(effects.days, sessions[session - 1]! + 1);
     placeEffects({ session, first, day: sessions[session]!, from, to }, out, t * n);
   }
 }
 
 interface RowOfCloses {
-  /** Beginnings of the rows of the session before and of the session. */
+  /** Starts of the rows of the previous session and of the session. */
   readonly from: number;
   readonly to: number;
   readonly columns: Int32Array;
@@ -141,7 +144,7 @@ function divideRow(close: Float64Array, { from, to, columns }: RowOfCloses, out:
   }
 }
 
-/** The same of columns that follow each other, without a look at which they are. */
+/** Same for contiguous columns, without reading their positions. */
 function divideRun(close: Float64Array, { from, to, columns }: RowOfCloses, out: Float64Array, at: number): void {
   const before = from + columns[0]!;
   const after = to + columns[0]!;
@@ -153,7 +156,7 @@ interface Placing {
   readonly close: Float64Array;
   /** Columns of the market. */
   readonly width: number;
-  /** Column of each place. */
+  /** Column of each security. */
   readonly columns: Int32Array;
 }
 
@@ -161,15 +164,15 @@ interface EffectsOfSession extends Omit<RowOfCloses, 'columns'> {
   readonly session: number;
   /** Position of its first effect. */
   readonly first: number;
-  /** Its day, the last one of its effects. */
+  /** Day of its last effect. */
   readonly day: Day;
 }
 
-/** Writes the returns of the names on which something falls on a session. */
+/** Writes the returns of the securities with effects on a session. */
 function effectPlacer({ effects, close, width, columns }: Placing) {
   const placeOf = new Int32Array(width).fill(-1);
   columns.forEach((column, place) => (placeOf[column] = place));
-  const sessionOf = new Int32Array(columns.length); // No return is on session 0.
+  const sessionOf = new Int32Array(columns.length); // Session 0 has no return.
   return ({ session, first, day, from, to }: EffectsOfSession, out: Float64Array, at: number): void => {
     for (let e = first; e < effects.days.length && effects.days[e]! <= day; e++) {
       const column = effects.columns[e]!;
@@ -182,12 +185,12 @@ function effectPlacer({ effects, close, width, columns }: Placing) {
   };
 }
 
-/** Effects of a column from one position to another, both included. */
+/** Returns effects of a column from one position to another, both included. */
 function allTogether(effects: EffectsByDay, column: number, first: number, last: number): SessionEffect {
   let all: SessionEffect | undefined;
   for (let e = first; e <= last; e++) {
     if (effects.columns[e] !== column) continue;
     all = all === undefined ? effectAt(effects, e) : together(all, effectAt(effects, e));
   }
-  return all!; // The last one is of the column.
+  return all!; // The last one belongs to the column.
 }

@@ -15,8 +15,8 @@ import { estimateFactors, factorCovariance, loadingsOf, type EstimatedFactors } 
 import { assertEstimable, returnsOf, type Coverage, type ReturnSource, type ReturnWindow } from './return-panel.js';
 
 /**
- * Least share of the weight beside the last observation: with less the divisor 1 - sum w^2 of an unbiased covariance
- * has lost its digits.
+ * Minimum share of the weight before the last observation: with less the divisor 1 - sum w^2 of an unbiased covariance
+ * loses its digits.
  */
 const EARLIER_WEIGHT_MIN = 1e-4;
 
@@ -36,20 +36,20 @@ export type RiskSettings = Pick<
 
 export interface RiskModelEstimate {
   readonly coverage: Coverage;
-  /** Without an intensity where the estimator has no target. */
+  /** Without an intensity if the estimator has no target. */
   readonly diagnostics: Omit<CovarianceDiagnostics, 'intensity'> & { readonly intensity: number | null };
-  /** Annualised, [n x n]; on the engine's memory. */
+  /** Annualised, [n x n]; in the memory of the engine. */
   readonly covariance: Float64Array;
-  /** Null of an estimator without factors. */
+  /** Null for an estimator without factors. */
   readonly factors: EstimatedFactors | null;
 }
 
 /**
- * A covariance model of the names that a window covers. Run it inside an engine's scope, which the matrix does not
- * outlive.
- * @param asked columns of the market, each once, in the order the matrix is to have.
- * @throws Refusal RISK_INSUFFICIENT_DATA, also when the half-life leaves all weight to the last session; NUMERIC_FAILURE when returns are so large
- *         that their squares are not numbers any more
+ * Estimates a covariance model of the securities that a window covers. Must run inside an engine's scope, which owns
+ * the matrix.
+ * @param asked columns of the market, each once, in the order of the matrix.
+ * @throws Refusal RISK_INSUFFICIENT_DATA, also if the half-life puts all weight on the last session; NUMERIC_FAILURE if
+ *   the squares of returns overflow
  * @cost of `estimateCovariance`
  */
 export function estimateRiskModel(
@@ -64,8 +64,8 @@ export function estimateRiskModel(
 }
 
 /**
- * The same of returns. Factors are estimated from those of a window alone.
- * @param tell receives the matrix too: from the stage of its eigenvalues on it is as it is served, unless it is repaired
+ * Estimates from returns. Factors need the returns of a window.
+ * @param tell also receives the matrix: from the stage of its eigenvalues on it is final unless it is repaired
  * @throws as `estimateRiskModel`
  */
 export function estimateFrom(
@@ -117,12 +117,12 @@ export function estimateFrom(
   return { coverage: usedOf(coverage, estimated), diagnostics, covariance, factors: estimated };
 }
 
-/** The coverage with the sessions that were used. */
+/** Returns the coverage with the sessions that were used. */
 function usedOf(coverage: Coverage, estimated: EstimatedFactors | null): Coverage {
   return estimated === null ? coverage : { ...coverage, sessions: coverage.sessions.subarray(estimated.from) };
 }
 
-/** The product is there and nothing was solved with it yet. @param covariance [n x n], exactly symmetric */
+/** The product is complete and nothing has been solved with it. @param covariance [n x n], exactly symmetric */
 function assertFinite(covariance: Float64Array, n: number): void {
   for (let i = 0; i < n; i++)
     for (let at = i * (n + 1); at < (i + 1) * n; at++) {
@@ -140,7 +140,7 @@ function weightsOf(halfLife: number, observations: number): Float64Array {
   if (earlier >= EARLIER_WEIGHT_MIN) return weights;
   throw new Refusal(
     'RISK_INSUFFICIENT_DATA',
-    `A half_life of ${halfLife} sessions leaves ${earlier.toPrecision(3)} of the weight to the observations before the last; at least ${EARLIER_WEIGHT_MIN} is needed.`,
+    `A half_life of ${halfLife} sessions leaves ${earlier.toPrecision(3)} of the weight to the observations before the last; at least ${EARLIER_WEIGHT_MIN} is required.`,
     { half_life: halfLife, observations, weight: earlier, weight_needed: EARLIER_WEIGHT_MIN },
   );
 }

@@ -1,43 +1,43 @@
-/** Settings that only some estimators of a risk model read, by their names on the wire. */
+/** Settings that only some estimators of a risk model read, by their names in the API. */
 export const ESTIMATOR_SETTINGS = {
-  factors: { readers: ['statistical'], help: 'Principal components; 10 unless given.' },
+  factors: { readers: ['statistical'], help: 'Number of principal components. Default: 10.' },
   eigenvalue_simulations: {
     readers: ['newey_west', 'industries', 'styles'],
-    help: 'Samples drawn to adjust eigenvalues for their bias, as USE4 does: of the factor covariance by industries and styles, of the covariance by newey_west. Not adjusted unless given; 200 are enough.',
+    help: 'Number of samples drawn to adjust eigenvalues for their bias, as in USE4: of the factor covariance by industries and styles, of the covariance by newey_west. 200 are sufficient. Default: no adjustment.',
   },
   threshold: { readers: ['gerber'], help: 'Size of a joint move in standard deviations; 0.5 unless given.' },
-  lags: { readers: ['newey_west'], help: 'Autocovariances that count; 5 unless given.' },
+  lags: { readers: ['newey_west'], help: 'Number of autocovariances. Default: 5.' },
   target: {
     readers: ['shrinkage'],
-    help: 'What the sample covariance is shrunk towards.',
+    help: 'Target of the shrinkage.',
     choices: ['constant_correlation', 'scaled_identity'],
   },
   intensity: {
     readers: ['shrinkage'],
-    help: 'Weight on the target; 0 gives the sample covariance, null lets intensity_method decide.',
+    help: 'Weight on the target; 0 gives the sample covariance, null to use intensity_method.',
   },
   intensity_method: {
     readers: ['shrinkage'],
-    help: 'shape: names / (names + observations). ledoit_wolf: the analytic intensity of the data. Ignored when intensity is given.',
+    help: 'shape: securities / (securities + observations). ledoit_wolf: the analytic intensity of the data. Ignored if intensity is given.',
     choices: ['shape', 'ledoit_wolf'],
   },
   half_life: {
     readers: ['shrinkage', 'newey_west', 'industries', 'styles'],
-    help: 'Sessions after which the weight of an observation halves; equal weights by default.',
+    help: 'Sessions after which the weight of an observation halves. Default: equal weights.',
   },
 } as const satisfies Readonly<Record<string, EstimatorSetting>>;
 
 export interface EstimatorSetting {
-  /** Estimators, by their names on the wire. */
+  /** Estimators, by their names in the API. */
   readonly readers: readonly string[];
   readonly help: string;
-  /** The only values it may have; a number without them. */
+  /** Accepted values; absent for a number. */
   readonly choices?: readonly [string, ...string[]];
 }
 
 export type EstimatorSettingName = keyof typeof ESTIMATOR_SETTINGS;
 
-/** What a setting is, and who reads it. */
+/** Describes a setting and the estimators that read it. */
 export function settingHelp(name: EstimatorSettingName): string {
   const { help, readers } = ESTIMATOR_SETTINGS[name];
   const last = readers.at(-1)!;

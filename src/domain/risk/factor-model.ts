@@ -1,15 +1,15 @@
-/** Estimators that make a factor model, by their names on the wire. */
+/** Estimators of factor models, by their names in the API. */
 export const FACTOR_ESTIMATORS = ['statistical', 'industries', 'styles'] as const;
 export type FactorEstimator = (typeof FACTOR_ESTIMATORS)[number];
 
-/** What made a stored factor model. */
+/** Origin of a stored factor model. */
 export type FactorSource = FactorEstimator | 'imported';
 
 export function isFactorEstimator(estimator: string): estimator is FactorEstimator {
   return (FACTOR_ESTIMATORS as readonly string[]).includes(estimator);
 }
 
-/** A factor model of n names: returns are exposures times factor returns plus something of their own. */
+/** Factor model of n securities: returns are exposures times factor returns plus a specific part. */
 export interface FactorModel {
   /** Names of the factors, [K]. */
   readonly factors: readonly string[];
@@ -21,9 +21,9 @@ export interface FactorModel {
   readonly specific: Float64Array;
 }
 
-/** How well factors explain the returns they were regressed on, K of them. */
+/** Explanatory power of factors for the returns of their regressions, K factors. */
 export interface FactorFit {
-  /** Mean over the sessions of the share of the cross-sectional variance that they explain. */
+  /** Mean share, over the sessions, of the cross-sectional variance that they explain. */
   readonly rSquared: number;
   /** Mean magnitude of the t-statistic of each factor's return, [K]. */
   readonly tStatistics: Float64Array;

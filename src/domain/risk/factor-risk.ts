@@ -12,17 +12,17 @@ import { sectorOf } from './factors/sectors.js';
 export const FACTOR_MODELS = ['market_sector', ...FACTOR_ESTIMATORS] as const;
 export type FactorModelName = (typeof FACTOR_MODELS)[number];
 
-/** Active variance split into what factors explain and what they do not. */
+/** Active variance split into a factor part and a specific part. */
 export interface FactorSplit {
   readonly factors: readonly string[];
   /** Active exposure to each factor, B'a. */
   readonly exposures: Readonly<Record<string, number>>;
-  /** Share of each factor in the factor variance; they sum to 1, all 0 without any. */
+  /** Share of each factor in the factor variance; shares sum to 1, all 0 if it is 0. */
   readonly contributions: Readonly<Record<string, number>>;
   readonly factorVariance: number;
   readonly specificVariance: number;
   readonly totalVariance: number;
-  /** Factor variance over total variance, 0 when that is 0. */
+  /** Factor variance over total variance, 0 if that is 0. */
   readonly factorShare: number;
   readonly trackingError: number;
 }
@@ -39,7 +39,7 @@ export interface FactorRiskRequest {
   readonly weights: Positions;
   readonly benchmark: Positions;
   readonly model: FactorModelName;
-  /** Principal components of the statistical model. */
+  /** Number of principal components of the statistical model. */
   readonly factors: number;
 }
 
@@ -48,11 +48,11 @@ const keepEstimated = { industries: createMeasureCache<FactorModel>(), styles: c
 const keepParts = createMeasureCache<PrincipalParts>();
 
 /**
- * Decomposes the active variance of holdings against a benchmark over the covered names of both.
- * Exposures are those known at the window's last session.
+ * Decomposes the active variance of holdings against a benchmark over the covered securities of both. Exposures are
+ * those known at the window's last session.
  * @throws Refusal RISK_INSUFFICIENT_DATA
- * @cost four passes over the returns; the statistical model solves an eigenproblem of min(names, observations). A model of the same names
- *       and sessions is kept: other weights of theirs cost nothing more.
+ * @cost four passes over the returns; the statistical model solves an eigenproblem of min(securities, observations). A
+ *   model of the same securities and sessions is cached: other weights cost nothing more.
  */
 export function factorRiskOf(
   engine: Engine,
@@ -62,7 +62,7 @@ export function factorRiskOf(
   const active = activePositions(weights, benchmark);
   const coverage = coverageOf(window, [...active.keys()]);
   assertEstimable(window, coverage);
-  if (weights.size > 0) assertEstimable(window, coverageOf(window, [...weights.keys()])); // A benchmark alone says nothing about what is held.
+  if (weights.size > 0) assertEstimable(window, coverageOf(window, [...weights.keys()])); // A benchmark alone has no holdings to measure.
   const { columns, sessions, excluded } = coverage;
   const periods = periodsPerYear(window.sm.sessions);
   const terms = { engine: engine.name, to: window.to, columns, sessions };

@@ -1,25 +1,23 @@
 import type { EngineName } from '#kernels/engines/engine.js';
 
-/** Inputs of a measurement of a growth panel, besides the measurement itself. */
+/** Inputs of a measurement of a growth panel, in addition to the measurement itself. */
 export interface Terms {
   readonly engine: EngineName;
-  /** Principal components, where they are what is measured. */
+  /** Number of principal components, if they are measured. */
   readonly components?: number;
   /** Last session of the window, on which sectors are read. */
   readonly to: number;
-  /** Names and sessions that are covered. */
+  /** Covered securities and sessions. */
   readonly columns: Int32Array;
   readonly sessions: Int32Array;
 }
 
-/**
- * The cached measurement of a panel under some terms, measured now if there is none. It has the same bits either way.
- */
+/** Returns the cached measurement of a panel under some terms, or measures it. It has the same bits either way. */
 export type MeasureCache<T> = (growth: Float64Array, terms: Terms, measure: () => T) => T;
 
 /**
- * Measurements cached per panel: an index between two rebalances, or indices with the same names. Each has less than
- * 0.5 MB.
+ * Maximum number of measurements cached per panel: an index between two rebalances, or indices with the same
+ * securities. Each has less than 0.5 MB.
  */
 const ENTRIES_MAX = 8;
 
@@ -30,7 +28,7 @@ interface Entry<T> {
 
 /** Caches the latest measurements of every panel, as long as the panel lives. */
 export function createMeasureCache<T>(): MeasureCache<T> {
-  /** The least recently used first. */
+  /** Least recently used first. */
   const entriesOf = new WeakMap<Float64Array, Entry<T>[]>();
   return (growth, terms, measure) => {
     const entries = entriesOf.get(growth) ?? [];

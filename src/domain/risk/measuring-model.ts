@@ -1,7 +1,7 @@
 import type { ModelSource } from './risk-model-document.js';
 import { ESTIMATOR_SETTINGS } from './estimator-settings.js';
 
-/** A stored risk model in the result of an optimisation. */
+/** Stored risk model in the result of an optimisation. */
 export interface MeasuringModel {
   readonly modelId: string;
   readonly estimator: ModelSource;
@@ -12,15 +12,15 @@ export interface MeasuringModel {
   readonly sessions: number;
 }
 
-/** Settings of an estimate by their names on the wire. */
+/** Settings of an estimate by their names in the API. */
 export type SettingsRead = Readonly<Record<string, string | number | null>>;
 
-/** The settings that the estimator of a request reads: as asked for, or by default; one left open is absent. */
+/** Returns the settings that the estimator of a request reads: requested or default values; unset ones are absent. */
 export function settingsRead(
   request: { readonly estimator: string } & Readonly<Record<string, unknown>>,
 ): SettingsRead {
   const read = Object.entries(ESTIMATOR_SETTINGS).flatMap(([name, { readers }]) => {
-    const value = request[name] as string | number | null | undefined; // As the schema of a request has them.
+    const value = request[name] as string | number | null | undefined; // The schema of a request guarantees the type.
     const isRead = (readers as readonly string[]).includes(request.estimator);
     return isRead && value !== undefined ? [[name, value] as const] : [];
   });

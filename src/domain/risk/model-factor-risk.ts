@@ -6,14 +6,14 @@ import { splitByFactors, type FactorSplit } from './factor-risk.js';
 export interface ModelFactorRisk extends FactorSplit {
   /** Covered share of the sum of the magnitudes of the active weights. */
   readonly coveredWeight: number;
-  /** Names without an estimate, ascending. */
+  /** Securities without an estimate, ascending. */
   readonly uncovered: readonly string[];
 }
 
 /**
- * Decomposes the active variance of weights by a factor model; names that it lacks are left out.
- * @param names of the model, [n]
- * @param active weights less those of the benchmark
+ * Decomposes the active variance of weights by a factor model; securities outside it are excluded.
+ * @param names securities of the model, [n]
+ * @param active weights minus those of the benchmark
  */
 export function modelFactorRisk(
   model: FactorModel,

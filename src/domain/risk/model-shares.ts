@@ -2,19 +2,19 @@ import { compareText } from '../refusals/findings.js';
 import { unpackRow } from './packed-matrix.js';
 import type { StoredModel } from './stored-model.js';
 
-/** A volatility by a stored model, and what each name adds to it. */
+/** Volatility by a stored model, with the contribution of each security. */
 export interface ModelShares {
-  /** Annualised, of the names that the model has, at their real weights. */
+  /** Annualised, of the securities in the model, at their actual weights. */
   readonly volatility: number;
-  /** Contribution of each of them; they sum to the volatility. All 0 when it is 0. */
+  /** Contribution of each of them; contributions sum to the volatility. All 0 if it is 0. */
   readonly contributions: ReadonlyMap<string, number>;
-  /** Names without an estimate, ascending. */
+  /** Securities without an estimate, ascending. */
   readonly uncovered: readonly string[];
 }
 
 /**
- * Volatility of positions and its decomposition by Euler: w_i (Sigma w)_i / sigma.
- * @param weights by name; active weights give a tracking error
+ * Computes the volatility of positions and its Euler decomposition: w_i (Sigma w)_i / sigma.
+ * @param weights by security; active weights give a tracking error
  * @cost n of the N rows of the model
  */
 export function modelShares({ names, ...model }: StoredModel, weights: ReadonlyMap<string, number>): ModelShares {
@@ -41,7 +41,7 @@ export function modelShares({ names, ...model }: StoredModel, weights: ReadonlyM
   };
 }
 
-/** Weight less benchmark weight over the union of names, ascending. */
+/** Returns weight minus benchmark weight over the union of securities, ascending. */
 export function activeByName(
   own: ReadonlyMap<string, number>,
   benchmark: ReadonlyMap<string, number>,

@@ -1,6 +1,6 @@
 import type { FactorModel } from './factor-model.js';
 
-/** A factor model as numbers to store: exposures [n x K], factor covariance [K x K], specific variances [n]. */
+/** Packs a factor model for storage: exposures [n x K], factor covariance [K x K], specific variances [n]. */
 export function packFactors({ exposures, covariance, specific }: FactorModel): Float64Array<ArrayBuffer> {
   const packed = new Float64Array(exposures.length + covariance.length + specific.length);
   packed.set(exposures);
@@ -9,10 +9,11 @@ export function packFactors({ exposures, covariance, specific }: FactorModel): F
   return packed;
 }
 
-/** @param n names of the model. @throws Error when the length is not that of so many names and factors */
+/** @param n number of securities in the model. @throws Error if the length does not match */
 export function packedFactors(packed: Float64Array, factors: readonly string[], n: number): FactorModel {
   const K = factors.length;
-  if (packed.length !== n * K + K * K + n) throw new Error(`${packed.length} numbers for ${n} names and ${K} factors`);
+  if (packed.length !== n * K + K * K + n)
+    throw new Error(`${packed.length} numbers for ${n} securities and ${K} factors`);
   const exposures = packed.subarray(0, n * K);
   const covariance = packed.subarray(n * K, n * K + K * K);
   return { factors, exposures, covariance, specific: packed.subarray(n * K + K * K) };

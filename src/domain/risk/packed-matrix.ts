@@ -1,4 +1,4 @@
-/** A symmetric matrix kept as its upper triangle, row by row: half the bytes of the whole. */
+/** Symmetric matrix stored as its upper triangle, row by row: half the bytes of the whole. */
 export interface PackedMatrix {
   readonly order: number;
   /** [order (order + 1) / 2] */
@@ -16,14 +16,14 @@ export function packUpper(matrix: Float64Array, n: number): Float64Array<ArrayBu
   return upper;
 }
 
-/** @throws Error when the length is not that of a triangle of the order */
+/** @throws Error if the length is not that of a triangle of the order */
 export function packedMatrix(upper: Float64Array, order: number): PackedMatrix {
   if (upper.length !== (order * (order + 1)) / 2)
     throw new Error(`${upper.length} entries for a matrix of order ${order}`);
   return { order, upper };
 }
 
-/** Row i as it would stand in the whole matrix. @param out [order], overwritten */
+/** Writes row i of the whole matrix. @param out [order], overwritten */
 export function unpackRow({ order, upper }: PackedMatrix, i: number, out: Float64Array): void {
   let at = i;
   for (let j = 0; j < i; j++) {
@@ -33,7 +33,7 @@ export function unpackRow({ order, upper }: PackedMatrix, i: number, out: Float6
   out.set(upper.subarray(at, at + order - i), i);
 }
 
-/** Square roots of the diagonal. */
+/** Returns square roots of the diagonal. */
 export function volatilitiesOf({ order, upper }: PackedMatrix): Float64Array {
   const volatilities = new Float64Array(order);
   for (let i = 0, at = 0; i < order; at += order - i, i++) volatilities[i] = Math.sqrt(Math.max(0, upper[at]!));
@@ -41,7 +41,7 @@ export function volatilitiesOf({ order, upper }: PackedMatrix): Float64Array {
 }
 
 /**
- * Row i of the correlation matrix: exactly 1 on the diagonal, 0 beside a name without variance, never beyond 1.
+ * Writes row i of the correlation matrix: exactly 1 on the diagonal, 0 for a security without variance, never beyond 1.
  * @param out [order], overwritten
  */
 export function correlationRow(matrix: PackedMatrix, volatilities: Float64Array, i: number, out: Float64Array): void {

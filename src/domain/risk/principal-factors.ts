@@ -4,19 +4,19 @@ import { principalComponents, type PrincipalComponents } from '#kernels/moments/
 import { LIMITS } from '../refusals/limits.js';
 import type { FactorModel } from './factor-model.js';
 
-/** Components cached whatever the request: the largest number a request may choose, so that another choice is free. */
+/** Number of components that are always cached: the maximum of a request, so that another choice is free. */
 export const CACHED_COMPONENTS = 20;
 
-/** What statistical factors of any number are made from. */
+/** Inputs of statistical factors of any number. */
 export interface PrincipalParts extends PrincipalComponents {
-  /** Sample variances of the names, [n]. */
+  /** Sample variances of the securities, [n]. */
   readonly variances: Float64Array;
 }
 
 /**
- * The first principal components of the sample covariance, and its variances.
- * @param panel [T x n] returns; spent.
- * @param count components; there are at most as many as names.
+ * Computes the first principal components of the sample covariance, and its variances.
+ * @param panel [T x n] returns; overwritten.
+ * @param count number of components; at most the number of securities.
  * @cost an eigenproblem of min(T, n) and a product of the panel with itself
  */
 export function principalParts(engine: Engine, panel: Float64Array, n: number, count: number): PrincipalParts {
@@ -30,9 +30,9 @@ export function principalParts(engine: Engine, panel: Float64Array, n: number, c
 }
 
 /**
- * The first principal components of the annualised sample covariance as factors: unit eigenvectors are exposures,
- * eigenvalues the factor variances, and what they leave of each variance is the name's own.
- * @param factors components wanted; there are at most as many as names.
+ * Returns the first principal components of the annualised sample covariance as factors: unit eigenvectors are
+ * exposures, eigenvalues the factor variances, and the rest of each variance is specific.
+ * @param factors number of components; at most the number of securities.
  * @param periods sessions of a year.
  */
 export function principalFactors(

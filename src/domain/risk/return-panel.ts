@@ -9,10 +9,10 @@ import { Refusal } from '../refusals/refusal.js';
 import { barHistory, type BarHistory } from './bar-history.js';
 import { leftOutSentence } from './left-out.js';
 
-/** Share of a window's sessions on which a name must have a price to be estimated. */
+/** Minimum share of a window's sessions on which a security must have a price to be estimated. */
 const COVERAGE_MIN = 0.8;
 
-/** Where returns are read: growth factors over the sessions of a window. */
+/** Source of returns: growth factors over the sessions of a window. */
 export interface ReturnWindow {
   readonly sm: SessionMarket;
   /** Growth factors of a unit of value, [S - first x N]: `growthOf(sm, growthTerms(..., 'total'))`. */
@@ -21,34 +21,34 @@ export interface ReturnWindow {
   readonly from: number;
   /** Last session of the window. */
   readonly to: number;
-  /** Datapoints of its market, which style factors are made from. */
+  /** Datapoints of its market, for style factors. */
   readonly datapoints?: CrossSections;
 }
 
-/** Which names of a window can be estimated together, and over which sessions. */
+/** Securities of a window that can be estimated together, and their common sessions. */
 export interface Coverage {
-  /** Columns of the market that are covered, in the order asked for. */
+  /** Covered columns of the market, in the requested order. */
   readonly columns: Int32Array;
-  /** Sessions on which every covered name has a return, ascending, [T]. */
+  /** Sessions on which every covered security has a return, ascending, [T]. */
   readonly sessions: Int32Array;
-  /** Most returns in the window of one of the names asked for. */
+  /** Largest number of returns in the window of one requested security. */
   readonly longest: number;
-  /** Columns left out, with the reason in words. */
+  /** Excluded columns, with the reason. */
   readonly excluded: ReadonlyMap<number, string>;
 }
 
 /**
- * The coverage rule. A return needs a bar on its session and on the one before, both inside the window; names with too
- * few returns or prices are left out first, then sessions on which one of the others has none.
+ * Applies the coverage rule. A return needs a bar on its session and on the previous one, both inside the window;
+ * securities with too few returns or prices are excluded first, then sessions on which one of the others has none.
  * @param asked columns of the market, each once.
- * @cost O(sessions + names log sessions) beside what is missing, once `barHistory` has been over the panel
+ * @cost O(sessions + securities log sessions) in addition to the missing ones, once `barHistory` has read the panel
  */
 export function coverageOf({ sm, growth, from, to }: ReturnWindow, asked: ArrayLike<number>): Coverage {
   assertThere(sm, from);
   return coverageBy(barHistory(sm, growth), asked, { from, to });
 }
 
-/** The same by a history of bars. @cost O(sessions + names log sessions) beside what is missing */
+/** Same from a history of bars. @cost O(sessions + securities log sessions) in addition to the missing ones */
 export function coverageBy(
   history: BarHistory,
   asked: ArrayLike<number>,
@@ -74,12 +74,12 @@ export function coverageBy(
   };
 }
 
-/** Whether there is anything to estimate, and enough to estimate it from. */
+/** Returns true if there is anything to estimate, and enough data for it. */
 export function isEstimable({ columns, sessions }: Pick<Coverage, 'columns' | 'sessions'>): boolean {
   return columns.length >= 1 && sessions.length >= LIMITS.MIN_MODEL_OBSERVATIONS;
 }
 
-/** @throws Refusal RISK_INSUFFICIENT_DATA when a coverage is too small to estimate anything from */
+/** @throws Refusal RISK_INSUFFICIENT_DATA if a coverage is too small for any estimate */
 export function assertEstimable({ sm }: { readonly sm: Pick<SessionMarket, 'identifiers'> }, coverage: Coverage): void {
   if (isEstimable(coverage)) return;
   const { columns, sessions, excluded } = coverage;
@@ -87,19 +87,19 @@ export function assertEstimable({ sm }: { readonly sm: Pick<SessionMarket, 'iden
   const leftOut = leftOutSentence(new Map([...excluded].map(([column, why]) => [sm.identifiers[column]!, why])));
   throw new Refusal(
     'RISK_INSUFFICIENT_DATA',
-    `${columns.length} of ${asked} names are covered, with ${sessions.length} complete observations; at least 1 name and ${LIMITS.MIN_MODEL_OBSERVATIONS} observations are needed. ${leftOut}`.trimEnd(),
+    `${columns.length} of ${asked} securities are covered, with ${sessions.length} complete observations; at least 1 security and ${LIMITS.MIN_MODEL_OBSERVATIONS} observations are required. ${leftOut}`.trimEnd(),
     { assets: columns.length, observations: sessions.length, observations_needed: LIMITS.MIN_MODEL_OBSERVATIONS },
   );
 }
 
-/** First and last day with a return, and how many sessions have one. */
+/** First and last day with a return, and the number of sessions with one. */
 export interface ReturnSpan {
   readonly first: Day;
   readonly last: Day;
   readonly sessions: number;
 }
 
-/** The returns of an estimable coverage. */
+/** Returns the returns of an estimable coverage. */
 export function returnSpan(
   { sessions: days }: Pick<SessionMarket, 'sessions'>,
   { sessions }: Pick<Coverage, 'sessions'>,
@@ -107,27 +107,27 @@ export function returnSpan(
   return { first: days[sessions[0]!]!, last: days[sessions.at(-1)!]!, sessions: sessions.length };
 }
 
-/** Returns that can be estimated from, however they are made. */
+/** Returns from any source that can be used for an estimate. */
 export interface ReturnSource {
-  /** Names of the columns, days of the sessions. */
+  /** Securities of the columns, days of the sessions. */
   readonly sm: Pick<SessionMarket, 'identifiers' | 'sessions'>;
   readonly coverage: Coverage;
   /** Writes the returns of the coverage row by row. @param out [T x n], overwritten */
   readonly read: (out: Float64Array, engine: SelectingEngine) => void;
-  /** What they are read from, where that is a window. */
+  /** Window of the returns, if there is one. */
   readonly window?: ReturnWindow;
 }
 
-/** The returns of a window, for columns of its market. @cost of `coverageOf` */
+/** Returns the returns of a window, for columns of its market. @cost of `coverageOf` */
 export function returnsOf(window: ReturnWindow, asked: ArrayLike<number>): ReturnSource {
   const coverage = coverageOf(window, asked);
   return { sm: window.sm, coverage, read: (out, engine) => readReturns(window, coverage, out, engine), window };
 }
 
-/** Sessions whose returns are selected at a time: those of 1,000 names lie in a processor's second cache. */
+/** Number of sessions whose returns are selected at a time: those of 1,000 securities fit into a second-level cache. */
 const BAND = 64;
 
-/** What an engine must offer to read returns; plain loops when none is given. */
+/** Part of an engine that reads returns. Default: plain loops. */
 type SelectingEngine = Pick<Engine, 'selectColumns'>;
 
 const PLAIN: SelectingEngine = { selectColumns };
@@ -155,7 +155,7 @@ export function readReturns(
 }
 
 /**
- * Sums of the returns of a coverage over its sessions, first to last, [n].
+ * Sums the returns of a coverage over its sessions, first to last, [n].
  * @cost one pass over the growth of the sessions
  */
 export function returnSums({ sm, growth }: ReturnWindow, { columns, sessions }: Coverage): Float64Array {
@@ -178,8 +178,8 @@ function reasonToExclude({
 }): string | undefined {
   if (bars === 0) return 'no price in the window';
   if (returns < LIMITS.MIN_NAME_OBSERVATIONS)
-    return `${returns} returns in the window; ${LIMITS.MIN_NAME_OBSERVATIONS} are needed`;
+    return `${returns} returns in the window; at least ${LIMITS.MIN_NAME_OBSERVATIONS} are required`;
   if (bars < COVERAGE_MIN * sessions)
-    return `prices on ${bars} of ${sessions} sessions; ${Math.ceil(COVERAGE_MIN * sessions)} are needed`;
+    return `prices on ${bars} of ${sessions} sessions; at least ${Math.ceil(COVERAGE_MIN * sessions)} are required`;
   return undefined;
 }

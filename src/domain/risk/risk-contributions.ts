@@ -13,25 +13,26 @@ import { assertEstimable, coverageOf, readReturns, type ReturnWindow } from './r
 /** Weights by column of the market. */
 export type Positions = ReadonlyMap<number, number>;
 
-/** A volatility and what each name adds to it. */
+/** Volatility with the contribution of each security. */
 export interface RiskShares {
-  /** Annualised, of the covered names at their real weights. */
+  /** Annualised, of the covered securities at their actual weights. */
   readonly volatility: number;
-  /** Weight of the covered holdings; of active positions, the covered share of the sum of their magnitudes. */
+  /** Weight of the covered holdings; for active positions, the covered share of the sum of their magnitudes. */
   readonly coveredWeight: number;
-  /** Contribution of each covered name by column; they sum to the volatility. All 0 when it is 0. */
+  /** Contribution of each covered security by column; contributions sum to the volatility. All 0 if it is 0. */
   readonly contributions: ReadonlyMap<number, number>;
   /** Columns without an estimate, ascending. */
   readonly uncovered: readonly number[];
 }
 
 /**
- * Volatility of holdings and its decomposition: RC_i = w_i (Sigma w)_i / sigma with the default covariance of the
- * window (constant correlation, intensity by shape, total returns). Nothing of order names^2 is formed. Cash alone has
- * no risk.
- * @param weights of the holdings; names of weight 0 are left out.
+ * Computes the volatility of holdings and its decomposition: RC_i = w_i (Sigma w)_i / sigma with the default covariance
+ * of the window (constant correlation, intensity by shape, total returns). Allocates nothing of order securities^2.
+ * Cash has no risk.
+ * @param weights of the holdings; securities of weight 0 are excluded.
  * @throws Refusal RISK_INSUFFICIENT_DATA
- * @cost four passes over the returns, [T x n]; three for names whose returns of the same sessions were measured before
+ * @cost four passes over the returns, [T x n]; three for securities whose returns on the same sessions were measured
+ *   before
  */
 export function riskOf(engine: Engine, window: ReturnWindow, weights: Positions): RiskShares {
   const positions = held(weights);
@@ -39,10 +40,10 @@ export function riskOf(engine: Engine, window: ReturnWindow, weights: Positions)
 }
 
 /**
- * The same, and the tracking error of the holdings against a benchmark with its decomposition over the union of both,
- * by active weights. A benchmark that holds nothing else costs nothing more.
+ * Same, with the tracking error of the holdings against a benchmark and its decomposition over the union of both, by
+ * active weights. A benchmark without other holdings costs nothing more.
  * @throws Refusal RISK_INSUFFICIENT_DATA
- * @cost four passes over the returns, [T x n], and as many again when the union is larger
+ * @cost four passes over the returns, [T x n], and as many again if the union is larger
  */
 export function risksOf(
   engine: Engine,
@@ -62,7 +63,7 @@ export function risksOf(
   };
 }
 
-/** Share of some columns in the sum of the magnitudes of active weights; 1 where nothing is active. */
+/** Returns the share of some columns in the sum of the magnitudes of active weights; 1 if nothing is active. */
 export function coveredShare(active: Positions, covered: Iterable<number>): number {
   const gross = new Map([...active].map(([column, weight]) => [column, Math.abs(weight)]));
   const total = sumOver(gross.keys(), gross);
@@ -73,13 +74,13 @@ function covering(shares: Shares, positions: Positions): RiskShares {
   return { ...shares, coveredWeight: sumOver(shares.contributions.keys(), positions) };
 }
 
-/** Weight less benchmark weight over the union of names, by column ascending. */
+/** Returns weight minus benchmark weight over the union of securities, by column ascending. */
 export function activePositions(weights: Positions, benchmark: Positions): Map<number, number> {
   const union = [...new Set([...held(weights).keys(), ...held(benchmark).keys()])].toSorted((a, b) => a - b);
   return new Map(union.map((column) => [column, (weights.get(column) ?? 0) - (benchmark.get(column) ?? 0)]));
 }
 
-/** Names with a weight, by column ascending: sums do not depend on the order in which weights came. */
+/** Returns securities with a weight, by column ascending: sums do not depend on the order of the weights. */
 function held(weights: Positions): Map<number, number> {
   return new Map([...weights].filter(([, weight]) => weight !== 0).toSorted(([a], [b]) => a - b));
 }
@@ -94,7 +95,7 @@ type Shares = Omit<RiskShares, 'coveredWeight'>;
 
 const keepMoments = createMeasureCache<SampleMoments>();
 
-/** Decompositions of several positions in the same columns, by one covariance. */
+/** Decomposes several positions in the same columns by one covariance. */
 function sharesOf(engine: Engine, window: ReturnWindow, several: readonly [Positions, ...Positions[]]): Shares[] {
   if (several[0].size === 0) return several.map(() => ({ volatility: 0, contributions: new Map(), uncovered: [] }));
   const coverage = coverageOf(window, [...several[0].keys()]);
@@ -123,10 +124,7 @@ function sharesOf(engine: Engine, window: ReturnWindow, several: readonly [Posit
   });
 }
 
-/**
- * Constant correlation, intensity by shape, annualised: the covariance of a request that asks for nothing else. Spends
- * the panel.
- */
+/** Estimates the default covariance: constant correlation, intensity by shape, annualised. Overwrites the panel. */
 function defaultCovariance(
   engine: Engine,
   panel: Float64Array,
@@ -154,7 +152,7 @@ function contributionsOf(
     shares[i]! *= weights[i]!;
     variance += shares[i]!;
   }
-  // Rounding may leave a variance of 0 slightly negative: there is no risk to share then.
+  // Rounding may make a variance of 0 slightly negative: there is then no risk to decompose.
   const volatility = Math.sqrt(Math.max(variance, 0));
   if (volatility === 0) return { volatility: 0, shares: shares.fill(0) };
   for (let i = 0; i < weights.length; i++) shares[i]! /= volatility;

@@ -5,7 +5,7 @@ import { estimatorFields, RiskModelRequest } from './risk-model-document.js';
 
 const { target, intensity, intensity_method } = RiskModelRequest.shape;
 
-/** How the covariance of an optimisation is estimated, where it is not as by default. */
+/** Estimator of the covariance of an optimisation, if not the default. */
 export const RiskEstimator = z
   .strictObject({
     ...estimatorFields,
@@ -18,7 +18,7 @@ export const RiskEstimator = z
       .max(1e6)
       .nullable()
       .default(null)
-      .meta({ description: 'Sessions after which the weight of an observation halves; equal weights by default.' }),
+      .meta({ description: 'Sessions after which the weight of an observation halves. Default: equal weights.' }),
     sessions: z
       .int()
       .min(LIMITS.MIN_MODEL_OBSERVATIONS)
@@ -26,12 +26,12 @@ export const RiskEstimator = z
       .nullable()
       .default(null)
       .meta({
-        description: `Returns up to the decision; in a derived index ${LIMITS.DERIVED_RISK_SESSIONS} by default, in a run all of its window.`,
+        description: `Number of returns up to the decision. Default: ${LIMITS.DERIVED_RISK_SESSIONS} in a derived index, the whole window in a run.`,
       }),
   })
-  .meta({ id: 'RiskEstimator', description: 'Settings of a risk model, as an estimate request has them.' });
+  .meta({ id: 'RiskEstimator', description: 'Settings of a risk model, as in an estimate request.' });
 export type RiskEstimator = z.infer<typeof RiskEstimator>;
 
-/** A stored risk model by its id, or how one is estimated. */
+/** Stored risk model by its id, or the settings of an estimate. */
 export const RiskModelChoice = z.union([Id.meta({ description: 'Id of a stored risk model.' }), RiskEstimator]);
 export type RiskModelChoice = z.infer<typeof RiskModelChoice>;

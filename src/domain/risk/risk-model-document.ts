@@ -8,24 +8,24 @@ import { ImportTerms } from './imported/import-terms.js';
 import { AsKnownOn } from '../schema/as-known-on.js';
 import { AssetIdentifier, Id, IsoDate } from '../schema/shape.js';
 
-/** Estimators by their names on the wire. */
+/** Estimators by their names in the API. */
 export const ESTIMATORS = ['shrinkage', ...STRUCTURED_ESTIMATORS, ...FACTOR_ESTIMATORS] as const;
 export type Estimator = (typeof ESTIMATORS)[number];
 
-/** What made a stored model: an estimator, or an import. */
+/** Origin of a stored model: an estimator, or an import. */
 export const MODEL_SOURCES = [...ESTIMATORS, 'imported'] as const;
 export type ModelSource = (typeof MODEL_SOURCES)[number];
 
-/** Most autocovariances that an estimate takes. */
+/** Maximum number of autocovariances of an estimate. */
 const LAGS_MAX = 20;
 
-/** Most principal components of an estimate. */
+/** Maximum number of principal components of an estimate. */
 const FACTORS_MAX = 100;
 
-/** Most samples behind an adjustment of eigenvalues. */
+/** Maximum number of samples for an adjustment of eigenvalues. */
 const SIMULATIONS_MAX = 1_000;
 
-/** Which estimator, and settings that only some of them read. */
+/** Estimator, and settings that only some of them read. */
 export const estimatorFields = {
   estimator: z.enum(ESTIMATORS).default('shrinkage').meta({
     description:
@@ -62,15 +62,15 @@ export const RiskModelRequest = z
   .strictObject({
     identifiers: z.array(AssetIdentifier).default([]).meta({
       description:
-        'Names to estimate over, duplicates counting once; empty uses the index named by index_id. Sessions are then the days of the store on which one of them has a price, whatever its exchange, not those of a calendar.',
+        'Securities of the estimate; duplicates count once. Empty: those of index_id. Sessions are the days of the data on which any of them has a price, on any exchange, not those of a calendar.',
     }),
     index_id: Id.nullable().default(null).meta({
       description:
-        "Take the names that this index's latest run held last; sessions are those of the calendar of the index.",
+        'Use the last holdings in the latest run of this index; sessions are those of the calendar of the index.',
     }),
     start: IsoDate.nullable()
       .default(null)
-      .meta({ description: 'First day of the window; the whole stored history by default.' }),
+      .meta({ description: 'First day of the window. Default: the whole stored history.' }),
     end: IsoDate.nullable().default(null).meta({ description: 'Last day of the window.' }),
     as_known_on: AsKnownOn,
     ...estimatorFields,
@@ -99,7 +99,10 @@ export const RiskModelRequest = z
       .nullable()
       .default(null)
       .meta({ description: settingHelp('half_life') }),
-    returns: z.enum(['total', 'price']).default('total').meta({ description: 'Whether dividends count.' }),
+    returns: z
+      .enum(['total', 'price'])
+      .default('total')
+      .meta({ description: 'Total returns include dividends; price returns do not.' }),
   })
   .meta({ id: 'RiskModelRequest' });
 export type RiskModelRequest = z.infer<typeof RiskModelRequest>;
@@ -109,14 +112,14 @@ export const RiskDiagnosticsPayload = z
     assets: z.int(),
     observations: z.int().meta({
       description:
-        'Sessions used after dropping incomplete ones; of a model by identifiers, days of the store. 0 of an imported model.',
+        'Sessions used after dropping incomplete ones; for a model by identifiers, days of the data. 0 for an imported model.',
     }),
     average_correlation: z.number().meta({
-      description: 'Mean off-diagonal correlation of the served matrix; 0 of one name, which has none.',
+      description: 'Mean off-diagonal correlation of the served matrix; 0 for a single security.',
     }),
     condition_number: z.number().meta({
       description:
-        'Largest over smallest eigenvalue. 1e300 stands for a singular matrix, whose smallest is at most 1e-15 times names times the largest: it has no inverse to working precision.',
+        'Largest over smallest eigenvalue. 1e300 for a singular matrix, whose smallest eigenvalue is at most 1e-15 times the number of securities times the largest: it has no inverse to working precision.',
     }),
     intensity: z
       .number()
@@ -134,30 +137,28 @@ export const FactorModelPayload = z
   .strictObject({
     r_squared: z.number().nullable().meta({
       description:
-        'Mean share of the cross-sectional variance that the factors explain; of principal components their share of all variances. Null of an imported model.',
+        'Mean share of the cross-sectional variance that the factors explain; for principal components their share of all variances. Null for an imported model.',
     }),
     factors: z
       .array(
         z.strictObject({
-          factor: z
-            .string()
-            .meta({ description: 'MARKET, a sector, a style or a principal component; as it was imported.' }),
+          factor: z.string().meta({ description: 'MARKET, a sector, a style or a principal component; as imported.' }),
           volatility: z.number().meta({ description: 'Annualised, of the return of the factor.' }),
           mean_t_statistic: z.number().nullable().meta({
-            description: 'Mean magnitude over the sessions; null of a principal component and of an imported model.',
+            description: 'Mean magnitude over the sessions; null for a principal component and for an imported model.',
           }),
           significant_share: z.number().nullable().meta({
             description:
-              'Share of the sessions on which that is above 2; null of a principal component and of an imported model.',
+              'Share of the sessions on which that is above 2; null for a principal component and for an imported model.',
           }),
         }),
       )
-      .meta({ description: 'In the order of the model.' }),
+      .meta({ description: 'Factors in the order of the model.' }),
   })
   .meta({ id: 'FactorModelPayload' });
 export type FactorModelPayload = z.infer<typeof FactorModelPayload>;
 
-/** What an import said of its model, and its dates. */
+/** Terms and dates of an imported model. */
 export const ImportedModelPayload = z
   .strictObject({
     ...ImportTerms.shape,
@@ -178,21 +179,21 @@ export type ImportedModelPayload = z.infer<typeof ImportedModelPayload>;
 
 const storedArtifact = z.strictObject({ name: z.string(), bytes: z.int().min(0), sha256: z.string() });
 
-/** A stored risk model: all but its matrix, which lies beside it as the float64 upper triangle, row by row. */
+/** Stored risk model without its matrix, which is stored separately as the float64 upper triangle, row by row. */
 export const RiskModelDocument = z.strictObject({
   model_id: z.string(),
-  /** Names estimated, ascending, [N]. */
+  /** Estimated securities, ascending, [N]. */
   asset_ids: z.array(z.string()),
   diagnostics: RiskDiagnosticsPayload,
-  /** Absent of an estimator without factors. */
+  /** Absent for an estimator without factors. */
   factor_model: FactorModelPayload.optional(),
-  /** Absent of an imported model. */
+  /** Absent for an imported model. */
   request: RiskModelRequest.optional(),
-  /** Absent of an estimated model; its matrices follow each other by date, as its factors do. */
+  /** Absent for an estimated model; its matrices and factors are concatenated by date. */
   imported: ImportedModelPayload.optional(),
   /** Warnings of the import. */
   findings: z.array(z.custom<Finding>()).optional(),
-  /** Names left out, with the reason. */
+  /** Excluded securities, with the reason. */
   excluded: z.record(z.string(), z.string()),
   /** First and last date of the returns used. */
   observed_start: z.string(),
@@ -201,12 +202,12 @@ export const RiskModelDocument = z.strictObject({
   precision: z.enum(['float64', 'float32']),
   store_content_hash: z.string(),
   covariance: storedArtifact,
-  /** Exposures, factor covariance and specific variances as float64; absent without factors, and of models stored before. */
+  /** Exposures, factor covariance and specific variances as float64; absent without factors, and in older models. */
   factors: storedArtifact.optional(),
 });
 export type RiskModelDocument = z.infer<typeof RiskModelDocument>;
 
-/** What made a stored model. */
+/** Returns the origin of a stored model. */
 export function sourceOfModel({ request }: Pick<RiskModelDocument, 'request'>): ModelSource {
   return request?.estimator ?? 'imported';
 }

@@ -4,18 +4,18 @@ import { compareText } from '../refusals/findings.js';
 import type { FactorModel } from './factor-model.js';
 import { annualCovariance, annualVariances } from './annual-moments.js';
 
-/** What an engine must offer to regress on groups. */
+/** Part of an engine that regresses on groups. */
 type GroupEngine = Pick<Engine, 'centreGroups' | 'columnDeviations'>;
 
-/** The factor every name is exposed to with 1. */
+/** Factor to which every security has exposure 1. */
 const MARKET = 'MARKET';
 
 /**
- * Market and sectors as factors. Each session's returns are regressed on a constant and sector dummies, every name
- * counting the same and the sector returns averaging zero: a sector's fitted return is the mean of its names, the
- * market's is the mean of the sectors'.
- * @param panel [T x n] returns; spent: becomes the residuals.
- * @param sectors sector of each name, [n].
+ * Computes market and sectors as factors. Each session's returns are regressed on a constant and sector dummies, with
+ * equal weights and sector returns that average zero: a sector's fitted return is the mean of its securities, the
+ * market's is the mean of the sectors.
+ * @param panel [T x n] returns; overwritten by the residuals.
+ * @param sectors sector of each security, [n].
  * @param periods sessions of a year.
  */
 export function sectorFactors(
@@ -42,7 +42,10 @@ export function sectorFactors(
   };
 }
 
-/** Returns of the market and of each sector beside it, [T x K], from the mean returns of the sectors, [T x K - 1]. */
+/**
+ * Returns returns of the market and of each sector relative to it, [T x K], from the mean returns of the sectors, [T x
+ * K - 1].
+ */
 function factorReturnsOf(means: Float64Array, sectors: number): Float64Array {
   const observations = means.length / sectors;
   const factors = new Float64Array(observations * (sectors + 1));

@@ -4,24 +4,24 @@ import { loadingsOf } from './factors/estimate-factors.js';
 import type { FactorModel } from './factor-model.js';
 import { unpackRow, type PackedMatrix } from './packed-matrix.js';
 
-/** A stored risk model as optimisations use it. */
+/** Stored risk model in the form that optimisations use. */
 export interface StoredModel {
   readonly modelId: string;
-  /** Names with an estimate, in the order of the matrix. */
+  /** Securities with an estimate, in the order of the matrix. */
   readonly names: readonly string[];
-  /** Last day of the returns it was estimated on; the date of an imported one. */
+  /** Last day of the returns of the estimate; the date of an imported one. */
   readonly observedEnd: Day;
   /** Annualised. @throws Refusal DOCUMENT_UNREADABLE */
   readonly covariance: () => PackedMatrix;
-  /** What the covariance is made of; absent without factors. @throws Refusal DOCUMENT_UNREADABLE */
+  /** Returns the factors of the covariance; absent without factors. @throws Refusal DOCUMENT_UNREADABLE */
   readonly factors?: () => FactorModel;
   readonly isImported?: boolean;
-  /** The models of earlier dates of an imported one, the newest first; absent of an estimated one. */
+  /** Models of earlier dates of an imported one, newest first; absent for an estimated one. */
   readonly earlier?: readonly StoredModel[];
 }
 
 /**
- * The model of a day: of an imported one the newest dated on or before it, the oldest where there is none, which
+ * Returns the model of a day: for an imported one the newest dated on or before it; the oldest if there is none, which
  * decisions of that day refuse.
  */
 export function modelInForce(model: StoredModel, day: Day): StoredModel {
@@ -29,22 +29,22 @@ export function modelInForce(model: StoredModel, day: Day): StoredModel {
   return [model, ...earlier].find(({ observedEnd }) => observedEnd <= day) ?? earlier.at(-1) ?? model;
 }
 
-/** Stored models by their id. */
+/** Returns a stored model by its id. */
 export type StoredModels = (modelId: string) => StoredModel;
 
-/** Names listed in the message of a refusal; the detail has all. */
+/** Maximum number of securities listed in the message of a refusal; the detail has all. */
 const NAMED_MAX = 5;
 
-/** Names that a decision needs a covariance of, and the day of the decision. */
+/** Securities whose covariance a decision needs, and the day of the decision. */
 export interface NamesOfDecision {
   readonly identifiers: readonly string[];
   readonly day: Day;
 }
 
 /**
- * The covariance that a stored model has of names.
- * @returns annualised, [N x N] in the order of the names
- * @throws Refusal LOOK_AHEAD where the model knows returns after the day, MODEL_LACKS_NAMES, DOCUMENT_UNREADABLE
+ * Returns the covariance of securities in a stored model.
+ * @returns annualised, [N x N] in the order of the securities
+ * @throws Refusal LOOK_AHEAD if the model contains returns after the day, MODEL_LACKS_NAMES, DOCUMENT_UNREADABLE
  * @cost N of the rows of the model
  */
 export function modelCovariance(stored: StoredModel, { identifiers, day }: NamesOfDecision): Float64Array {
@@ -61,17 +61,17 @@ export function modelCovariance(stored: StoredModel, { identifiers, day }: Names
   return matrix;
 }
 
-/** The covariance of names as loadings loadings' + diag(specific), annualised. */
+/** Covariance of securities as loadings loadings' + diag(specific), annualised. */
 export interface FactoredNames {
-  /** [N x K] in the order of the names. */
+  /** [N x K] in the order of the securities. */
   readonly loadings: Float64Array;
   /** [N] */
   readonly specific: Float64Array;
 }
 
 /**
- * The same by the factors that the covariance is made of; undefined of a model without factors.
- * @throws Refusal LOOK_AHEAD where the model knows returns after the day, MODEL_LACKS_NAMES, DOCUMENT_UNREADABLE
+ * Same by the factors of the covariance; undefined for a model without factors.
+ * @throws Refusal LOOK_AHEAD if the model contains returns after the day, MODEL_LACKS_NAMES, DOCUMENT_UNREADABLE
  * @cost N K^2 / 2 multiply-adds; the matrix is not read
  */
 export function modelFactors(stored: StoredModel, { identifiers, day }: NamesOfDecision): FactoredNames | undefined {
@@ -89,7 +89,7 @@ export function modelFactors(stored: StoredModel, { identifiers, day }: NamesOfD
   };
 }
 
-/** Where names stand in a model. @throws Refusal LOOK_AHEAD, MODEL_LACKS_NAMES */
+/** Returns positions of securities in a model. @throws Refusal LOOK_AHEAD, MODEL_LACKS_NAMES */
 function placesIn(
   { modelId, names, observedEnd, isImported }: StoredModel,
   { identifiers, day }: NamesOfDecision,
@@ -106,7 +106,7 @@ function placesIn(
     const more = lacking.length > NAMED_MAX ? ` and ${lacking.length - NAMED_MAX} more` : '';
     throw new Refusal(
       'MODEL_LACKS_NAMES',
-      `The risk model ${modelId} has no estimate of ${lacking.slice(0, NAMED_MAX).join(', ')}${more}.`,
+      `The risk model ${modelId} has no estimate for ${lacking.slice(0, NAMED_MAX).join(', ')}${more}.`,
       { model_id: modelId, identifiers: lacking },
     );
   }

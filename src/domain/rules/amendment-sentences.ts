@@ -3,8 +3,8 @@ import type { Amendment } from '../documents/amendment.js';
 import type { IndexDocument } from '../documents/index-document.js';
 
 /**
- * Which text applies when: the sentences that each amendment brings, and those that no longer hold.
- * @param sentencesOf methodology of one text
+ * Describes which version applies when: the sentences that each amendment adds, and those that no longer apply.
+ * @param sentencesOf methodology of one version
  */
 export function amendmentSentences(
   document: IndexDocument,
@@ -17,9 +17,9 @@ export function amendmentSentences(
     const added = now.filter((sentence) => !before.includes(sentence));
     const removed = before.filter((sentence) => !now.includes(sentence));
     return [
-      `${openingOf(amendment!)}:`, // Of every text but the first.
-      ...removed.map((sentence) => `No longer: ${sentence}`),
-      ...added.map((sentence) => `From then on: ${sentence}`),
+      `${openingOf(amendment!)}:`, // Every version except the first has one.
+      ...removed.map((sentence) => `No longer applies: ${sentence}`),
+      ...added.map((sentence) => `New: ${sentence}`),
     ];
   });
 }
@@ -27,8 +27,8 @@ export function amendmentSentences(
 function openingOf({ effective_from: date, announced, reason, rebalance }: Amendment): string {
   const when =
     rebalance === true
-      ? `On the first session on or after ${date} the index is rebalanced and follows an amended text`
-      : `From the first review on or after ${date} the index follows an amended text`;
+      ? `On the first session on or after ${date} the index is rebalanced and follows an amended version`
+      : `From the first review on or after ${date} the index follows an amended version`;
   const said = [
     ...(announced === undefined ? [] : [`announced on ${announced}`]),
     ...(reason === undefined ? [] : [reason]),

@@ -10,21 +10,21 @@ import type { RuleSpec } from '../documents/pipeline-rows.js';
 import type { WeightingSpec } from '../documents/weighting-spec.js';
 import { readsConstituents, type Definitions } from '../datapoints/expressions/reads.js';
 
-/** A pipeline whose rows are rules ready to decide, in order. */
+/** Pipeline whose rows are rules that are ready to decide, in order. */
 export interface BoundPipeline {
   readonly rules: readonly BoundRule[];
   readonly weighting: Weighting;
   readonly groupCaps: readonly BoundGroupCap[];
-  /** Cap of each constituent; null where the weighting states a number or none. */
+  /** Cap of each constituent; null if the weighting states a number or none. */
   readonly cap: FieldUse | null;
   /** Groups that `cap` and `ladder_caps` limit; null for constituents. */
   readonly capBy: FieldUse | null;
   readonly phaseIn: BoundPhaseIn | null;
   /** Datapoints by which constituents are ranked between reviews. */
   readonly ranked: readonly PlacedUse[];
-  /** Whether any rule or expression looks at the previous composition. */
+  /** True if any rule or expression reads the previous composition. */
   readonly remembers: boolean;
-  /** Expressions that the document names. */
+  /** Expressions that the document defines. */
   readonly definitions: Definitions;
 }
 
@@ -45,7 +45,7 @@ export interface BoundPhaseIn {
   readonly steps: number;
 }
 
-/** The pipeline of a valid document. A row that its class does not accept is a defect of the caller. */
+/** Binds the pipeline of a valid document. A row that its class does not accept is a bug of the caller. */
 export function bindPipeline(
   document: Pick<RuleDocument, 'pipeline' | 'datapoints' | 'plugins'> & Partial<Pick<RuleDocument, 'events'>>,
 ): BoundPipeline {
@@ -77,12 +77,12 @@ function rankedUses(events: RuleDocument['events']): PlacedUse[] {
   );
 }
 
-/** A rule of a valid document. */
+/** Binds a rule of a valid document. */
 export function boundRule(row: RuleSpec): Selection {
   return withFallback(known(selectionClassOf(row.type), row.type), row);
 }
 
-/** A weighting of a valid document. */
+/** Binds a weighting of a valid document. */
 export function boundWeighting({ type, params }: Pick<WeightingSpec, 'type' | 'params'>): Weighting {
   return known(weightingClassOf(type), type).bind(params);
 }
@@ -92,7 +92,7 @@ function known<T>(entry: T | undefined, type: string): T {
   return entry;
 }
 
-/** Every datapoint that a pipeline reads, at its place in the document. */
+/** Returns every datapoint that a pipeline reads, with its path in the document. */
 export function readsOf({ rules, weighting, groupCaps, cap, capBy, phaseIn, ranked }: BoundPipeline): PlacedUse[] {
   return [
     ...rules.flatMap(({ id, rule }, i) =>
@@ -111,7 +111,7 @@ function ofWeighting(member: string, use: FieldUse | null): PlacedUse[] {
   return use === null ? [] : [{ use, path: `pipeline.weighting.${member}`, rowId: null }];
 }
 
-/** A class that reads a datapoint of its own accord answers for it with its type. */
+/** A class that reads a fixed datapoint is referred to by its type. */
 function join(row: string, parameter: string): string {
   return parameter === '' ? `${row}.type` : `${row}.params.${parameter}`;
 }

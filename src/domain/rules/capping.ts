@@ -10,15 +10,15 @@ import {
   type Limits,
 } from './solve-grouping.js';
 
-/** Rounds over the group caps before they count as infeasible together. */
+/** Number of rounds over the group caps after which they count as infeasible. */
 const ROUNDS_MAX = 1000;
 
 export interface CapInput {
   /** Raw weights, positive, summing to 1, [n]. */
   readonly raw: Float64Array;
-  /** Largest single weight; null for none. Taken as 1/n when it is less. */
+  /** Maximum single weight; null for none. Raised to 1/n if it is less. */
   readonly cap: number | null;
-  /** Smallest single weight; null for none. Taken as 1/n when it is more. */
+  /** Minimum single weight; null for none. Lowered to 1/n if it is more. */
   readonly floor: number | null;
   readonly groups: readonly GroupCaps[];
 }
@@ -27,10 +27,7 @@ export interface Capped {
   readonly kind: 'capped';
   /** [n], summing to 1. */
   readonly weights: Float64Array;
-  /**
-   * What each raw weight was multiplied by before it was clipped at the floor and the cap: w = clip(scale u, floor,
-   * cap).
-   */
+  /** Returns the factor on each raw weight before clipping at the floor and the cap: w = clip(scale u, floor, cap). */
   readonly scaleOf: (position: number) => number;
   /** Effective floor; 0 without one. */
   readonly floor: number;
@@ -38,18 +35,14 @@ export interface Capped {
   readonly cap: number | null;
   /** Positions reduced to the cap, ascending. */
   readonly capped: Int32Array;
-  /** Weight moved: the sum of the reductions, 0 where rounding alone moved any. */
+  /** Weight moved: the sum of the reductions; 0 if only rounding moved any. */
   readonly redistributed: number;
-  /**
-   * How the single cap was reached, round by round; replaying them gives the weights. Empty where a floor or groups
-   * take part.
-   */
+  /** Rounds that led to the single cap; replaying them gives the weights. Empty if a floor or groups apply. */
   readonly rounds: readonly CapRound[];
 }
 
 /**
- * One round of redistribution: every name not yet capped is multiplied by `scale`; those then above the cap join the
- * capped.
+ * Round of redistribution: every uncapped security is multiplied by `scale`; those then above the cap become capped.
  */
 export interface CapRound {
   readonly scale: number;
@@ -57,10 +50,9 @@ export interface CapRound {
 }
 
 /**
- * Weights after the single cap, the floor and the group caps, all at once:
- * w = clip(lambda m u, floor, cap), with one multiplier m <= 1 for each group at its cap and the one lambda that gives
- * the sum 1.
- * @cost O(n log n) for each cap; up to 1000 rounds where groups of several fields overlap
+ * Applies the single cap, the floor and the group caps together: w = clip(lambda m u, floor, cap), with one multiplier
+ * m <= 1 for each group at its cap and the one lambda that gives the sum 1.
+ * @cost O(n log n) for each cap; up to 1000 rounds if groups of several fields overlap
  */
 export function applyCaps(input: CapInput): Capped | CapInfeasible {
   const n = input.raw.length;
@@ -91,7 +83,7 @@ export function applyCaps(input: CapInput): Capped | CapInfeasible {
   });
 }
 
-/** The fixed point of iterative proportional redistribution, in the order of its rounds. */
+/** Returns the fixed point of iterative proportional redistribution, in the order of its rounds. */
 function waterFill(raw: Float64Array, cap: number): Capped {
   const isCapped = new Uint8Array(raw.length);
   const rounds: CapRound[] = [];
@@ -112,14 +104,14 @@ function waterFill(raw: Float64Array, cap: number): Capped {
   }
 }
 
-/** Sum of the weights that are not capped. */
+/** Sums the uncapped weights. */
 function sumFree(raw: Float64Array, isCapped: Uint8Array): number {
   let sum = 0;
   for (let i = 0; i < raw.length; i++) if (isCapped[i] === 0) sum += raw[i]!;
   return sum;
 }
 
-/** Positions of those among them that are more than `most` once they are scaled. */
+/** Returns positions of those that exceed `most` after scaling. */
 function freeAbove(
   raw: Float64Array,
   isCapped: Uint8Array,
@@ -144,9 +136,9 @@ interface Grouped {
 }
 
 /**
- * Solves one grouping after the other, each against the multipliers of the others, until every cap holds: coordinate
- * ascent on the dual of the closest weights in relative entropy, so the answer does not depend on the order of names or
- * groupings.
+ * Solves one grouping after the other, each with the multipliers of the others, until every cap holds: coordinate
+ * ascent on the dual of the closest weights in relative entropy, so the result does not depend on the order of
+ * securities or groupings.
  */
 function withGroups({ raw, cap, floor, groups }: Grouped): Capped | CapInfeasible {
   const limits: Limits = { floor, cap: cap ?? 1 };
@@ -176,14 +168,14 @@ function withGroups({ raw, cap, floor, groups }: Grouped): Capped | CapInfeasibl
   }
   return {
     kind: 'infeasible',
-    message: `The group caps cannot hold together: ${ROUNDS_MAX} rounds of redistribution leave one broken.`,
+    message: `The group caps are infeasible: after ${ROUNDS_MAX} rounds of redistribution one is still exceeded.`,
     stated: groups.at(-1)!.stated ?? 'group_caps',
   };
 }
 
 const ascending = (a: number, b: number): number => a - b;
 
-/** Positions whose weights the caps of constituents, or of groups in their place, reduce. */
+/** Returns positions whose weights the caps of constituents, or of groups, reduce. */
 function heldToCaps(
   { raw, scaled, weights }: Readonly<Record<'raw' | 'scaled' | 'weights', Float64Array>>,
   groups: readonly GroupCaps[],
@@ -205,7 +197,7 @@ function holds(weights: Float64Array, groups: readonly GroupCaps[]): boolean {
   return groups.every((group) => groupSums(weights, group).every((sum, k) => sum <= group.caps[k]! + TOLERANCE));
 }
 
-/** Weight of each group, [groups]. */
+/** Returns the weight of each group, [groups]. */
 function groupSums(weights: Float64Array, { groupOf, caps }: GroupCaps): Float64Array {
   const sums = new Float64Array(caps.length);
   for (let i = 0; i < weights.length; i++) if (groupOf[i]! >= 0) sums[groupOf[i]!]! += weights[i]!;

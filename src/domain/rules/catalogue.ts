@@ -41,7 +41,7 @@ import { priceWeight } from './weighting/price-weight.js';
 import { rankWeight } from './weighting/rank-weight.js';
 import { tiltWeight } from './weighting/tilt-weight.js';
 
-/** Every selection class, in the order it is served: a new one is its file and its name in this list. */
+/** Every selection class, in the order it is served: a new one needs its file and its entry in this list. */
 export const SELECTION_CLASSES: readonly SelectionClass[] = [
   expressionFilter,
   fieldFilter,
@@ -93,7 +93,7 @@ const weightingByType = new Map(WEIGHTING_CLASSES.map((entry) => [entry.type, en
 export const selectionClassOf = (type: string): SelectionClass | undefined => selectionByType.get(type);
 export const weightingClassOf = (type: string): WeightingClass | undefined => weightingByType.get(type);
 
-/** The catalogue as clients read it. */
+/** The catalogue for clients. */
 export function ruleTypes(): {
   readonly selection: readonly TypeSpec[];
   readonly weighting: readonly TypeSpec[];

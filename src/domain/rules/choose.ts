@@ -8,7 +8,7 @@ import { latestReviews, phasedIn, type ReviewTerms } from './phase-in.js';
 import { weighed, type RawWeights } from './weighting-class.js';
 import type { IndexWeights } from '../datapoints/expression-section.js';
 
-/** One rung of the selection: the universe first, then a rung for each rule. */
+/** Step of the selection: first the universe, then one step for each rule. */
 export interface WaterfallStep {
   /** 0 for the universe. */
   readonly position: number;
@@ -19,27 +19,27 @@ export interface WaterfallStep {
   readonly excluded: Int32Array;
 }
 
-/** What a choice is made from, beside its rules and the market. */
+/** Inputs of a choice in addition to its rules and the market. */
 export interface AskedDecision {
   readonly session: number;
   readonly universe: Int32Array;
-  /** Null as well where no rule looks at them. */
+  /** Also null if no rule reads them. */
   readonly incumbents: ArrayLike<number> | null;
 }
 
-/** A decision up to its caps: who is chosen, and the weights before any limit. */
+/** Decision before its caps: selected securities, and their weights before any limit. */
 export interface Choice {
   readonly cross: CrossSection;
   readonly waterfall: readonly WaterfallStep[];
-  /** Each rule's scope and verdict, as far as names were left. */
+  /** Scope and verdict of each rule, as long as securities remained. */
   readonly verdicts: readonly { readonly scope: SelectionScope; readonly verdict: Verdict }[];
   readonly survivors: Int32Array;
-  /** Absent where no name is left. */
+  /** Absent if no security remains. */
   readonly raw: RawWeights | undefined;
-  /** Names with a weight; none where there is no weighting. */
+  /** Securities with a weight; empty without a weighting. */
   readonly columns: Int32Array;
   readonly unweighted: Int32Array;
-  /** Weights of those, summing to 1. */
+  /** Weights of those, with sum 1. */
   readonly uncapped: Float64Array;
 }
 
@@ -50,11 +50,11 @@ export interface ChooseInput extends AskedDecision {
   readonly engine: Engine;
   readonly riskModel: StoredModels;
   readonly document: ReviewTerms;
-  /** Another index as it was last decided on or before a session. */
+  /** Returns another index as last decided on or before a session. */
   readonly indexWeights: (indexId: string, session: number) => IndexWeights | null;
 }
 
-/** Selects and weighs, without a limit. */
+/** Selects and weights without limits. */
 export function chooseOn(input: ChooseInput): Choice {
   const { pipeline, sections, market, engine, riskModel, session, indexWeights } = input;
   const incumbents = input.incumbents === null ? null : flagsOf(input.incumbents, market.names);
@@ -86,7 +86,7 @@ interface PhasedInput extends Omit<ChooseInput, 'incumbents'> {
   readonly incumbents: Uint8Array | null;
 }
 
-/** Raw weights times the datapoint that a pipeline phases in. */
+/** Multiplies raw weights by the datapoint that a pipeline phases in. */
 function withPhaseIn(
   raw: RawWeights,
   { pipeline, document, market, session, sections, incumbents, indexWeights }: PhasedInput,
@@ -110,7 +110,7 @@ function withPhaseIn(
   );
 }
 
-/** Applies the selection rules in order, each to the survivors of those before. */
+/** Applies the selection rules in order, each to the securities that the earlier ones kept. */
 function selectOn({ pipeline, market }: ChooseInput, cross: CrossSection, incumbents: Uint8Array | null) {
   const { identifiers } = market;
   const { universe } = cross;
@@ -133,7 +133,7 @@ function selectOn({ pipeline, market }: ChooseInput, cross: CrossSection, incumb
 const NOTHING = new Int32Array(0);
 const NO_WEIGHTS = new Float64Array(0);
 
-/** The columns whose flag is `flag`. */
+/** Returns the columns whose flag is `flag`. */
 function those(columns: Int32Array, flags: Uint8Array, flag: 0 | 1): Int32Array {
   let count = 0;
   for (let i = 0; i < columns.length; i++) if (flags[i] === flag) count++;
@@ -147,14 +147,14 @@ function areAllPositive(values: Float64Array): boolean {
   return true;
 }
 
-/** By column, 1 for those of a list. */
+/** Returns 1 for columns of a list, by column. */
 export function flagsOf(columns: ArrayLike<number>, names: number): Uint8Array {
   const flags = new Uint8Array(names);
   for (let i = 0; i < columns.length; i++) flags[columns[i]!] = 1;
   return flags;
 }
 
-/** Values over their sum; scaled by the largest first where the sum is beyond what a double holds. */
+/** Divides values by their sum; scaled by the largest first if the sum exceeds the range of a double. */
 function normalised(values: Float64Array): Float64Array {
   let total = 0;
   for (let i = 0; i < values.length; i++) total += values[i]!;

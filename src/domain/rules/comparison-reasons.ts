@@ -4,7 +4,7 @@ import { comparisonText } from '../datapoints/expressions/sentences.js';
 import { comparisonsOf, type ExpressionNode } from '../datapoints/expressions/tree.js';
 import { TRUE, UNKNOWN } from '../datapoints/expressions/truth-values.js';
 
-/** Each comparison of a condition with the value one name met it with. */
+/** Returns each comparison of a condition with the value of one security. */
 export function comparisonReasons(
   root: ExpressionNode,
   cross: CrossSection,

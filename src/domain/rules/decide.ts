@@ -30,7 +30,7 @@ import { indicesIn, type Definitions } from '../datapoints/expressions/reads.js'
 
 export interface RuleDecided extends Decided {
   readonly waterfall: readonly WaterfallStep[];
-  /** Survivors of the rules that have no weight, columns ascending. */
+  /** Securities that pass the rules but have no weight, columns ascending. */
   readonly unweighted: Int32Array;
 }
 
@@ -38,9 +38,9 @@ export interface RuleUndecided extends Undecided {
   readonly waterfall: readonly WaterfallStep[];
 }
 
-/** Decides by the rules of a document. */
+/** Decider that uses the rules of a document. */
 export interface RuleDecider extends Decider {
-  /** Whether the previous composition bears on a decision: when not, incumbents need not be known. */
+  /** True if the previous composition affects a decision: otherwise incumbents need not be known. */
   readonly remembers: boolean;
   decide(
     session: number,
@@ -48,7 +48,7 @@ export interface RuleDecider extends Decider {
     outgoing?: Outgoing | null,
     among?: Int32Array | null,
   ): RuleDecided | RuleUndecided;
-  /** The same decision with everything that led to it, for an explanation. */
+  /** Returns the same decision with its complete derivation, for an explanation. */
   trace(session: number, incumbents: ArrayLike<number> | null, among?: Int32Array | null): Trace;
 }
 
@@ -61,7 +61,7 @@ export interface Trace {
   readonly cross: CrossSection;
   readonly pipeline: BoundPipeline;
   readonly verdicts: Choice['verdicts'];
-  /** Survivors of every rule, columns ascending. */
+  /** Securities that pass every rule, columns ascending. */
   readonly survivors: Int32Array;
   readonly raw: RawWeights | undefined;
   readonly capping: Capped | undefined;
@@ -70,39 +70,42 @@ export interface Trace {
 export interface CreateDeciderInput {
   readonly document: RuleDocument;
   readonly market: SessionMarket;
-  /** Columns of the universe that are priceable on a session, ascending. */
+  /** Returns the columns of the universe that have a price on a session, ascending. */
   readonly universe: (session: number) => Int32Array;
-  /** By column, 1 for the members of the universe on a session, priced or not; without it no suspended constituent stays. */
+  /**
+   * Returns 1 for the members of the universe on a session, by column, with or without a price; without it no suspended
+   * constituent stays.
+   */
   readonly members?: (session: number) => Uint8Array;
-  /** Another index as it was last decided on or before a session; null before its first composition. */
+  /** Returns another index as last decided on or before a session; null before its first composition. */
   readonly indexWeights?: (indexId: string, session: number) => IndexWeights | null;
-  /** A stored risk model. */
+  /** Stored risk models. */
   readonly riskModel?: StoredModels;
-  /** Engine of matrix products; plain loops unless given. */
+  /** Engine of matrix products. Default: plain loops. */
   readonly engine?: Engine;
-  /** What other deciders have worked out; nothing unless given. */
+  /** Results shared with other deciders. Default: none. */
   readonly sharing?: DecisionSharing | undefined;
 }
 
-/** What deciders of definitions that have terms in common share. */
+/** Shared results of deciders whose definitions have terms in common. */
 export interface DecisionSharing {
-  /** Cross-sections of a market. @param reads what they are asked for */
+  /** Returns cross-sections of a market. @param reads datapoints to be read */
   sectionsOf(terms: CrossSectionTerms, reads: readonly PlacedUse[]): CrossSections;
-  /** The universe of a document by session. */
+  /** Returns the universe of a document by session. */
   universeOf(
     document: RuleDocument,
     market: SessionMarket,
     ask: (session: number) => Int32Array,
   ): (session: number) => Int32Array;
-  /** Choices by the selection and weighting of a document. */
+  /** Returns choices by the selection and weighting of a document. */
   choicesOf(document: RuleDocument, terms: CrossSectionTerms): (asked: AskedDecision, make: () => Choice) => Choice;
 }
 
 /**
- * The decider of a valid document on one market. Only data dated on or before the decision session is read.
- * @throws Refusal VALIDATION_FAILED when the market lacks a datapoint, FX_MISSING from a decision that needs a rate it
- *   lacks
- * @cost per decision: names * (sum of the rules' windows) cells read
+ * Creates the decider of a valid document on one market. Only data dated on or before the decision session is read.
+ * @throws Refusal VALIDATION_FAILED if the market lacks a datapoint, FX_MISSING from a decision that needs a missing
+ *   rate
+ * @cost per decision: securities * (sum of the rules' windows) cells read
  */
 export function createDecider({
   document,
@@ -126,7 +129,7 @@ export function createDecider({
   const sections = sharing.sectionsOf(terms, reads);
   const universeOf = sharing.universeOf(document, market, universe);
   const asksIndices = reads.some(({ use }) => indicesIn(use.field, pipeline.definitions).length > 0);
-  // Other indices may be defined otherwise wherever choices are shared.
+  // Shared choices could see other definitions of other indices.
   const chosen = asksIndices ? notShared.choicesOf(document, terms) : sharing.choicesOf(document, terms);
   const trace = (session: number, incumbents: ArrayLike<number> | null, among: Int32Array | null = null) => {
     const universe = among ?? universeOf(session);
@@ -163,11 +166,11 @@ export function createDecider({
 }
 
 function noIndices(indexId: string): never {
-  throw new Error(`the index ${indexId} cannot be asked here`);
+  throw new Error(`the index ${indexId} is not available here`);
 }
 
 function noModels(modelId: string): never {
-  throw new Error(`the risk model ${modelId} cannot be asked here`);
+  throw new Error(`the risk model ${modelId} is not available here`);
 }
 
 const notShared: DecisionSharing = {
@@ -179,18 +182,18 @@ const notShared: DecisionSharing = {
 export interface CrossSectionTerms {
   readonly market: SessionMarket;
   readonly treatment: TreatmentSpec;
-  /** Of the index. */
+  /** Currency of the index. */
   readonly currency: string;
   /**
-   * Names that are read on sessions that follow each other, ascending: their windows of a year are summed as they roll on,
-   * and differ by rounding.
+   * Securities that are read on consecutive sessions, ascending: their one-year windows are rolling sums, which differ
+   * by rounding.
    */
   readonly followed?: Int32Array;
-  /** Expressions that the definition names; none unless given. */
+  /** Expressions that the definition contains. Default: none. */
   readonly datapoints?: Definitions;
 }
 
-/** Datapoints of a market on the terms of an index. */
+/** Creates datapoints of a market on the terms of an index. */
 export function crossSectionsOf({
   market,
   treatment,
@@ -257,7 +260,7 @@ function decideOn(choice: Choice, { document, pipeline, market }: DecideInput): 
       ...(unweighted.length === 0 ? [] : [notHeld(unweighted, market.identifiers)]),
       ...(uncappedNames.length === 0 ? [] : [withoutCap(uncappedNames, market.identifiers)]),
     ],
-    // Fixed numbers of shares are held as long as no limit changes them.
+    // Fixed numbers of shares stay as long as no limit changes them.
     ...(holdsPrices(document.pipeline.weighting) && isEqual(capping.weights, uncapped)
       ? { basket: raw.values.reduce((sum, value) => sum + value, 0) }
       : {}),
@@ -270,7 +273,9 @@ function decideOn(choice: Choice, { document, pipeline, market }: DecideInput): 
   return { ...traced, capping, decision };
 }
 
-/** Money over which a market value, or a price, is the weight of a security that no limit changes. */
+/**
+ * Returns the money that divides a market value, or a price, to give the weight of a security that no limit changes.
+ */
 function worthOf(
   { pipeline: { weighting } }: RuleDocument,
   values: Float64Array,

@@ -9,7 +9,7 @@ import type { ExpressionNode } from '../datapoints/expressions/tree.js';
 import { TRUE, UNKNOWN } from '../datapoints/expressions/truth-values.js';
 
 export interface EvaluateInput {
-  /** Terms on which datapoints are read. */
+  /** Document with the terms on which datapoints are read. */
   readonly document: RuleDocument;
   readonly market: SessionMarket;
   readonly session: number;
@@ -17,9 +17,9 @@ export interface EvaluateInput {
   readonly universe: Int32Array;
   readonly expression: ExpressionNode;
   readonly expects: Expected;
-  /** Those that are wanted; none for the first that have a value. */
+  /** Requested securities; empty for the first that have a value. */
   readonly identifiers: readonly string[];
-  /** Values that are answered at most. */
+  /** Maximum number of values returned. */
   readonly most: number;
 }
 
@@ -29,7 +29,7 @@ export interface SecurityValue {
   readonly value: ReferenceValue;
 }
 
-/** Values of an expression for a few securities, taken across a whole universe. */
+/** Returns values of an expression for a few securities, computed across a whole universe. */
 export function evaluateDatapoint(input: EvaluateInput): SecurityValue[] {
   const { document, market, session, universe, identifiers, most } = input;
   const sections = crossSectionsOf({

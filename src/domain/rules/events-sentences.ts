@@ -6,14 +6,14 @@ import { rebalanceSentences } from './rebalance-sentences.js';
 
 const REPLACEMENTS: Readonly<Record<EventsSpec['replacement'], (events: EventsSpec) => string>> = {
   none: () =>
-    'The proceeds of a name that leaves between two rebalances are spread over the others in proportion to their weights.',
+    'The proceeds of a constituent that leaves between two rebalances are distributed over the others in proportion to their weights.',
   next_ranked: () =>
-    'A constituent that leaves between two rebalances is replaced at that close by the best-ranked security that the last review left out and that passes the other rules.',
+    'A constituent that leaves between two rebalances is replaced at that close by the best-ranked security that the last review did not select and that passes the other rules.',
   reserve: ({ reserve = [] }) =>
-    `A constituent that leaves between two rebalances is replaced at that close by the first of ${reserve.join(', ')} that has a price and is no constituent.`,
+    `A constituent that leaves between two rebalances is replaced at that close by the first of ${reserve.join(', ')} that has a price and is not a constituent.`,
 };
 
-/** Changes of an index between its reviews. */
+/** Describes changes of an index between its reviews. */
 export function eventsSentences({ events, pipeline }: RuleDocument): string[] {
   if (events === undefined) return [REPLACEMENTS.none(NOTHING)];
   const { share_changes: changes, threshold, replacement, fast_entry: entry, fast_exit: exit, acquirer } = events;
@@ -23,25 +23,25 @@ export function eventsSentences({ events, pipeline }: RuleDocument): string[] {
     ...(replacement === 'none'
       ? []
       : [
-          'The new constituent enters with its own market value or price where those are the weights, else with the weight of the one that left.',
+          'The new constituent enters with its own market value or price if those are the weights, otherwise with the weight of the one that left.',
         ]),
     ...(isEffective
       ? [
-          `A change of shares or free float of at least ${shareText(threshold)} since the counts last adopted applies after the close before its date: index shares scale and the divisor adjusts.`,
+          `A change of shares or free float of at least ${shareText(threshold)} since the counts last adopted applies after the previous close of its date: index shares scale and the divisor adjusts.`,
         ]
       : []),
     ...(exit === undefined
       ? []
       : [
-          `Constituents ranked below ${exit.rank} by ${exit.field} leave between reviews, each for the best-ranked security that is none. ${rebalanceSentences(exit.schedule).join(' ')}`,
+          `Constituents ranked below ${exit.rank} by ${exit.field} leave between reviews, each replaced by the best-ranked security outside the index. ${rebalanceSentences(exit.schedule).join(' ')}`,
         ]),
     ...(entry === undefined
       ? []
       : [
-          `A new security ranked ${entry.rank} or better by ${entry.field} at the close ${entry.after_sessions} sessions after its first price enters then, for the lowest-ranked constituent.`,
+          `A new security ranked ${entry.rank} or better by ${entry.field} at the close ${entry.after_sessions} sessions after its first price enters at that close in place of the lowest-ranked constituent.`,
         ]),
     ...(acquirer === 'remove'
-      ? ['A constituent merged into a security outside the universe leaves at its last price.']
+      ? ['A constituent that merges into a security outside the universe leaves at its last price.']
       : []),
   ];
 }

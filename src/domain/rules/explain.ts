@@ -1,5 +1,6 @@
 import {
   asDecided,
+  isReview,
   inForce as latestAt,
   type Composer,
   type Composition,
@@ -11,6 +12,7 @@ import { textFollowedOn } from '../documents/text-spans.js';
 import { reviewOf } from '../documents/reviews.js';
 import { firstRebalance } from '../books/compose.js';
 import { sessionWithData } from '../books/due-rebalances.js';
+import { swapsOf, type NamedSwap } from '../books/named-swaps.js';
 import { presenceOf, type Presence } from '../books/constituent-changes.js';
 import { indexBook } from '../books/index-run.js';
 import { knownCompositions, noRebalanceUntil } from '../books/known-compositions.js';
@@ -23,40 +25,43 @@ import { compositionDate } from '../schedule/date-in-force.js';
 import { readsOf } from './bound-pipeline.js';
 import type { DatapointRead } from '../datapoints/datapoint-read.js';
 import type { Trace } from './decide.js';
+import type { ExplainedCapping, ExplainedDrift, ExplainedWeighting } from './explained-parts.js';
 import { ruleDecider } from './preview.js';
 import type { Reason } from './selection-class.js';
 import { expressionWords } from '../datapoints/expressions/sentences.js';
 import { isField, type DatapointExpression } from '../datapoints/expressions/tree.js';
 
-/** A name on a day: what the composition in force gives it, and what the index holds. */
+/** Weight of a security on a day: in the composition in force, and in the index. */
 export interface Holding extends Presence {
-  /** Session the explanation holds for. */
+  /** Session of the explanation. */
   readonly asOf: Day;
   /** Effective date of the composition in force. */
   readonly rebalance: Day;
-  /** Session whose data decided it. */
+  /** Session whose data the decision used. */
   readonly decision: Day;
-  /** Reviews that decided it, in their order. */
+  /** Reviews that decided it, in order. */
   readonly reviews: readonly string[];
   /**
-   * Share of the decided weights still there on the effective date: with an effective lag names may go before it, and
-   * the applied weight is the decided one over this.
+   * Share of the decided weights that remained on the effective date: with an effective lag securities may leave
+   * earlier, and the applied weight is the decided one divided by this.
    */
   readonly stayed: number;
-  /** Weight decided, where it became index shares before the effective close; the applied one is what those are worth. */
+  /** Decided weight, if it became index shares before the effective close; the applied weight is their value. */
   readonly decidedWeight: number | null;
-  /** Applied weight, null when the composition leaves the name out. */
+  /** Applied weight; null if the composition excludes the security. */
   readonly weight: number | null;
   readonly drift: ExplainedDrift | null;
+  /** Changes between reviews, up to the session, by which it entered or left. */
+  readonly swaps: readonly NamedSwap[];
 }
 
-/** The chain behind one weight, from the data that was read to the weight held today. */
+/** Derivation of one weight, from the data to the weight held today. */
 export interface Explanation extends Holding {
   readonly inUniverse: boolean;
   readonly datapoints: readonly ExplainedDatapoint[];
-  /** Up to and including the rule that removed the name. */
+  /** Rules up to and including the one that removed the security. */
   readonly rules: readonly ExplainedRule[];
-  /** Rule that removed the name, null when none did. */
+  /** Rule that removed the security; null if none did. */
   readonly excludedBy: string | null;
   readonly weighting: ExplainedWeighting | null;
   readonly capping: ExplainedCapping | null;
@@ -74,50 +79,22 @@ export interface ExplainedRule {
   readonly position: number;
   readonly ruleId: string;
   readonly ruleType: string;
-  /** Whether the name was in the composition before. */
+  /** True if the security was in the previous composition. */
   readonly constituent: boolean;
   readonly kept: boolean;
   readonly reason: Reason;
 }
 
-export interface ExplainedWeighting {
-  readonly formula: string;
-  readonly parts: Readonly<Record<string, number | string | null>>;
-  /** Raw weight before normalisation. */
-  readonly raw: number;
-  /** Sum of the raw weights of all names. */
-  readonly rawTotal: number;
-  /** raw / rawTotal. */
-  readonly uncapped: number;
-}
-
-export interface ExplainedCapping {
-  readonly cap: number | null;
-  readonly floor: number;
-  /** weight = min(cap, max(floor, scale * uncapped)). */
-  readonly scale: number;
-  readonly capped: boolean;
-  /** Redistribution under a single cap, round by round. */
-  readonly rounds: readonly { readonly scale: number; readonly joined: readonly string[] }[];
-}
-
-export interface ExplainedDrift {
-  /** Weight held at the close of the session, null when it is no longer held. */
-  readonly held: number | null;
-  /** held - applied. */
-  readonly change: number;
-}
-
-/** The name and day that are asked about. */
+/** Security and day of the explanation. */
 export interface NameQuestion {
   readonly column: number;
   readonly asOf: Day;
 }
 
 /**
- * Explains the weight of one name in the composition of a rule-driven index in force on a day; of an index without any
- * composition, what its first rebalance made of the name.
- * @throws Refusal NO_DATA_AT_DATE before the first rebalance, and what running the definition refuses
+ * Explains the weight of one security in the composition of a rule-based index in force on a day; for an index without
+ * a composition, explains the result of its first rebalance.
+ * @throws Refusal NO_DATA_AT_DATE before the first rebalance, and refusals of running the definition
  * @cost of running the definition up to the day
  */
 export function explainName(composer: Composer, indexId: string, question: NameQuestion): Explanation {
@@ -139,7 +116,7 @@ export function explainName(composer: Composer, indexId: string, question: NameQ
   };
 }
 
-/** The decision of the latest review that has weighted the constituents again; undefined where none has. */
+/** Returns the decision of the latest review that reweighted the constituents; undefined if there is none. */
 function weighingTrace(composer: Composer, indexId: string, composition: Composition): Trace | undefined {
   const { document, position: amendment } = textOf(composer, indexId, composition);
   const review = reviewOf(document, composition.reviews?.at(-1));
@@ -148,13 +125,13 @@ function weighingTrace(composer: Composer, indexId: string, composition: Composi
   return ruleDecider(composer, indexId, { review: review.id, amendment }).trace(composition.decision, columns, columns);
 }
 
-/** The text that decided a composition. */
+/** Returns the version of the definition that decided a composition. */
 function textOf(composer: Composer, indexId: string, { session }: Composition): IndexText {
   const { calendar, sessions } = composer.market(indexId);
   return textFollowedOn(composer.document(indexId), calendar, sessions[session]! + 1);
 }
 
-/** Weighting and capping by a review of current constituents, with the datapoints that it read. */
+/** Returns weighting and capping by a review of current constituents, with its datapoints. */
 function weighedBy(trace: Trace, sm: SessionMarket, column: number): Partial<Chain> {
   const { datapoints, weighting, capping } = chainOf(trace, sm, column);
   return { datapoints, weighting, capping };
@@ -169,7 +146,7 @@ function compositionOrEmpty(composer: Composer, indexId: string, asOf: Day): InF
   }
 }
 
-/** The chain of the first rebalance, of which nothing came, as far as it got with the name. */
+/** Explains the first rebalance if it produced no composition, as far as the security got. */
 function explainEmpty(composer: Composer, indexId: string, { column, asOf }: NameQuestion): Explanation {
   const sm = composer.market(indexId);
   const { date, decision } = firstRebalance(composer, { indexId, until: asOf });
@@ -183,6 +160,7 @@ function explainEmpty(composer: Composer, indexId: string, { column, asOf }: Nam
     drift: null,
     stayed: 1,
     decidedWeight: null,
+    swaps: [],
   };
   const days = {
     asOf: sm.sessions[sessionWithData(sm, asOf)]!,
@@ -193,16 +171,16 @@ function explainEmpty(composer: Composer, indexId: string, { column, asOf }: Nam
   return { ...nothing, ...days, ...chain };
 }
 
-/** The composition in force on a session. */
+/** Composition in force on a session. */
 export interface InForce {
   readonly compositions: Compositions;
   readonly session: number;
   readonly composition: Composition;
-  /** The compositions before it. */
+  /** Earlier compositions. */
   readonly before: readonly Composition[];
 }
 
-/** @throws Refusal NO_DATA_AT_DATE before the first rebalance, and what running the definition refuses */
+/** @throws Refusal NO_DATA_AT_DATE before the first rebalance, and refusals of running the definition */
 export function compositionOn(composer: Composer, indexId: string, asOf: Day): InForce {
   const compositions = knownCompositions(composer, indexId);
   const session = compositions === undefined ? -1 : sessionWithData(compositions.sm, asOf);
@@ -215,8 +193,8 @@ export function compositionOn(composer: Composer, indexId: string, asOf: Day): I
 }
 
 /**
- * What a name holds in the composition in force, and since.
- * @param decided The weights decided, before any name was gone.
+ * Returns the weight of a security in the composition in force, and since.
+ * @param decided Decided weights, before any security left.
  */
 export function holdingOf(
   { compositions, session, composition }: InForce,
@@ -227,20 +205,29 @@ export function holdingOf(
   const weight = weightIn(composition, column);
   const presence = presenceOf(indexBook({ compositions, to: session }), compositions, column);
   const { held } = presence;
+  const identifier = sm.identifiers[column]!;
+  const swaps = compositions.list
+    .filter((one) => one.session <= session)
+    .flatMap((one) => swapsOf(one, sm))
+    .filter(({ entered, left }) => entered === identifier || left === identifier);
   return {
     ...presence,
     asOf: sm.sessions[session]!,
     rebalance: compositionDate(composition, sm.sessions, sm.sessions[session]!),
     decision: sm.sessions[composition.decision]!,
     reviews: composition.reviews ?? [DEFAULT_REVIEW],
-    stayed: decided === undefined || composition.targets ? 1 : shareStayed(decided, composition, (weight ?? 0) < 0),
+    stayed:
+      decided === undefined || composition.targets || !isReview(composition)
+        ? 1
+        : shareStayed(decided, composition, (weight ?? 0) < 0),
     decidedWeight: composition.targets ? weightIn(composition.targets, column) : null,
     weight,
     drift: session === composition.session ? null : { held, change: (held ?? 0) - (weight ?? 0) },
+    swaps,
   };
 }
 
-/** Names of a side take over what others of it leave. */
+/** Securities of a side take over the weight of those of that side that leave. */
 function shareStayed(
   { columns, weights }: Pick<Composition, 'columns' | 'weights'>,
   composition: Composition,
@@ -312,7 +299,7 @@ function chainOf(
     capping: {
       cap: capping.cap,
       floor: capping.floor,
-      // Of all survivors with a weight: constituents that their cap excludes are among those.
+      // Relative to all selected securities with a weight, including constituents that their cap excludes.
       scale: capping.scaleOf(held) * (pipeline.cap === null ? 1 : decision.uncapped[held]! / weighting.uncapped),
       capped: capping.capped.includes(held),
       rounds: capping.rounds.map(({ scale, joined }) => ({ scale, joined: joined.map(name) })),
@@ -320,16 +307,13 @@ function chainOf(
   };
 }
 
-/**
- * Whether the decision got as far as the row of a path for the name: rules after the one that removed it were not
- * asked.
- */
+/** Returns true if the row of a path was evaluated for the security: not after the rule that removed it. */
 function isReached(path: string, rules: number, excludedBy: string | null): boolean {
   const row = /^pipeline\.selection\[(\d+)\]/.exec(path);
   return row === null ? excludedBy === null : Number(row[1]) < rules;
 }
 
-/** Securities among which the rule of a path decided; undefined for the weighting. */
+/** Returns the securities among which the rule of a path decided; undefined for the weighting. */
 function scopeOf(path: string, verdicts: Trace['verdicts']): Int32Array | undefined {
   const row = /^pipeline\.selection\[(\d+)\]/.exec(path);
   return row === null ? undefined : verdicts[Number(row[1])]?.scope.columns;
@@ -337,11 +321,11 @@ function scopeOf(path: string, verdicts: Trace['verdicts']): Int32Array | undefi
 
 interface AskedValue {
   readonly column: number;
-  /** Securities that an expression was taken across. */
+  /** Securities across which an expression was evaluated. */
   readonly among: Int32Array;
 }
 
-/** The value of one name: of a datapoint by itself, as a transform across survivors is reported by the rule that took it. */
+/** Returns the value of one security for a datapoint without its transform, which the rule itself reports. */
 function valueFor(cross: Trace['cross'], field: DatapointExpression, { column, among }: AskedValue): ReferenceValue {
   if (isField(field)) return cross.values({ ...field, transform: 'none' }, Int32Array.of(column))[0]!;
   return cross.values(field, among)[among.indexOf(column)] ?? null;

@@ -26,9 +26,9 @@ export interface PlacedUse {
 const NO_DEFINITIONS: Definitions = new Map();
 
 /**
- * What the market lacks for the datapoints of a document: a warning while it is being saved, since another store may
- * have them, an error once it is to be computed.
- * @param definitions Expressions that the document names.
+ * Finds datapoints of a document that the market lacks: a warning when it is saved, because another store may have
+ * them, an error when it is computed.
+ * @param definitions Expressions that the document defines.
  */
 export function fieldFindings(
   uses: readonly PlacedUse[],
@@ -49,7 +49,9 @@ export function fieldFindings(
   });
 }
 
-/** Columns that a market lacks for the datapoints of a document, sorted; those behind derived ones. */
+/**
+ * Returns columns that a market lacks for the datapoints of a document, sorted, including those behind derived ones.
+ */
 export function columnsMissing(uses: readonly PlacedUse[], market: Columns, definitions = NO_DEFINITIONS): string[] {
   const missing = uses.flatMap(({ use }) =>
     needsOf(use, definitions).flatMap(({ field }) => {
@@ -60,15 +62,15 @@ export function columnsMissing(uses: readonly PlacedUse[], market: Columns, defi
   return [...new Set(missing)].sort();
 }
 
-/** No store can have what an expression asks for. */
+/** No store can provide such an expression. */
 function overTimeFinding({ name, called }: OverTimeFault, { path, rowId }: Omit<PlacedUse, 'use'>): Finding {
-  const message = `${name} is read with a lag or over a window, and ${called} in it is known at decisions only.`;
+  const message = `${name} is read with a lag or over a window, but ${called} in it is known only at decisions.`;
   return { severity: 'error', code: 'NOT_IN_CHOICES', path, row_id: rowId, message, value: name };
 }
 
 type Problem = Pick<Finding, 'code' | 'message' | 'accepted' | 'value'>;
 
-/** A datapoint of the market with what it has to be. */
+/** Datapoint of the market, with its required type. */
 interface Need {
   readonly field: FieldRequest;
   readonly needsNumber: boolean;
@@ -109,14 +111,14 @@ function problemOf({ field, needsNumber, comparison, input }: Need, market: Mark
   if (needsNumber && kind !== 'number') {
     return {
       code: 'VALUE_TYPE_MISMATCH',
-      message: `${field.name} holds ${PLURAL[kind]}, where numbers are needed${readerText(input)}.`,
+      message: `${field.name} contains ${PLURAL[kind]}, but numbers are required${readerText(input)}.`,
       value: field.name,
     };
   }
   if (comparison !== null && !kindFits(comparison, kind)) {
     return {
       code: 'VALUE_TYPE_MISMATCH',
-      message: `${field.name} holds ${PLURAL[kind]}, which ${comparison.comparison} cannot compare with ${JSON.stringify(comparison.value)}.`,
+      message: `${field.name} contains ${PLURAL[kind]}, which ${comparison.comparison} cannot compare with ${JSON.stringify(comparison.value)}.`,
       value: field.name,
     };
   }

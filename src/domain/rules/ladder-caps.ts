@@ -5,15 +5,15 @@ import { TOLERANCE, type CapInfeasible } from './solve-grouping.js';
 export interface LadderInput {
   /** Raw weights, positive, summing to 1, [n]. */
   readonly raw: Float64Array;
-  /** Group of each security whose weights are limited together, [n]; null where each is by itself. */
+  /** Group of each security whose weights are limited in total, [n]; null if each security is limited separately. */
   readonly groupOf: Int32Array | null;
   readonly ladder: LadderCaps;
 }
 
 /**
- * Weights after caps in stages. First, where any weight is above `single.above`, no weight is above `single.to`. Then,
- * where the weights above `group.each_above` exceed `group.together_above`, they are scaled to `group.to` together, and
- * the others take what they leave in proportion, each at most `group.each_above`.
+ * Computes weights after caps in stages. First, if any weight is above `single.above`, weights are limited to
+ * `single.to`. Then, if the weights above `group.each_above` exceed `group.together_above` in total, they are scaled to
+ * a total of `group.to`, and the others take the rest in proportion, each at most `group.each_above`.
  * @cost O(n log n)
  */
 export function applyLadder({ raw, groupOf, ladder }: LadderInput): Capped | CapInfeasible {
@@ -32,7 +32,7 @@ export function applyLadder({ raw, groupOf, ladder }: LadderInput): Capped | Cap
   return capped({ raw, weights, scaleOf, floor: 0, cap: largestAfter(ladder), reduced, rounds: [] });
 }
 
-/** The largest weight that the stages leave. */
+/** Returns the largest possible weight after the stages. */
 function largestAfter({ single }: LadderCaps): number | null {
   return single === undefined ? null : single.above;
 }
@@ -62,7 +62,7 @@ function secondStage(
     {
       cap: each,
       total: 1 - to,
-      what: `weights of at most ${each} beside those that are ${to} together`,
+      what: `weights of at most ${each} next to those that are ${to} in total`,
     },
   );
   if ('kind' in others) return others;
@@ -72,18 +72,18 @@ function secondStage(
 
 interface Share {
   readonly cap: number;
-  /** Sum that the weights are scaled to. */
+  /** Target sum of the weights. */
   readonly total: number;
   readonly what: string;
 }
 
-/** Weights scaled to a sum, none above a cap. */
+/** Scales weights to a sum, none above a cap. */
 function upTo(weights: Float64Array, { cap, total, what }: Share): Stage {
   const reach = weights.length * cap;
   if (reach < total - TOLERANCE)
     return {
       kind: 'infeasible',
-      message: `${weights.length} ${what} reach only ${reach} of the weight of ${total} that is needed.`,
+      message: `${weights.length} ${what} reach only ${reach} of the required weight ${total}.`,
       stated: 'ladder_caps',
     };
   if (weights.length === 0) return weights;

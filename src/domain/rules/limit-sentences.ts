@@ -3,14 +3,14 @@ import { requested } from '../datapoints/field-use.js';
 import { expressionWords } from '../datapoints/expressions/sentences.js';
 import type { LadderCaps, WeightingSpec } from '../documents/weighting-spec.js';
 
-/** The phase-in, caps and floor of a weighting, a sentence each. */
+/** Describes the phase-in, caps and floor of a weighting, one sentence each. */
 export function limitSentences(weighting: WeightingSpec): string[] {
   const { floor, group_caps: groupCaps, ladder_caps: ladder, phase_in: phaseIn } = weighting;
   return [
     ...(phaseIn === undefined
       ? []
       : [
-          `Raw weights are multiplied by ${expressionWords(requested(phaseIn.field))}, whose changes are phased in over ${phaseIn.steps} reviews in equal steps; a security that has no value at a review before counts with its next one.`,
+          `Raw weights are multiplied by ${expressionWords(requested(phaseIn.field))}, whose changes are phased in over ${phaseIn.steps} reviews in equal steps; a security without a value at an earlier review counts with its next one.`,
         ]),
     ...capSentence(weighting),
     ...(floor === null
@@ -20,7 +20,7 @@ export function limitSentences(weighting: WeightingSpec): string[] {
         ]),
     ...groupCaps.map(
       ({ field, cap: limit, groups }) =>
-        `No group of ${field}${groups === null ? '' : ` among ${groups.join(', ')}`} weighs more than ${shareText(limit)} together.`,
+        `No group of ${field}${groups === null ? '' : ` among ${groups.join(', ')}`} has a total weight above ${shareText(limit)}.`,
     ),
     ...(ladder === undefined ? [] : ladderSentences(ladder, weighting.cap_by)),
   ];
@@ -28,18 +28,18 @@ export function limitSentences(weighting: WeightingSpec): string[] {
 
 function capSentence({ cap, cap_by: by }: WeightingSpec): string[] {
   if (cap === null) return [];
-  const spread = 'the excess is spread over the others in proportion to their weights';
+  const spread = 'the excess is distributed over the others in proportion to their weights';
   if (typeof cap === 'number')
     return [
       by === undefined
         ? `No weight is above ${shareText(cap)} (or one over the number of constituents, if that is more); ${spread}.`
-        : `No group of ${by} weighs more than ${shareText(cap)} together (or one over the number of groups, if that is more); ${spread}.`,
+        : `No group of ${by} has a total weight above ${shareText(cap)} (or one over the number of groups, if that is more); ${spread}.`,
     ];
   const text = expressionWords(requested(cap));
   return [
     by === undefined
       ? `No weight is above ${text} of its constituent; ${spread}. A constituent whose cap is 0 or less is not held.`
-      : `No group of ${by} weighs more than the least ${text} among its constituents; ${spread}. A constituent whose cap is 0 or less is not held.`,
+      : `No group of ${by} has a total weight above the least ${text} among its constituents; ${spread}. A constituent whose cap is 0 or less is not held.`,
   ];
 }
 
@@ -49,12 +49,12 @@ function ladderSentences({ single, group }: LadderCaps, by: string | undefined):
     ...(single === undefined
       ? []
       : [
-          `If any ${weight} is above ${shareText(single.above)}, no ${weight} is above ${shareText(single.to)}; the excess is spread over the others in proportion to their weights.`,
+          `If any ${weight} is above ${shareText(single.above)}, no ${weight} is above ${shareText(single.to)}; the excess is distributed over the others in proportion to their weights.`,
         ]),
     ...(group === undefined
       ? []
       : [
-          `If the ${weights} above ${shareText(group.each_above)} exceed ${shareText(group.together_above)} together, they are scaled to ${shareText(group.to)} together; the others take the excess in proportion to their weights, each at most ${shareText(group.each_above)}.`,
+          `If the ${weights} above ${shareText(group.each_above)} exceed ${shareText(group.together_above)} in total, they are scaled to a total of ${shareText(group.to)}; the others take the excess in proportion to their weights, each at most ${shareText(group.each_above)}.`,
         ]),
   ];
 }

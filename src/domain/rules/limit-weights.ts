@@ -12,13 +12,13 @@ export interface LimitInput {
   readonly cross: CrossSection;
   /** Constituents, ascending, [n]. */
   readonly columns: Int32Array;
-  /** Raw weights, summing to 1, [n]. */
+  /** Raw weights, with sum 1, [n]. */
   readonly raw: Float64Array;
-  /** Cap of each constituent by expression, [n]; null where the weighting states a number or none. */
+  /** Cap of each constituent by expression, [n]; null if the weighting states a number or none. */
   readonly capOf: Float64Array | null;
 }
 
-/** Weights after the caps, the floor and the caps in stages of a weighting. */
+/** Applies the caps, the floor and the caps in stages of a weighting. */
 export function limitWeights({ weighting, pipeline, cross, columns, raw, capOf }: LimitInput): Capped | CapInfeasible {
   const { cap, floor, ladder_caps: ladder } = weighting;
   const groupOf = pipeline.capBy === null ? null : ownGroups(cross, pipeline.capBy.field, columns);
@@ -35,13 +35,15 @@ export function limitWeights({ weighting, pipeline, cross, columns, raw, capOf }
   return withLargest(applyCaps({ raw, cap: null, floor, groups: [own, ...groups] }), own.caps);
 }
 
-/** An outcome with the largest of the caps as its effective one. */
+/** Returns an outcome with the largest of the caps as its effective one. */
 function withLargest(outcome: Capped | CapInfeasible, caps: Float64Array): Capped | CapInfeasible {
   if (outcome.kind === 'infeasible') return outcome;
   return { ...outcome, cap: caps.reduce((most, cap) => Math.max(most, cap), 0) };
 }
 
-/** The cap of each group: the number, at least one over the number of groups; or the least of the caps of its members. */
+/**
+ * Returns the cap of each group: the number, at least one over the number of groups; or the least cap of its members.
+ */
 function capsByGroup(groupOf: Int32Array, capOf: Float64Array | null, single: number | null): Float64Array {
   const count = groupOf.reduce((most, group) => Math.max(most, group + 1), 0);
   if (capOf === null) return new Float64Array(count).fill(Math.max(single!, 1 / count));
@@ -52,7 +54,7 @@ function capsByGroup(groupOf: Int32Array, capOf: Float64Array | null, single: nu
 
 type Field = NonNullable<BoundPipeline['capBy']>['field'];
 
-/** The group of each security, in the order in which they are first met; one without a value is a group of its own, [n]. */
+/** Returns the group of each security, in order of occurrence; one without a value forms a separate group, [n]. */
 function ownGroups(cross: CrossSection, field: Field, columns: Int32Array): Int32Array {
   const { of, names } = cross.groups(field, columns);
   const positions = new Map<number, number>();
@@ -65,7 +67,7 @@ function ownGroups(cross: CrossSection, field: Field, columns: Int32Array): Int3
   });
 }
 
-/** Caps of each grouping over the names held; names whose group is missing form one group of their own. */
+/** Returns caps of each grouping over the constituents; those without a group form one group. */
 function groupCapsOf(groupCaps: readonly BoundGroupCap[], cross: CrossSection, columns: Int32Array): GroupCaps[] {
   return groupCaps.map(({ use, cap, groups }) => {
     const wanted = groups === null ? null : new Set<string | null>(groups);
@@ -82,13 +84,13 @@ function groupCapsOf(groupCaps: readonly BoundGroupCap[], cross: CrossSection, c
 }
 
 interface CapsToApply extends Pick<Choice, 'columns' | 'unweighted' | 'uncapped'> {
-  /** As `LimitInput` has it. */
+  /** As in `LimitInput`. */
   readonly capOf: Float64Array | null;
   /** Constituents whose cap has no value. */
   readonly uncappedNames: Int32Array;
 }
 
-/** Constituents of a choice with their caps by expression: those whose cap is 0 or less are not held. */
+/** Keeps constituents of a choice with their caps by expression; those with a cap of 0 or less are not held. */
 export function withoutZeroCaps(
   { cross, columns, unweighted, uncapped }: Choice,
   { cap }: Pick<BoundPipeline, 'cap'>,

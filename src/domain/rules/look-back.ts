@@ -8,25 +8,24 @@ import { YEARS_OF_GROWTH_MAX } from '../datapoints/dividends.js';
 import { readsDividendYears, readsOfExpression, type Definitions } from '../datapoints/expressions/reads.js';
 import type { DatapointExpression } from '../datapoints/expressions/tree.js';
 
-/** From where on a market has to be there for a decision. */
+/** Earliest market data that a decision needs. */
 export interface LookBack {
-  /** Session from which on bars and growth are read, negative where that is before the first. */
+  /** Session from which bars and growth are read; negative if before the first. */
   readonly session: number;
-  /** Day after which the cash that was paid counts. */
+  /** Day after which paid cash is needed. */
   readonly paidAfter: Day;
 }
 
 export interface LookBackInput {
   readonly document: RuleDocument;
-  /** Of the calendar of the index, [S]. */
+  /** Sessions of the calendar of the index, [S]. */
   readonly sessions: Int32Array;
   readonly decision: number;
 }
 
 /**
- * How far back a decision by rules looks, as the rules declare their reads. Columns of the store are read where they
- * lie and do not count. A rule that looks further all the same is refused by a market that is not there
- * (`BeforeMarket`).
+ * Returns the look-back of a decision by rules, from the reads that the rules declare. Columns of the store are read in
+ * place and do not count. If a rule reads further back, the restricted market refuses (`BeforeMarket`).
  */
 export function lookBackOf({ document, sessions, decision }: LookBackInput): LookBack {
   const { pipeline } = document;
@@ -45,7 +44,7 @@ export function lookBackOf({ document, sessions, decision }: LookBackInput): Loo
   });
 }
 
-/** The largest number of sessions from a review to the next, where its frequency says it. */
+/** Maximum number of sessions between reviews, if the frequency determines it. */
 const REVIEW_SESSIONS: Readonly<Partial<Record<RuleDocument['rebalance']['frequency'], number>>> = {
   daily: 1,
   weekly: 7,
@@ -55,13 +54,13 @@ const REVIEW_SESSIONS: Readonly<Partial<Record<RuleDocument['rebalance']['freque
   annual: 366,
 };
 
-/** Sessions before a decision at which a datapoint that is phased in is read; on any calendar, one a day at most. */
+/** Returns sessions before a decision at which a phased-in datapoint is read; on any calendar, at most one per day. */
 function phaseSessions({ pipeline, rebalance }: RuleDocument): number {
   const { phase_in: phaseIn } = pipeline.weighting;
   return phaseIn === undefined ? 0 : (phaseIn.steps - 1) * (REVIEW_SESSIONS[rebalance.frequency] ?? 0);
 }
 
-/** Datapoints of the market behind some expressions, and the calendar years whose dividends they read. */
+/** Returns datapoints of the market behind some expressions, and the calendar years whose dividends they read. */
 export function readsBehind(
   expressions: readonly DatapointExpression[],
   definitions: Definitions,
@@ -76,12 +75,12 @@ export function readsBehind(
 
 export interface ReadsInput extends Pick<LookBackInput, 'sessions' | 'decision'> {
   readonly fields: readonly FieldRequest[];
-  /** Full calendar years before the decision whose dividends are looked at. */
+  /** Number of full calendar years before the decision whose dividends are read. */
   readonly dividendYears: number;
   readonly maxStaleSessions: number;
 }
 
-/** Look-back of a decision that reads some datapoints. */
+/** Returns the look-back of a decision that reads some datapoints. */
 export function lookBackOver({ fields, dividendYears, maxStaleSessions, sessions, decision }: ReadsInput): LookBack {
   const stale = maxStaleSessions + CLOSED_SESSIONS;
   const session =
@@ -95,17 +94,15 @@ export function lookBackOver({ fields, dividendYears, maxStaleSessions, sessions
   return { session, paidAfter: Math.min(...days) };
 }
 
-/**
- * Sessions for which the exchange of a name may be closed longer than that of the index: the holidays of a golden week.
- */
+/** Sessions for which the exchange of a security may be closed longer than that of the index: a golden week. */
 const CLOSED_SESSIONS = 8;
 
-/** Sessions before the latest whose bars or growth a datapoint reads. */
+/** Returns the number of earlier sessions whose bars or growth a datapoint reads. */
 function reachOf(field: FieldRequest, stale: number): number {
   return GROWTH_BASED.has(field.name) ? spanOf(field, stale) : stale;
 }
 
-/** Sessions that a datapoint is read over, or back to which its latest value is looked for. */
+/** Returns the sessions over which a datapoint is read, or back to which its latest value is searched. */
 function spanOf({ name, window, aggregate }: FieldRequest, stale: number): number {
   const isStatistic = aggregate !== 'last' || (GROWTH_BASED.has(name) && !isSessionReturn(name));
   return Math.max(stale, window ?? (isStatistic ? DEFAULT_WINDOW : 0));

@@ -27,8 +27,8 @@ import { rebalanceSentences, reviewSentences } from './rebalance-sentences.js';
 import { inheritedSentences, treatmentSentences } from './treatment-sentences.js';
 
 /**
- * The definition of an index in English sentences, every parameter in them, in the order in which they are applied.
- * @param adjustment price basis of the store it is computed on; null where none is served
+ * Describes the definition of an index in English sentences, with every parameter, in the order of application.
+ * @param adjustment price basis of the store on which it is computed; null without one
  */
 export function methodologyOf(document: IndexDocument, adjustment: Adjustment | null = null): string[] {
   const { id, name, description, calendar, base_date, base_value, currency } = document;
@@ -43,12 +43,12 @@ export function methodologyOf(document: IndexDocument, adjustment: Adjustment | 
     ...(isRuleDocument(document) ? reviewSentences(document) : []),
     ...(isRuleDocument(document)
       ? treatmentSentences(document, adjustment)
-      : inheritedSentences(adjustment, isOverlayDocument(document) ? 'index beneath' : 'parent index')),
+      : inheritedSentences(adjustment, isOverlayDocument(document) ? 'underlying index' : 'parent index')),
     ...amendmentSentences(document, (text) => methodologyOf(text, adjustment)),
   ];
 }
 
-/** Each datapoint that a document names, as it is defined. */
+/** Describes each datapoint that a document defines. */
 function datapointSentences(document: Pick<IndexDocument, 'datapoints' | 'plugins'>): string[] {
   const { datapoints, plugins = {} } = document;
   return [
@@ -77,12 +77,12 @@ function ruleSentences(document: RuleDocument): string[] {
   ];
 }
 
-/** What an overlay does with what lies beneath it. */
+/** Describes the effect of an overlay on its underlying indices. */
 export function overlaySentences(document: OverlayDocument): string[] {
   const { overlay, source_index_id: source } = document;
   return [
     ...(source === undefined ? [] : [`It is an overlay on the index ${source}.`]),
-    'On a session that is none of the calendar of what lies beneath, the last known level of that counts.',
+    'On sessions outside the calendar of an underlying index, its last known level is used.',
     ...overlayTypeOf(overlay).sentences(overlay),
     ...(overlay.type === 'blend' ? rebalanceSentences(overlay.rebalance) : []),
   ];
@@ -94,25 +94,25 @@ function universeSentence(universe: UniverseSpec | undefined): string {
 
 function universeText(universe: UniverseSpec | undefined): string {
   const parts = (universe?.of ?? []).map((part) =>
-    part.kind === 'index' ? `the constituents of the index ${part.id} as it was last decided` : universeText(part),
+    part.kind === 'index' ? `the constituents of the index ${part.id} as last decided` : universeText(part),
   );
   switch (universe?.kind ?? 'all') {
     case 'all':
-      return 'every name that can be priced on the decision date';
+      return 'every security with a price on the decision date';
     case 'named':
       return `the membership of ${universe!.id} as of the decision date`;
     case 'list':
       return (universe!.identifiers ?? []).join(', ');
     case 'watchlist':
-      return `the names of the watchlist ${universe!.watchlist_id} as it is when the index is computed`;
+      return `the securities of the watchlist ${universe!.watchlist_id} at the time of computation`;
     case 'index':
       return `the constituents of the index ${universe!.id} at its latest rebalance on or before the decision date`;
     case 'union':
-      return `what is in any of (${parts.join('; ')})`;
+      return `the securities in any of (${parts.join('; ')})`;
     case 'intersection':
-      return `what is in each of (${parts.join('; ')})`;
+      return `the securities in all of (${parts.join('; ')})`;
     case 'difference':
-      return `what is in (${parts[0]}) and in none of (${parts.slice(1).join('; ')})`;
+      return `the securities in (${parts[0]}) and in none of (${parts.slice(1).join('; ')})`;
   }
 }
 
@@ -143,7 +143,7 @@ function relaxSentences(relax: readonly RelaxEntry[]): string[] {
       `${row} to ${steps.map((step) => (typeof step === 'number' ? numberText(step) : parameterText(step))).join(', then ')}`,
   );
   return [
-    `Where no weights keep all constraints, rows are relaxed step by step until some do: ${entries.join('; then ')}. Each step keeps those before it.`,
+    `If the constraints are infeasible, rows are relaxed step by step until they are feasible: ${entries.join('; then ')}. Each step keeps the earlier ones.`,
   ];
 }
 
@@ -154,12 +154,12 @@ function uncertaintySentences(uncertainty: UncertaintySpec | null | undefined): 
     ...(returns === null
       ? []
       : [
-          `Expected returns are the worst within ${returns.radius} standard errors (${SETS[returns.set]}), those of a mean of ${returns.sessions ?? 'the'} returns${returns.sessions === null ? ' of the window' : ''}.`,
+          `Expected returns are the worst within ${returns.radius} standard errors (${SETS[returns.set]}), the standard errors of a mean of ${returns.sessions ?? 'the'} returns${returns.sessions === null ? ' of the window' : ''}.`,
         ]),
     ...(covariance === null
       ? []
       : [
-          `Each covariance may be wrong by ${covariance.radius} times the product of the two volatilities; the worst of them counts.`,
+          `Each covariance may differ by ${covariance.radius} times the product of the two volatilities; the worst case is used.`,
         ]),
   ];
 }
@@ -167,7 +167,7 @@ function uncertaintySentences(uncertainty: UncertaintySpec | null | undefined): 
 const SETS: Readonly<Record<NonNullable<UncertaintySpec['returns']>['set'], string>> = {
   ellipsoid: 'an ellipsoid of the shape of the covariance',
   diagonal: 'an ellipsoid of independent errors',
-  box: 'each name by itself',
+  box: 'each security separately',
 };
 
 function riskSentence(model: RiskModelChoice): string {
@@ -177,30 +177,30 @@ function riskSentence(model: RiskModelChoice): string {
   if (estimator !== 'shrinkage') return `Risk is a covariance of ${returns}, ${estimatorWords(model)}.`;
   const weight =
     intensity === null
-      ? `the intensity of ${intensity_method === 'shape' ? 'names over names and observations' : 'Ledoit and Wolf'}`
+      ? `the intensity of ${intensity_method === 'shape' ? 'securities over securities plus observations' : 'Ledoit and Wolf'}`
       : `intensity ${intensity}`;
-  const decay = half_life === null ? '' : `, their weights halving every ${half_life} sessions`;
+  const decay = half_life === null ? '' : `, with weights that halve every ${half_life} sessions`;
   return `Risk is a covariance of ${returns}${decay}, shrunk towards ${target === 'scaled_identity' ? 'a scaled identity' : 'constant correlation'} with ${weight}.`;
 }
 
-/** What an estimator without a target does, as the end of a sentence. */
+/** Describes an estimator without a target, as the end of a sentence. */
 function estimatorWords({ estimator, threshold, lags, half_life }: RiskEstimator): string {
   switch (estimator) {
     case 'nonlinear':
-      return 'each of its eigenvalues shrunk by the analytical formula of Ledoit and Wolf';
+      return 'with each eigenvalue shrunk by the analytical formula of Ledoit and Wolf';
     case 'gerber':
       return `by the Gerber statistic of moves beyond ${threshold} standard deviations`;
     case 'denoised':
-      return 'the eigenvalues below the Marchenko-Pastur edge of its correlations replaced by their mean';
+      return 'with the eigenvalues below the Marchenko-Pastur edge of its correlations replaced by their mean';
     default: {
-      const decay = half_life === null ? '' : `, weights halving every ${half_life} sessions`;
+      const decay = half_life === null ? '' : `, with weights that halve every ${half_life} sessions`;
       return `with the autocovariances of ${lags} lags by Newey and West${decay}`;
     }
   }
 }
 
 function costsSentence({ linear_bps, impact_coefficient }: CostsSpec): string {
-  return `Costs of the trades are taken off: ${linear_bps} basis points of each traded weight and ${impact_coefficient} times its power of 3/2, from the weights held just before.`;
+  return `Costs of the trades are subtracted: ${linear_bps} basis points of each traded weight and ${impact_coefficient} times its power of 3/2, from the weights held just before.`;
 }
 
 function parameterWords(value: unknown): string {
@@ -210,9 +210,9 @@ function parameterWords(value: unknown): string {
 
 function pathWords({ base, yearly, times, from }: BoundPath): string {
   const of =
-    typeof base === 'number' ? numberText(base) : `that of the source index at its review on or before ${base}`;
+    typeof base === 'number' ? numberText(base) : `that of the source index at its latest review on or before ${base}`;
   const start = typeof base === 'string' ? base : (from ?? 'the base date');
-  return `${times === undefined || times === 1 ? '' : `${numberText(times)} times `}${of}, changed by ${shareText(yearly)} a year from ${start}`;
+  return `${times === undefined || times === 1 ? '' : `${numberText(times)} times `}${of}, changed by ${shareText(yearly)} per year from ${start}`;
 }
 
 function parameterText(params: Readonly<Record<string, unknown>>): string {

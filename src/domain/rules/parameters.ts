@@ -3,30 +3,30 @@ import { AssetIdentifier } from '../schema/shape.js';
 import { Datapoint, SESSIONS_BACK_MAX } from '../datapoints/field-request.js';
 import { NumberExpression } from '../datapoints/expressions/expression.js';
 
-/** Parameters that several classes share, worded once. */
+/** Common parameters of several classes. */
 
 export const missing = z.enum(['exclude', 'include']).default('exclude').meta({
   label: 'Missing values',
-  help: 'What happens to a name whose datapoint is missing; a ranking places an included one last.',
+  help: 'Treatment of a security whose datapoint is missing; a ranking places an included one last.',
 });
 
 export const ascending = z.boolean().default(false).meta({ label: 'Ascending', help: 'Smallest values first.' });
 
 export const groupBy = z.string().min(1).max(64).nullable().default(null).meta({
   label: 'Group by',
-  help: 'Column whose values split the names into groups decided one by one; names without a value form one group.',
+  help: 'Column whose values define groups that are decided separately; securities without a value form one group.',
 });
 
-/** The name of a datapoint: its latest value. */
+/** Name of a datapoint: its latest value. */
 export const fieldName = z.string().min(1).max(64).meta({ label: 'Field', help: 'Column or derived datapoint.' });
 
-/** A plug-in by its name in the document. */
+/** Name of a plug-in in the document. */
 export const pluginName = z.string().min(1).max(64).meta({
   label: 'Plug-in',
   help: 'Name of the plug-in among the `plugins` of the document.',
 });
 
-/** A datapoint by its name, or with window, lag, aggregate and transform; or an expression of datapoints. */
+/** Datapoint by its name, or with window, lag, aggregate and transform; or an expression of datapoints. */
 export const field = z.union([z.string().min(1).max(64), Datapoint, NumberExpression]).meta({
   label: 'Field',
   help: 'Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform.',
@@ -46,14 +46,14 @@ export const identifiers = z
 export const window = (fallback: number) =>
   z.int().min(1).max(SESSIONS_BACK_MAX).default(fallback).meta({
     label: 'Window',
-    help: 'Trailing sessions up to the decision date; those without a bar are left out.',
+    help: 'Trailing sessions up to the decision date; those without a price bar are skipped.',
     unit: 'sessions',
   });
 
 const MONEY_MAX = 1e18;
 const money = z.number().min(0).max(MONEY_MAX);
 
-/** An amount of index currency. */
+/** Amount of index currency. */
 export const moneyBound = (label: string, help: string) =>
   money.nullable().default(null).meta({ label, help, unit: 'money in index currency' });
 export const moneyRequired = (label: string, help: string, unit: string) => money.meta({ label, help, unit });
@@ -70,7 +70,7 @@ export const bound = (label: string, help: string, unit?: string) =>
     .default(null)
     .meta({ label, help, ...(unit === undefined ? {} : { unit }) });
 
-/** A refinement: the lower bound is not above the upper one. */
+/** Refinement: the lower bound must not exceed the upper one. */
 export function ordered<K extends string>(low: K, high: K) {
   return {
     check: (params: Readonly<Record<K, number | null>>) =>

@@ -3,12 +3,12 @@ import type { RuleDocument } from '../documents/index-document.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { rebalanceDates } from '../schedule/schedule.js';
 
-/** Terms of a document that say when its reviews are. */
+/** Terms of a document that determine its review dates. */
 export type ReviewTerms = Pick<RuleDocument, 'rebalance' | 'base_date'>;
 
 /**
- * Sessions on which the latest scheduled reviews of an index are decided, up to a session: the latest first, at most
- * `count`. None is before the first session of the market.
+ * Returns sessions on which the latest scheduled reviews of an index are decided, up to a session: latest first, at
+ * most `count`. None is before the first session of the market.
  */
 export function latestReviews(
   { rebalance, base_date }: ReviewTerms,
@@ -27,11 +27,11 @@ export function latestReviews(
 }
 
 /**
- * Values whose changes are phased in: the mean over the latest reviews. A review without a value counts as the next one
- * after it, so that a security enters with its whole value.
- * @param atReviews Values at the latest reviews, the latest first, [n] each.
+ * Returns values whose changes are phased in: the mean over the latest reviews. A review without a value uses the next
+ * one after it, so that a security enters with its full value.
+ * @param atReviews Values at the latest reviews, latest first, [n] each.
  * @param today Values at the decision, [n].
- * @param steps Reviews of a phase; those before the first count as it.
+ * @param steps Number of reviews in a phase; those before the first use its value.
  */
 export function phasedIn(atReviews: readonly Float64Array[], today: Float64Array, steps: number): Float64Array {
   return today.map((now, i) => {

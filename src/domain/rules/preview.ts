@@ -13,7 +13,7 @@ import type { SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusals/refusal.js';
 import { isRuleDecider, type RuleDecided, type RuleDecider, type RuleUndecided } from './decide.js';
 
-/** Composition of a rule-driven index, decided on one session. */
+/** Composition of a rule-based index, decided on one session. */
 export interface RulePreview {
   /** Null before the store's first market date. */
   readonly resolved: ResolvedPreview | null;
@@ -29,9 +29,9 @@ export interface ResolvedPreview {
 
 /**
  * Decides an index on the latest session with data on or before a day. Incumbents are those of the latest rebalance
- * effective before it, run from the definition, so that the preview of a decision date is what the run decides on it.
- * @throws Refusal VALIDATION_FAILED when the market lacks a datapoint or the weights cannot be had, EMPTY_INDEX when no
- *   survivor has a weight, FX_MISSING
+ * effective before it, run from the definition, so that the preview of a decision date equals the decision of the run.
+ * @throws Refusal VALIDATION_FAILED if the market lacks a datapoint or the weights cannot be computed, EMPTY_INDEX if
+ *   no selected security has a weight, FX_MISSING
  */
 export function previewRules(composer: Composer, indexId: string, asOf: Day): RulePreview {
   const sm = composer.market(indexId);
@@ -50,14 +50,17 @@ export function previewRules(composer: Composer, indexId: string, asOf: Day): Ru
   return { resolved: { sm, session, universe: composer.universe(indexId, session), decision } };
 }
 
-/** Position of the text that a review decided on a session follows, else of the one in force on a day. */
+/**
+ * Returns the position of the version that a review decided on a session follows; otherwise of the one in force on a
+ * day.
+ */
 function textDecidedOn(composer: Composer, indexId: string, { asOf, session }: { asOf: Day; session: number }): number {
   const document = composer.document(indexId);
   const [due] = session < 0 ? [] : reviewsDecidedOn(document, composer.market(indexId), session);
   return due?.amendment ?? textOn(document, asOf).position;
 }
 
-/** The decision of the first further review whose reference date a session is; undefined where there is none. */
+/** Returns the decision of the first further review whose reference date is a session; undefined if there is none. */
 function decideOther(composer: Composer, indexId: string, session: number): RuleDecided | RuleUndecided | undefined {
   const [due] = reviewsDecidedOn(composer.document(indexId), composer.market(indexId), session);
   if (due === undefined || due.review.id === DEFAULT_REVIEW) return undefined;
@@ -69,23 +72,23 @@ function decideOther(composer: Composer, indexId: string, session: number): Rule
     rebalance: { decision: session, session, amendment },
     known,
   });
-  return decision as RuleDecided | RuleUndecided; // Reviews are those of an index that has rules.
+  return decision as RuleDecided | RuleUndecided; // Only indices with rules have reviews.
 }
 
-/** @throws Refusal CALENDAR_NOT_COVERED when the calendar covers nothing of the store's dates */
+/** @throws Refusal CALENDAR_NOT_COVERED if the calendar covers none of the store's dates */
 function assertCovered({ market, calendar }: SessionMarket): void {
   const { dates } = market;
   if (dates.length > 0) coveredRange(calendar, dates[0]!, dates.at(-1)!);
 }
 
-/** The decider of a rule-driven document with all it can tell. @throws Refusal NOT_SUPPORTED for a derived one */
+/** Returns the decider of a rule-based document, with explanations. @throws Refusal NOT_SUPPORTED for a derived one */
 export function ruleDecider(composer: Composer, indexId: string, by: DueText): RuleDecider {
   const decider = composer.decider(indexId, by);
   if (isRuleDecider(decider)) return decider;
   throw new Refusal('NOT_SUPPORTED', `The index ${indexId} is derived by optimisation; its parent has the rules.`);
 }
 
-/** Columns of the composition before a decision; null when there is none, or when the rules do not look at it. */
+/** Returns columns of the composition before a decision; null if there is none, or if the rules do not read it. */
 export function incumbentsFor(
   composer: Composer,
   decider: RuleDecider,
@@ -95,8 +98,8 @@ export function incumbentsFor(
   try {
     return composer.incumbents(indexId, session);
   } catch (failure) {
-    // An index without a first composition has no incumbents; the preview shows what the rules make of the day
-    // nevertheless.
+    // An index without a first composition has no incumbents; the preview still shows the result of the rules on the
+    // day.
     if (failure instanceof Refusal && (failure.code === 'EMPTY_INDEX' || failure.code === 'NO_DATA_IN_RANGE'))
       return null;
     throw failure;

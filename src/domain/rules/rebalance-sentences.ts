@@ -27,12 +27,14 @@ const MONTHS_BY_FREQUENCY: Readonly<Record<string, readonly number[]>> = {
   annual: [12],
 };
 
-/** When an index is rebalanced, and how its weights take effect. */
+/** Describes when an index is rebalanced, and how its weights take effect. */
 export function rebalanceSentences(rebalance: RebalanceSpec): string[] {
   return [`It is ${whenText(rebalance)}.`, ...dateSentences(rebalance)];
 }
 
-/** What a date that is not a session means, the dates of a rebalance, and how its weights take effect. */
+/**
+ * Describes the treatment of dates that are not sessions, the dates of a rebalance, and how its weights take effect.
+ */
 function dateSentences(rebalance: RebalanceSpec): string[] {
   const { frequency, roll, weights_as: weightsAs, pricing_date: pricing } = rebalance;
   const landing = {
@@ -45,7 +47,7 @@ function dateSentences(rebalance: RebalanceSpec): string[] {
   const asShares =
     weightsAs === 'shares'
       ? `Weights become index shares at the closes of ${priced}; until the shares take effect corporate actions adjust them, and prices move their weights.`
-      : 'Weights hold exactly at the close of the session on which they take effect, whatever prices did since they were decided.';
+      : 'Weights hold exactly at the close of the session on which they take effect, regardless of price changes since the decision.';
   return [
     ...(frequency === 'none' || frequency === 'daily' ? [] : [landing]),
     referenceSentence(rebalance),
@@ -69,10 +71,10 @@ function phaseSentence(phase: PhaseSpec): string {
     phase.fractions === undefined
       ? `in ${closes} equal steps`
       : `in steps of ${phase.fractions.map((fraction) => shareText(fraction)).join(', ')}`;
-  return `The shares held move to the new ones ${steps}, one at each close from the effective date on.`;
+  return `The index shares move to the new ones ${steps}, one at each close from the effective date on.`;
 }
 
-/** The date that a rule names. */
+/** Describes the date of a rule. */
 function ruleText(rule: DateRule): string {
   const { months_before: months = rule.rule === 'last_session' ? 1 : 0 } = rule;
   const before =
@@ -94,7 +96,7 @@ function ruleText(rule: DateRule): string {
 
 const sessionsText = (count: number): string => `${count} ${count === 1 ? 'session' : 'sessions'}`;
 
-/** The further reviews of an index, and what each of them does. */
+/** Describes the further reviews of an index, and the effect of each. */
 export function reviewSentences({ reviews = [] }: Pick<IndexDocument, 'reviews'>): string[] {
   if (reviews.length === 0) return [];
   return [

@@ -21,7 +21,7 @@ interface PoolInput {
   readonly verdictsOn: (session: number, incumbents: Int32Array | null) => Choice['verdicts'];
 }
 
-/** The securities that may replace constituents of an index between its reviews. */
+/** Returns the securities that may replace constituents of an index between its reviews. */
 export function createPool({
   pipeline,
   sections,

@@ -1,5 +1,5 @@
 /**
- * The least whole number at least `x`; a product that missed a whole number by a rounding counts as that number: 0.07
+ * Returns the smallest integer at least `x`; a product that misses an integer by rounding counts as that integer: 0.07
  * of 100 is 7.
  */
 export function wholeCeiling(x: number): number {
@@ -7,7 +7,7 @@ export function wholeCeiling(x: number): number {
   return Math.abs(x - nearest) <= 1e-12 * Math.max(1, nearest) ? nearest : Math.ceil(x);
 }
 
-/** The greatest whole number at most `x`, roundings forgiven likewise. */
+/** Returns the largest integer at most `x`, with the same tolerance for rounding. */
 export function wholeFloor(x: number): number {
   return -wholeCeiling(-x);
 }

@@ -5,46 +5,45 @@ import type { CrossSection } from '../datapoints/cross-section.js';
 import type { FieldUse } from '../datapoints/field-use.js';
 import type { Threshold } from './thresholds.js';
 
-/** Input of a rule: the survivors of the rules before it, and the market as known at the decision. */
+/** Input of a rule: the securities that the earlier rules kept, and the market as known at the decision. */
 export interface SelectionScope {
   readonly cross: CrossSection;
-  /** Survivors, columns ascending, [n]. */
+  /** Remaining securities, columns ascending, [n]. */
   readonly columns: Int32Array;
   readonly identifiers: readonly string[];
-  /** By column, 1 for a name of the previous composition; null at the first rebalance. */
+  /** 1 for a security of the previous composition, by column; null at the first rebalance. */
   readonly incumbents: Uint8Array | null;
 }
 
 /** Decision of a rule, with its reasons. */
 export interface Verdict {
-  /** 1 for each survivor that is kept, in the order of the scope's columns, [n]. */
+  /** 1 for each security that is kept, in the order of the scope's columns, [n]. */
   readonly kept: Uint8Array;
-  /** Why, for the survivor at a position of the scope's columns. Computed on demand. */
+  /** Returns the reason for the security at a position of the scope's columns. Computed on demand. */
   because(position: number): Reason;
 }
 
-/** Reason of the decision about one name: its value against the threshold. */
+/** Reason of the decision about one security: its value and the threshold. */
 export interface Reason {
   /** The condition in words. */
   readonly test: string;
-  /** The value that was tested, null when it is missing or there is none. */
+  /** Tested value; null if it is missing or there is none. */
   readonly value: ReferenceValue;
-  /** All that the name had to reach, the decisive one first: threshold, cutoff and distance are of that. */
+  /** All thresholds of the security, the decisive one first: threshold, cutoff and distance belong to that. */
   readonly thresholds: readonly Threshold[];
-  /** Bound the value was held against. */
+  /** Bound with which the value was compared. */
   readonly threshold: number | null;
   /** Position by the ranking of the rule, 1 the best; null without a ranking or a value. */
   readonly rank: number | null;
   /** Last rank that reaches the threshold. */
   readonly cutoff: number | null;
-  /** Whether the name was kept because it was a constituent already. */
+  /** True if the security was kept because it was already a constituent. */
   readonly incumbent: boolean;
   /**
-   * By how much the value of an excluded name would have to move to reach the threshold; 0 when kept, null off the
-   * number line.
+   * Change of the value of an excluded security that would reach the threshold; 0 if kept, null for non-numeric values.
    */
   readonly distance: number | null;
-  /** For expressions: each comparison with the value it met. */
+  /** For expressions: each comparison with its value. */
   readonly comparisons?: readonly ComparisonReason[];
 }
 
@@ -55,25 +54,25 @@ export interface ComparisonReason {
   readonly outcome: boolean | null;
 }
 
-/** A rule with its parameters, ready to decide. */
+/** Rule with its parameters, ready to decide. */
 export interface Selection {
-  /** Datapoints it reads, at the paths of the parameters that name them. */
+  /** Datapoints it reads, with the paths of their parameters. */
   readonly reads: readonly FieldUse[];
-  /** Whether the previous composition bears on the decision. */
+  /** True if the previous composition affects the decision. */
   readonly remembers: boolean;
-  /** Whether it keeps the best of a ranking: what it leaves out may replace a constituent. */
+  /** Set if it keeps the best of a ranking: the others may replace a constituent. */
   readonly ranks?: true;
-  /** Full calendar years before the decision whose dividends it looks at; none where it does not say. */
+  /** Number of full calendar years before the decision whose dividends it reads. Default: none. */
   readonly dividendYears?: number;
   /** Effect of the rule as one English sentence, with every parameter. */
   readonly sentence: string;
   select(scope: SelectionScope): Verdict;
 }
 
-/** One selection class: everything the service knows of it. */
+/** Selection class, with all its operations. */
 export interface SelectionClass extends CatalogueEntry {
   readonly category: 'selection';
-  /** The rule of parameters that its schema has parsed. */
+  /** Binds parameters that its schema has parsed. */
   bind(params: unknown): Selection;
 }
 
@@ -82,7 +81,7 @@ interface SelectionEntry<S extends z.ZodObject> extends Omit<CatalogueEntry, 'ca
   behaviour(params: z.output<S>): Selection;
 }
 
-/** Declares a selection class; the parameters of its behaviour are typed by its schema. */
+/** Declares a selection class; its schema determines the parameter types of its behaviour. */
 export function selectionClass<S extends z.ZodObject>({ behaviour, ...entry }: SelectionEntry<S>): SelectionClass {
   return { ...entry, category: 'selection', bind: (params) => behaviour(entry.params.parse(params)) };
 }

@@ -6,35 +6,38 @@ import { crossSectionsOf, type CrossSectionTerms, type DecisionSharing } from '.
 import type { CrossSection, CrossSections } from '../datapoints/cross-section.js';
 import { expressionWords } from '../datapoints/expressions/sentences.js';
 
-/** Names of all sections that are kept, counted together, and of all choices: some 50 MB each where rules read three datapoints. */
+/**
+ * Maximum number of securities over all cached sections, and over all choices: some 50 MB each if rules read three
+ * datapoints.
+ */
 const NAMES_MAX = 1 << 20;
-/** Names of sections, and of choices, that are kept from one piece of work to the next. */
+/** Maximum number of securities in sections, and in choices, that are kept between tasks. */
 const KEPT_NAMES_MAX = 1 << 18;
-/** Datapoints that sections which are kept for the next work have been asked for: 64 MB with all of them. */
+/** Maximum number of datapoints read in sections that are kept for the next task: 64 MB with all of them. */
 const KEPT_FIELDS_MAX = 32;
 
-/** Kinds of universes that are kept by session. */
+/** Kinds of universes that are cached by session. */
 const SHARED_UNIVERSES: ReadonlySet<string> = new Set(['all', 'named']);
 
-/** How many more names may be kept. */
+/** Remaining number of securities to cache. */
 interface Room {
   left: number;
 }
 
-/** Shared by one piece of work after the other. */
+/** Results shared by successive tasks. */
 export interface KeptDecisions extends DecisionSharing {
   /**
-   * Between two pieces of work: forgets sections or choices of more than a quarter million names, and all once more than 32
-   * datapoints have been read. What was handed out stays as it is.
+   * Between two tasks, drops sections or choices of more than a quarter million securities, and all of them after 32
+   * datapoints have been read. Returned objects stay valid.
    */
   makeRoom(): void;
 }
 
 /**
- * What the decisions of several definitions have in common: the universe of a session, its cross-section, ranked once, and of
- * definitions that differ by caps and floors alone all that comes before these. The first sessions are kept, as definitions
- * begin anew with them.
- * @param chosenMax names of all choices that are kept; of none, nothing of a definition is
+ * Shares results between decisions of several definitions: the universe of a session, its cross-section, ranked once,
+ * and, for definitions that differ only by caps and floors, everything before these. The first sessions are kept,
+ * because every definition starts with them.
+ * @param chosenMax maximum number of securities in all cached choices; 0 to cache none
  */
 export function sharedDecisions(namesMax = NAMES_MAX, chosenMax = namesMax): KeptDecisions {
   const fields = new Set<string>();
@@ -55,7 +58,7 @@ export function sharedDecisions(namesMax = NAMES_MAX, chosenMax = namesMax): Kep
       return ofTerms(terms.market, termsKey(terms), () => keepingSections(crossSectionsOf(terms), room));
     },
     universeOf(document, market, ask) {
-      // That of a list has a long key, that of an index is as its parent is composed.
+      // The key of a list is long, and that of an index depends on the composition of its parent.
       if (!SHARED_UNIVERSES.has(document.universe?.kind ?? 'all')) return ask;
       const key = JSON.stringify([document.universe, document.currency, document.pipeline.treatment]);
       const { room, universes } = sections;
@@ -92,13 +95,13 @@ const choiceStore = (chosenMax: number) => ({
 const termsKey = ({ treatment, currency, datapoints }: CrossSectionTerms): string =>
   JSON.stringify([treatment, currency, [...(datapoints ?? [])]]);
 
-/** What a choice is made by, beside the terms of its cross-section. */
+/** Returns the terms of a choice in addition to those of its cross-section. */
 function choiceTerms({ pipeline: { selection, weighting }, rebalance, base_date, calendar }: RuleDocument): unknown {
   const { type, params, phase_in: phaseIn } = weighting;
   return [selection, type, params, ...(phaseIn === undefined ? [] : [phaseIn, rebalance, base_date, calendar])];
 }
 
-/** Things of a market by a text, made when first asked for. */
+/** Creates objects of a market by key, on demand. */
 function byMarket<T>(): (market: SessionMarket, key: string, make: () => T) => T {
   const all = new WeakMap<SessionMarket, Map<string, T>>();
   return (market, key, make) => {
@@ -141,7 +144,10 @@ function keepingChoices(room: Room): (asked: AskedDecision, make: () => Choice) 
   };
 }
 
-/** Without the parts of raw weights, which hold a covariance on to it: they are for an explanation, which shares nothing. */
+/**
+ * Removes the parts of raw weights, which keep a covariance in memory: they are only for an explanation, which shares
+ * nothing.
+ */
 function withoutParts(choice: Choice): Choice {
   if (choice.raw?.kind !== 'weighed') return choice;
   const { kind, values } = choice.raw;

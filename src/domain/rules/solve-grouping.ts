@@ -1,13 +1,13 @@
-/** Slack of a cap: a weight this much above it is at it. */
+/** Tolerance of a cap: a weight this much above it counts as at it. */
 export const TOLERANCE = 1e-12;
 
-/** Caps on one way of grouping the names. */
+/** Caps on one grouping of the securities. */
 export interface GroupCaps {
-  /** Group of each name, -1 for a name in no capped group, [n]. */
+  /** Group of each security, -1 for a security in no capped group, [n]. */
   readonly groupOf: Int32Array;
-  /** Largest weight of each group. */
+  /** Maximum weight of each group. */
   readonly caps: Float64Array;
-  /** Member of the weighting that states them; group_caps unless given. */
+  /** Member of the weighting that states them. Default: group_caps. */
   readonly stated?: CapMember;
 }
 
@@ -16,7 +16,7 @@ export type CapMember = 'cap' | 'group_caps' | 'ladder_caps';
 
 export interface CapInfeasible {
   readonly kind: 'infeasible';
-  /** The contradiction in one sentence, with both numbers. */
+  /** Contradiction in one sentence, with both numbers. */
   readonly message: string;
   readonly stated: CapMember;
 }
@@ -27,8 +27,8 @@ export interface Limits {
 }
 
 /**
- * The unique scale at which clipped weights have a given sum, found exactly between two breakpoints.
- * The caller has made sure that n floor <= total <= n cap.
+ * Returns the unique scale at which clipped weights have a given sum, found exactly between two breakpoints. The caller
+ * has checked that n floor <= total <= n cap.
  */
 export function scaleFor(raw: Float64Array, { floor, cap, total }: Limits & { readonly total: number }): number {
   const breakpoints = new Float64Array(raw.length * 2);
@@ -51,7 +51,7 @@ export function scaleFor(raw: Float64Array, { floor, cap, total }: Limits & { re
   }
   const above = breakpoints[low]!;
   const below = low === 0 ? 0 : breakpoints[low - 1]!;
-  const inside = (below + above) / 2; // which names move between the two breakpoints
+  const inside = (below + above) / 2; // securities that move between the two breakpoints
   let fixed = 0;
   let moving = 0;
   for (let i = 0; i < raw.length; i++) {
@@ -67,7 +67,7 @@ export function clipped(raw: Float64Array, scale: number, { floor, cap }: Limits
   return raw.map((weight) => Math.min(cap, Math.max(floor, weight * scale)));
 }
 
-/** Raw weights times the multipliers of every grouping but one. */
+/** Returns raw weights times the multipliers of every grouping except one. */
 export function underOthers(
   raw: Float64Array,
   groups: readonly GroupCaps[],
@@ -89,7 +89,7 @@ export interface SolvedGrouping {
 }
 
 /**
- * The one lambda at which groups, each held to its cap, sum to 1; a group at its cap has a scale of its own below
+ * Returns the lambda at which groups, each limited to its cap, sum to 1; a group at its cap has a separate scale below
  * lambda.
  */
 export function solveGrouping(
@@ -104,7 +104,7 @@ export function solveGrouping(
   if (reachable < 1 - TOLERANCE)
     return {
       kind: 'infeasible',
-      message: `The ${stated === 'cap' ? 'caps' : 'group caps'} reach only ${reachable} of the weight of 1 that is needed.`,
+      message: `The ${stated === 'cap' ? 'caps' : 'group caps'} reach only ${reachable} of the required weight 1.`,
       stated,
     };
   const parts = members.map((positions) => Float64Array.from(positions, (i) => raw[i]!));
@@ -112,10 +112,10 @@ export function solveGrouping(
   if (starved >= 0)
     return {
       kind: 'infeasible',
-      message: `${parts[starved]!.length} names of at least ${limits.floor} exceed their group's cap of ${caps[starved]!}.`,
+      message: `${parts[starved]!.length} securities of at least ${limits.floor} exceed their group's cap of ${caps[starved]!}.`,
       stated,
     };
-  // Groups at their cap are found one by one: fixing one raises lambda, so none is ever released.
+  // Groups at their cap are found one at a time: fixing one raises lambda, so none is ever released.
   const fixed = new Uint8Array(caps.length);
   for (;;) {
     const open = raw.filter((_, i) => groupOf[i]! < 0 || fixed[groupOf[i]!] === 0);

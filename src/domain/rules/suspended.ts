@@ -12,9 +12,9 @@ interface SuspendedInput {
 }
 
 /**
- * A universe with the constituents that are suspended: they are selected and weighed at their last prices, while others
- * without a price are not newly selected.
- * @returns the universe itself where no constituent is suspended
+ * Adds suspended constituents to a universe: they are selected and weighted at their last prices, while others without
+ * a price are not newly selected.
+ * @returns the universe itself if no constituent is suspended
  */
 export function withSuspended(
   sm: SessionMarket,

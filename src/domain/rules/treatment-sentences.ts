@@ -7,16 +7,16 @@ import { LIMIT_RULES, type LimitRuleName } from '../compliance/rules.js';
 import type { Adjustment } from '../market/market-data.js';
 import { shareText } from '../catalogue/sentence-numbers.js';
 
-/** Whether prices are on one share basis already. */
+/** Returns true if prices are already on one share basis. */
 function isSplitFree(adjustment: Adjustment | null): boolean {
   return adjustment === 'splits' || adjustment === 'total';
 }
 
-/** Effect of prices that include dividends, whatever the treatment. */
+/** Effect of prices that include dividends, regardless of the treatment. */
 const TOTAL_BASIS =
-  'Prices include dividends of every kind, so that it is a total return index whatever its treatment of dividends.';
+  'Prices include dividends of every kind, so it is a total return index regardless of its treatment of dividends.';
 
-/** Of an index that treats events as the one it is built on. */
+/** Describes an index that treats events like its source. */
 export function inheritedSentences(adjustment: Adjustment | null, source: string): string[] {
   return [
     `Corporate actions, dividends and missing prices are treated as in the ${source}.`,
@@ -27,16 +27,16 @@ export function inheritedSentences(adjustment: Adjustment | null, source: string
 function breachSentences(rule: LimitRuleName | null): string[] {
   if (rule === null) return [];
   return [
-    `Between those rebalances ${LIMIT_RULES[rule].label} is watched on every close, by ISSUER, a name without one by itself. ${LIMIT_RULES[rule].help} Where a price or a corporate action takes the index beyond it, a composition is decided on that close and takes effect as many sessions later as any other.`,
+    `Between those rebalances ${LIMIT_RULES[rule].label} is checked at every close, by ISSUER; a security without an issuer counts as its own. ${LIMIT_RULES[rule].help} If a price or a corporate action moves the index beyond it, a composition is decided at that close and takes effect after the same lag as any other.`,
   ];
 }
 
-/** What happens to a constituent that stops trading without a corporate action. */
+/** Describes the treatment of a constituent that stops trading without a corporate action. */
 function silenceSentence(treatment: TreatmentSpec): string {
   const { max_stale_sessions: sessions = STALE_SESSIONS, suspension } = treatment;
   const worth = suspension === 'zero' ? 'at a value of zero' : 'at its last price';
   if (sessions === null)
-    return `A suspended constituent stays until a review or a corporate action removes it, and a review removes it ${worth}.`;
+    return `A suspended constituent stays until a review or a corporate action removes it; a review removes it ${worth}.`;
   const isByStore = treatment.max_stale_sessions === undefined;
   const byStore = isByStore
     ? ' On a store with a delisting, an acquisition or a merger it stays until a review or a corporate action removes it.'
@@ -47,7 +47,7 @@ function silenceSentence(treatment: TreatmentSpec): string {
 }
 
 const ADJUSTED = 'reduce the previous close of the security and change the divisor';
-const HELD_BY_PAYER = 'buy more of the security that pays them, in every variant';
+const HELD_BY_PAYER = 'buy more of the paying security, in every variant';
 const SPECIAL_DIVIDENDS: Readonly<Record<TreatmentSpec['special_dividends'], string>> = {
   adjust: `Special dividends ${ADJUSTED}.`,
   constituent: `Special dividends ${HELD_BY_PAYER}.`,
@@ -57,19 +57,19 @@ const SPECIAL_DIVIDENDS: Readonly<Record<TreatmentSpec['special_dividends'], str
 
 const RIGHTS: Readonly<Record<NonNullable<TreatmentSpec['rights']>, string>> = {
   subscribe:
-    'A rights issue reduces the previous close to the theoretical price ex rights; the index subscribes to the new shares, and the divisor changes.',
+    'A rights issue reduces the previous close to the theoretical ex-rights price; the index subscribes to the new shares, and the divisor changes.',
   price_only:
-    'A rights issue reduces the previous close to the theoretical price ex rights and changes the divisor; index shares stay.',
-  constituent: 'A rights issue keeps the value of the holding at the theoretical price ex rights.',
+    'A rights issue reduces the previous close to the theoretical ex-rights price and changes the divisor; index shares stay.',
+  constituent: 'A rights issue keeps the value of the holding at the theoretical ex-rights price.',
 };
 
 const SPIN_OFFS: Readonly<Record<TreatmentSpec['spin_offs'], string>> = {
   zero_price: 'enter at a price of zero and leave at the next rebalance unless selected',
-  drop_after_first_session: 'enter at a price of zero and leave at their first close, spread over the whole index',
+  drop_after_first_session: 'enter at a price of zero and leave at their first close, distributed over the whole index',
   ignore: 'are ignored',
 };
 
-/** What dividends, corporate actions and missing prices do to an index. */
+/** Describes the effect of dividends, corporate actions and missing prices on an index. */
 export function treatmentSentences(document: RuleDocument, adjustment: Adjustment | null): string[] {
   const { treatment, weighting } = document.pipeline;
   const between = eventsSentences(document);
@@ -84,16 +84,16 @@ export function treatmentSentences(document: RuleDocument, adjustment: Adjustmen
     missing_prices,
     stale_targets,
   } = treatment;
-  const reinvestedIn = reinvestment === 'index' ? 'in the whole index' : 'in the security that pays them';
+  const reinvestedIn = reinvestment === 'index' ? 'in the whole index' : 'in the paying security';
   const variant = {
     price: 'Ordinary dividends are not reinvested (price return).',
     total: `Ordinary dividends are reinvested in full ${reinvestedIn} (total return).`,
     net: `Ordinary dividends are reinvested ${reinvestedIn} after ${taxText(withholding_tax)} (net total return).`,
   }[dividends];
   const leaving = {
-    last_price: 'A delisted name leaves at its last price.',
-    zero: 'A name delisted without value is written off.',
-    action_value: 'A delisted name leaves at the value of its corporate action, or at its last price without one.',
+    last_price: 'A delisted security leaves at its last price.',
+    zero: 'A security delisted without value is written off.',
+    action_value: 'A delisted security leaves at the value of its corporate action, or at its last price without one.',
   }[delisting];
   const gaps = {
     carry: `A missing price is carried forward. ${silenceSentence(treatment)}`,
@@ -104,14 +104,14 @@ export function treatmentSentences(document: RuleDocument, adjustment: Adjustmen
     adjustment === 'total'
       ? TOTAL_BASIS
       : `${variant} ${SPECIAL_DIVIDENDS[special_dividends]} ${RIGHTS[shareTermsOf(treatment, weighting).rights]}`,
-    `Splits are ${isSplitFree(adjustment) || splits !== 'apply' ? 'ignored, because the prices are adjusted already' : 'applied'}. Spin-offs ${adjustment === 'total' ? SPIN_OFFS.ignore : SPIN_OFFS[spin_offs]}. ${leaving}`,
-    `${gaps} A security whose latest price is ${Math.max(1, priceSessions(treatment))} or more sessions old cannot be ${staleSessions(treatment) > priceSessions(treatment) ? 'newly selected' : 'selected'}.${stale_targets === 'defer' ? ' A name without a price on the day of a rebalance is traded on its next session with one.' : ''}`,
+    `Splits are ${isSplitFree(adjustment) || splits !== 'apply' ? 'ignored, because the prices are already adjusted' : 'applied'}. Spin-offs ${adjustment === 'total' ? SPIN_OFFS.ignore : SPIN_OFFS[spin_offs]}. ${leaving}`,
+    `${gaps} A security whose latest price is ${Math.max(1, priceSessions(treatment))} or more sessions old cannot be ${staleSessions(treatment) > priceSessions(treatment) ? 'newly selected' : 'selected'}.${stale_targets === 'defer' ? ' A security without a price on the day of a rebalance is traded on its next session with one.' : ''}`,
     ...between,
     ...breachSentences(breachRuleOf(treatment)),
   ];
 }
 
-/** A withholding tax in words. */
+/** Describes a withholding tax. */
 function taxText(tax: TreatmentSpec['withholding_tax']): string {
   if (typeof tax === 'number') return `a withholding tax of ${shareText(tax)}`;
   const rates = Object.entries(tax.rates).map(([value, rate]) => `${value} ${shareText(rate)}`);

@@ -15,20 +15,20 @@ export function nothingSurvives(
   { cross, pipeline, verdicts }: Selected,
 ): Undecided {
   const last = waterfall.find(({ remaining }) => remaining === 0)!;
-  if (last.ruleId === null) return undecided('empty', 'universe', ['The universe has no name that can be priced.']);
+  if (last.ruleId === null) return undecided('empty', 'universe', ['The universe has no security with a price.']);
   const at = last.position - 1;
   const lacking = { cross, columns: verdicts[at]!.scope.columns, reads: pipeline.rules[at]!.rule.reads };
-  const where = `No name is left after the rule ${last.ruleId} (${last.ruleType})`;
+  const where = `No security is left after the rule ${last.ruleId} (${last.ruleType})`;
   return undecided('empty', `pipeline.selection[${at}]`, whyNothing(where, lacking), last.ruleId);
 }
 
 export function nothingWeighs({ cross, pipeline, survivors }: Selected): Undecided {
-  const where = `None of the ${survivors.length} surviving names has a weight: their datapoints are missing or not positive`;
+  const where = `None of the ${survivors.length} selected securities has a weight: their datapoints are missing or not positive`;
   const lacking = { cross, columns: survivors, reads: pipeline.weighting.reads };
   return undecided('refused', 'pipeline.weighting', whyNothing(where, lacking));
 }
 
-/** @param said what happened, and beyond that what is worth telling where nothing came before */
+/** @param said the event, and details if there is no earlier composition */
 function undecided(
   kind: Undecided['kind'],
   path: string,
@@ -46,12 +46,12 @@ function undecided(
 
 interface Lacking {
   readonly cross: CrossSection;
-  /** Names that were asked about, at least one. */
+  /** Requested securities, at least one. */
   readonly columns: Int32Array;
   readonly reads: readonly FieldUse[];
 }
 
-/** A sentence with the datapoint that no name has, and from when on one of them can have it. */
+/** Describes the datapoint that no security has, and the date from which one can have it. */
 function whyNothing(what: string, { cross, columns, reads }: Lacking): readonly [string, (() => string)?] {
   const lacks = ({ field, as, money }: FieldUse) =>
     as === 'number' && (money ? cross.money : cross.numbers)(field, columns).every((value) => Number.isNaN(value));
@@ -62,9 +62,9 @@ function whyNothing(what: string, { cross, columns, reads }: Lacking): readonly 
     const days = Array.from(columns, (column) => cross.read(missing.field, column).knownFrom ?? '').filter(Boolean);
     return days.length === 0
       ? ''
-      : ` It can be known from ${days.toSorted()[0]!} on: their bars begin too late for it.`;
+      : ` It can be known from ${days.toSorted()[0]!} on, because their price bars begin too late.`;
   };
-  return [`${what}: none of the ${columns.length} names has ${text}.`, known];
+  return [`${what}: none of the ${columns.length} securities has ${text}.`, known];
 }
 
 export function cannotBeCapped({ message, stated }: Pick<CapInfeasible, 'message' | 'stated'>): Undecided {
@@ -78,14 +78,14 @@ export function cannotBeCapped({ message, stated }: Pick<CapInfeasible, 'message
 export const everyCapIsZero = (count: number): Undecided =>
   cannotBeCapped({ message: `The cap of each of the ${count} constituents is 0 or less.`, stated: 'cap' });
 
-/** Names listed in the message about names without a weight. */
+/** Maximum number of securities listed in the message about missing weights. */
 const NAMES_LISTED_MAX = 10;
 
 export function notHeld(columns: Int32Array, identifiers: readonly string[]): Finding {
   return {
     severity: 'warning',
     code: 'NO_WEIGHT_DATA',
-    message: `${columns.length} surviving ${columns.length === 1 ? 'name has' : 'names have'} no weight and ${columns.length === 1 ? 'is' : 'are'} not held: ${listed(columns, identifiers)}.`,
+    message: `${columns.length} selected ${columns.length === 1 ? 'security has' : 'securities have'} no weight and ${columns.length === 1 ? 'is' : 'are'} not held: ${listed(columns, identifiers)}.`,
     path: 'pipeline.weighting',
   };
 }

@@ -5,7 +5,7 @@ import { numberText } from '../catalogue/sentence-numbers.js';
 import { decisiveFirst, THRESHOLDS, type RankThreshold, type Threshold, type ThresholdType } from './thresholds.js';
 import { expressionWords } from '../datapoints/expressions/sentences.js';
 
-/** Treatment of names without the datapoint. */
+/** Treatment of securities without the datapoint. */
 export type MissingPolicy = 'exclude' | 'include';
 
 const REASON: Reason = {
@@ -19,7 +19,7 @@ const REASON: Reason = {
   distance: null,
 };
 
-/** A reason, unsaid members empty; threshold, cutoff and distance are of the decisive threshold unless said. */
+/** Creates a reason with defaults; threshold, cutoff and distance default to those of the decisive threshold. */
 export function reason(
   test: string,
   { thresholds = [], ...said }: Partial<Omit<Reason, 'test' | 'threshold' | 'cutoff'>> = {},
@@ -34,13 +34,13 @@ export function reason(
 export interface Bounds {
   readonly minimum: number | null;
   readonly maximum: number | null;
-  /** Lower bound of names that are constituents already, when it differs. */
+  /** Minimum for securities that are already constituents, if it differs. */
   readonly incumbentMinimum?: number | null;
-  /** Whether a value equal to a bound passes; true unless given. */
+  /** True if a value equal to a bound passes. Default: true. */
   readonly inclusive?: boolean;
 }
 
-/** Keeps the names whose value lies within bounds. @cost O(n) */
+/** Keeps the securities with a value between bounds. @cost O(n) */
 export function keepWithin(
   scope: SelectionScope,
   {
@@ -65,7 +65,7 @@ export function keepWithin(
     const value = values[i]!;
     kept[i] = (Number.isNaN(value) ? missing === 'include' : passes(value, lowerOf(i))) ? 1 : 0;
   }
-  /** A bound, unless there is none, with what the value has to spare. */
+  /** Returns a bound, if there is one, with the distance of the value. */
   const boundOf = (type: ThresholdType, bound: number | null, spare: number): Threshold[] => {
     if (bound === null) return [];
     const met = inclusive ? spare >= 0 : spare > 0;
@@ -91,7 +91,7 @@ export function keepWithin(
   };
 }
 
-/** Bounds in words: `at least 5 and at most 10 (at least 4 for constituents)`. */
+/** Describes bounds in words: `at least 5 and at most 10 (at least 4 for constituents)`. */
 export function boundsText({ minimum, maximum, incumbentMinimum = null, inclusive = true }: Bounds): string {
   const staying = incumbentMinimum === null ? '' : ` (at least ${numberText(incumbentMinimum)} for constituents)`;
   return `${rangeText(minimum, maximum, inclusive)}${staying}`;
@@ -106,12 +106,14 @@ function rangeText(minimum: number | null, maximum: number | null, inclusive: bo
   return lower ?? upper ?? 'of any size';
 }
 
-/** Values of a numeric use for the survivors. */
+/** Returns values of a numeric use for the remaining securities. */
 export function valuesOf(scope: Pick<SelectionScope, 'cross' | 'columns'>, use: FieldUse): Float64Array {
   return use.money ? scope.cross.money(use.field, scope.columns) : scope.cross.numbers(use.field, scope.columns);
 }
 
-/** Survivors by group, as ascending positions of the scope's columns; one group when there is no field. */
+/**
+ * Returns the remaining securities by group, as ascending positions of the scope's columns; one group without a field.
+ */
 export function groupsOf(
   { cross, columns }: Pick<SelectionScope, 'cross' | 'columns'>,
   by: FieldUse | null,
@@ -131,29 +133,29 @@ export interface Ranking {
   readonly groups: ReadonlyMap<string | null, Int32Array>;
   readonly ascending: boolean;
   readonly missing: MissingPolicy;
-  /** The ranked quantity, in words. */
+  /** Ranked quantity, in words. */
   readonly what: string;
-  /** What is kept of the members of one group that take part in the ranking, best first. */
+  /** Returns the kept members of one group that take part in the ranking, best first. */
   choose(members: Int32Array): Chosen;
 }
 
 export interface Chosen {
   /** Kept positions. */
   readonly kept: Int32Array;
-  /** Last rank kept on rank alone, of a rule that keeps constituents beyond it. */
+  /** Last rank kept by rank only, for a rule that keeps constituents beyond it. */
   readonly alone?: number;
-  /** All that a name has to reach; of those it misses the first decides, else the first. */
+  /** Returns all thresholds of a security; the first missed one decides, otherwise the first. */
   faced(name: RankedName): readonly RankThreshold[];
 }
 
 export interface RankedName {
-  /** Among the columns of the scope. */
+  /** Position among the columns of the scope. */
   readonly position: number;
-  /** 1 the best; 0 for a name that takes no part in the ranking. */
+  /** 1 for the best; 0 for a security outside the ranking. */
   readonly rank: number;
 }
 
-/** Keeps so many of the best. */
+/** Keeps a number of the best. */
 export function best(order: Int32Array, count: number, type: ThresholdType = 'count'): Chosen {
   return { kept: order.slice(0, count), faced: () => [{ type, rank: count }] };
 }
@@ -204,7 +206,7 @@ export function keepRanked(
 
 interface RankedValue {
   readonly value: number;
-  /** 0 for a name that takes no part in the ranking. */
+  /** 0 for a security outside the ranking. */
   readonly rank: number;
   readonly values: Float64Array;
   /** Positions, best first. */
@@ -228,14 +230,14 @@ function rankThreshold(
   };
 }
 
-/** A field as sentences name it. */
+/** Returns the name of a field in sentences. */
 export function named(use: FieldUse): string {
   return expressionWords(use.field);
 }
 
-/** The tail of a sentence that says what happens to missing values. */
+/** Returns the end of a sentence on missing values. */
 export function missingText(policy: MissingPolicy): string {
-  return policy === 'exclude' ? 'names without a value are excluded' : 'names without a value are kept';
+  return policy === 'exclude' ? 'securities without a value are excluded' : 'securities without a value are kept';
 }
 
 export function listText(items: readonly string[]): string {

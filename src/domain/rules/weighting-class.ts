@@ -7,26 +7,26 @@ import type { CrossSection } from '../datapoints/cross-section.js';
 import type { StoredModels } from '../risk/stored-model.js';
 import type { FieldUse } from '../datapoints/field-use.js';
 
-/** Input of a weighting: the survivors of every selection rule. */
+/** Input of a weighting: the selected securities. */
 export interface WeightingScope {
   readonly cross: CrossSection;
-  /** Survivors, columns ascending, [n]. */
+  /** Selected securities, columns ascending, [n]. */
   readonly columns: Int32Array;
   readonly identifiers: readonly string[];
   /** Engine of matrix products. */
   readonly engine: Engine;
-  /** Stored risk models by their id. */
+  /** Stored risk models by id. */
   readonly riskModel: StoredModels;
 }
 
-/** Raw weights before normalisation and capping, or why there are none. */
+/** Raw weights before normalisation and capping, or the reason why there are none. */
 export type RawWeights = Weighed | Unweighed;
 
 export interface Weighed {
   readonly kind: 'weighed';
-  /** Not negative, any scale; 0 for a name that is not held, [n]. */
+  /** Not negative, on any scale; 0 for a security that is not held, [n]. */
   readonly values: Float64Array;
-  /** Parts of the raw weight of one name that a hand calculation needs, in the order of the formula. */
+  /** Returns the parts of the raw weight of one security for a hand calculation, in the order of the formula. */
   parts?(position: number): Readonly<Record<string, number | string | null>>;
 }
 
@@ -36,20 +36,20 @@ export interface Unweighed {
   readonly finding: Pick<Finding, 'code' | 'message'> & { readonly path?: string };
 }
 
-/** A weighting with its parameters, ready to decide. */
+/** Weighting with its parameters, ready to decide. */
 export interface Weighting {
   readonly reads: readonly FieldUse[];
   /** Effect of the rule as one English sentence, with every parameter. */
   readonly sentence: string;
-  /** How a raw weight follows from the datapoints. */
+  /** Formula of a raw weight from the datapoints. */
   readonly formula: string;
   weigh(scope: WeightingScope): RawWeights;
 }
 
-/** One weighting class: everything the service knows of it. */
+/** Weighting class, with all its operations. */
 export interface WeightingClass extends CatalogueEntry {
   readonly category: 'weighting';
-  /** The weighting of parameters that its schema has parsed. */
+  /** Binds parameters that its schema has parsed. */
   bind(params: unknown): Weighting;
 }
 
@@ -58,12 +58,12 @@ interface WeightingEntry<S extends z.ZodObject> extends Omit<CatalogueEntry, 'ca
   behaviour(params: z.output<S>): Weighting;
 }
 
-/** Declares a weighting class; the parameters of its behaviour are typed by its schema. */
+/** Declares a weighting class; its schema determines the parameter types of its behaviour. */
 export function weightingClass<S extends z.ZodObject>({ behaviour, ...entry }: WeightingEntry<S>): WeightingClass {
   return { ...entry, category: 'weighting', bind: (params) => behaviour(entry.params.parse(params)) };
 }
 
-/** Raw weights of which only finite positive values are held. */
+/** Returns raw weights; only finite positive values are held. */
 export function weighed(values: Float64Array, parts?: Weighed['parts']): Weighed {
   let areHeld = true;
   for (let i = 0; i < values.length; i++) areHeld &&= isHeld(values[i]!);

@@ -1,10 +1,10 @@
 import type { ResolvedPreview } from './preview.js';
 
-/** How two compositions of one day differ. */
+/** Differences between two compositions of one day. */
 export interface Difference {
   readonly added: readonly Change[];
   readonly removed: readonly Change[];
-  /** Names in both whose weight differs by more than a rounding. */
+  /** Securities in both whose weight differs by more than rounding. */
   readonly changed: readonly Change[];
   /** Half the sum of the absolute changes: one-way. */
   readonly turnover: number;
@@ -18,12 +18,12 @@ export interface Change {
 
 const NO_WEIGHTS: ReadonlyMap<string, number> = new Map();
 
-/** Weights closer than this are the same. */
+/** Difference below which weights count as equal. */
 const SAME_WEIGHT = 1e-15;
 
 /**
  * Compares two previews of one market by identifier, each list in the order of identifiers. A day before the store has
- * no names.
+ * no securities.
  */
 export function differenceOf(before: ResolvedPreview | null, after: ResolvedPreview | null): Difference {
   const from = before === null ? NO_WEIGHTS : weightsOf(before);
@@ -45,7 +45,7 @@ export function differenceOf(before: ResolvedPreview | null, after: ResolvedPrev
   };
 }
 
-/** Applied weights by identifier; empty where nothing survives. */
+/** Returns applied weights by identifier; empty if nothing is selected. */
 function weightsOf({ sm, decision }: ResolvedPreview): ReadonlyMap<string, number> {
   if (decision.kind !== 'decided') return new Map();
   return new Map(

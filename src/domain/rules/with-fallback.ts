@@ -3,7 +3,7 @@ import type { FieldUse } from '../datapoints/field-use.js';
 import type { RuleSpec } from '../documents/pipeline-rows.js';
 import type { Selection, SelectionClass, Verdict } from './selection-class.js';
 
-/** A rule that takes other parameters, in order, while it keeps too few securities. */
+/** Returns a rule that uses other parameters, in order, while it keeps too few securities. */
 export function withFallback(entry: SelectionClass, { params, fallback = [] }: RuleSpec): Selection {
   const first = entry.bind(params);
   if (fallback.length === 0) return first;
@@ -19,7 +19,7 @@ export function withFallback(entry: SelectionClass, { params, fallback = [] }: R
     ...(years === 0 ? {} : { dividendYears: years }),
     sentence: [
       first.sentence,
-      ...steps.map(({ least, rule }) => `Where fewer than ${least} remain, instead: ${rule.sentence}`),
+      ...steps.map(({ least, rule }) => `If fewer than ${least} remain, instead: ${rule.sentence}`),
     ].join(' '),
     select(scope) {
       let verdict = first.select(scope);
@@ -34,7 +34,7 @@ export function withFallback(entry: SelectionClass, { params, fallback = [] }: R
 
 const keptBy = ({ kept }: Verdict): number => kept.reduce((count, is) => count + is, 0);
 
-/** Uses without those that another has already. */
+/** Returns uses without duplicates. */
 function distinct(uses: readonly FieldUse[]): FieldUse[] {
   const known = new Map(uses.toReversed().map((use) => [`${use.path} ${use.as} ${expressionWords(use.field)}`, use]));
   return uses.filter((use) => known.get(`${use.path} ${use.as} ${expressionWords(use.field)}`) === use);

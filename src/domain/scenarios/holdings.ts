@@ -1,16 +1,16 @@
 import type { Finding } from '../refusals/findings.js';
 import type { SessionMarket } from '../market/session-market.js';
 
-/** A name held on the date of a scenario. */
+/** Security held on the date of a scenario. */
 export interface HeldName {
   readonly identifier: string;
   readonly weight: number;
-  /** Of the market, -1 where it does not hold the name. */
+  /** Column of the market, -1 if it does not contain the security. */
   readonly column: number;
   readonly group: string;
 }
 
-/** What scenarios are computed from. */
+/** Inputs of scenarios. */
 export interface ScenarioMarket {
   readonly sm: SessionMarket;
   /** Total growth factors in the currency of the index, [S - first x N]. */
@@ -22,25 +22,25 @@ export interface ScenarioMarket {
   readonly groups: readonly string[];
 }
 
-/** What one scenario does to the composition. */
+/** Effect of one scenario on the composition. */
 export interface ScenarioResult {
   readonly name: string;
-  /** Sum of the contributions; null of a window that the store does not cover. */
+  /** Sum of the contributions; null for a window that the data does not cover. */
   readonly return: number | null;
   readonly by_name: readonly NameResult[];
   readonly by_group: readonly { readonly group: string; readonly weight: number; readonly contribution: number }[];
-  /** Magnitude of the weights with a return of their own, over that of all. */
+  /** Absolute weight with an own return, over the total absolute weight. */
   readonly covered_weight: number;
-  /** Names that take the return of others. */
+  /** Securities that use the return of others. */
   readonly proxied: readonly { readonly identifier: string; readonly proxy: string }[];
   readonly window: { readonly start: string; readonly end: string } | null;
   readonly worst_session: SessionReturn | null;
-  /** The lowest of a window, the lowest first; empty of shocks. */
+  /** Worst sessions of a window, worst first; empty for shocks. */
   readonly worst_sessions: readonly SessionReturn[];
-  /** Of the portfolio's own regression; null without factors or complete sessions. */
+  /** R-squared of the portfolio's own regression; null without factors or complete sessions. */
   readonly r_squared: number | null;
   readonly observations: number | null;
-  /** Of the return: what the estimate of the responses leaves open; null without factors or complete sessions. */
+  /** Standard error of the return from the estimate of the responses; null without factors or complete sessions. */
   readonly standard_error: number | null;
 }
 
@@ -54,27 +54,27 @@ export interface NameResult {
   readonly weight: number;
   readonly return: number;
   readonly contribution: number;
-  /** Of a response by regression. */
+  /** Standard error of a response by regression. */
   readonly standard_error: number | null;
 }
 
-/** A result, and what there is to say about its scenario. */
+/** Result, with the remarks on its scenario. */
 export interface FoundScenario {
   readonly result: ScenarioResult;
   readonly findings: readonly Finding[];
 }
 
-/** A return of a name, and whose it is: null for its own. */
+/** Return of a security, and its proxy: null for its own return. */
 export interface AssignedReturn {
   readonly value: number;
   readonly proxy: string | null;
   readonly standardError?: number;
 }
 
-/** Proxy of a name whose group has nobody with a return. */
-export const ALL = 'all names';
+/** Proxy of a security whose group has no return. */
+export const ALL = 'all securities';
 
-/** A result from the return of every name held: contributions are weight times return. */
+/** Computes a result from the return of every holding: contributions are weight times return. */
 export function resultOf(
   name: string,
   held: readonly HeldName[],

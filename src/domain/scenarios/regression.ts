@@ -1,18 +1,18 @@
-/** A linear response to factors, by ordinary least squares with an intercept. */
+/** Linear response to factors, by ordinary least squares with an intercept. */
 export interface Response {
   /** One per factor, [K]. */
   readonly slopes: Float64Array;
   readonly observations: number;
-  /** Share of the variance explained; 0 of a response that does not vary. */
+  /** Share of the variance explained; 0 for a constant response. */
   readonly rSquared: number;
-  /** Standard error of slopes'x: what the estimate of the slopes leaves open. */
+  /** Returns the standard error of slopes'x from the estimate of the slopes. */
   errorOf(x: Float64Array): number;
 }
 
 /**
- * @param responses [T], NaN where there is none
- * @param factors   K columns of [T]; rows with a missing value are left out
- * @returns undefined with fewer than `least` rows, or where the factors cannot be told apart
+ * @param responses [T], NaN if missing
+ * @param factors K columns of [T]; rows with a missing value are excluded
+ * @returns undefined with fewer than `least` rows, or if the factors are collinear
  */
 export function regress(
   responses: Float64Array,
@@ -67,10 +67,10 @@ function completeRows(responses: Float64Array, factors: readonly Float64Array[])
   return rows;
 }
 
-/** A pivot below this share of its diagonal is a factor that the others give already. */
+/** Share of its diagonal below which a pivot marks a collinear factor. */
 const DEPENDENT = 1e-10;
 
-/** Lower factor of a symmetric matrix, [K x K]; undefined where a row depends on those before. */
+/** Returns the lower factor of a symmetric matrix, [K x K]; undefined if a row depends on earlier ones. */
 function cholesky(matrix: Float64Array, K: number): Float64Array | undefined {
   const lower = new Float64Array(K * K);
   for (let i = 0; i < K; i++)

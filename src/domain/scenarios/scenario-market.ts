@@ -11,15 +11,15 @@ import { REGRESSION_SESSIONS, type Scenario } from './scenario-request.js';
 import { shockScenario, strikesDirectly, type ShockTerms } from './shock-scenario.js';
 import { windowScenario } from './window-scenario.js';
 
-/** What a run holds on a date. */
+/** Holdings of a run on a date. */
 export interface HeldOnDate {
   readonly day: Day;
-  /** Names of the run and their weights, 0 of those not held. */
+  /** Securities of the run and their weights, 0 for those not held. */
   readonly names: readonly string[];
   readonly held: Float64Array;
 }
 
-/** The market that scenarios of a composition are computed from. @param by reference column of the groups */
+/** Returns the inputs of scenarios of a composition. @param by reference column of the groups */
 export function scenarioMarket(
   sm: SessionMarket,
   { header, weights, by }: { readonly header: RunHeader; readonly weights: HeldOnDate; readonly by: string },
@@ -54,17 +54,17 @@ interface Place {
   readonly path: string;
 }
 
-/** One scenario by its kind. @throws Refusal VALIDATION_FAILED at its path */
+/** Computes one scenario by its kind. @throws Refusal VALIDATION_FAILED at its path */
 export function scenarioOf(market: ScenarioMarket, scenario: Scenario, place: Place): FoundScenario {
   if ('window' in scenario) return windowScenario(market, { ...scenario, path: place.path });
   const terms = { ...scenario, ...place };
   return { result: shockScenario(market, terms), findings: unreadSettings(market, terms) };
 }
 
-/** Settings of shocks that nothing reads. */
+/** Reports settings of shocks without effect. */
 function unreadSettings(market: ScenarioMarket, terms: ShockTerms): Finding[] {
   if (terms.regression_sessions === REGRESSION_SESSIONS || !strikesDirectly(market, terms)) return [];
   const path = `${terms.path}.regression_sessions`;
-  const message = `${path} has no effect: every shock is of names held or of groups, which apply as they are.`;
+  const message = `${path} has no effect: every shock is of a holding or a group, which applies directly.`;
   return [{ severity: 'warning', code: 'NO_EFFECT', path, message, value: terms.regression_sessions }];
 }

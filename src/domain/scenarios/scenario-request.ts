@@ -2,11 +2,11 @@ import { z } from 'zod';
 import { isReversed } from '../schema/assert-order.js';
 import { IsoDate } from '../schema/shape.js';
 
-/** Most scenarios of a request, and shocks of one. */
+/** Maximum number of scenarios of a request, and of shocks of one. */
 const SCENARIOS_MAX = 50;
 const SHOCKS_MAX = 100;
 
-/** Sessions of a regression that asks for none. */
+/** Default number of sessions of a regression. */
 export const REGRESSION_SESSIONS = 504;
 
 const name = z.string().min(1).max(100);
@@ -26,7 +26,7 @@ const WindowScenario = z
           message: `is ${end}, before start ${start}`,
         });
       })
-      .meta({ description: 'Earned from the close before `start` to that of `end`, bought and held.' }),
+      .meta({ description: 'Buy-and-hold return from the close before `start` to the close of `end`.' }),
   })
   .meta({ id: 'WindowScenario' });
 
@@ -41,7 +41,7 @@ const ShockScenario = z
       })
       .meta({
         description:
-          'Returns by a held identifier or `SECTOR:Energy`, which apply as they are; by a series or another identifier of the store, to which the rest responds by regression.',
+          'Returns by a held identifier or `SECTOR:Energy`, which apply directly; or by a series or another identifier of the data, to which the rest responds by regression.',
       }),
     regression_sessions: z.int().min(60).max(5040).default(REGRESSION_SESSIONS),
   })
@@ -65,7 +65,7 @@ export const ScenarioList = z
         path: [at, 'name'],
         input: own,
         params: { finding: 'DUPLICATE_ID', isWhole: true },
-        message: `is ${own}, as scenarios[${earlier}].name is`,
+        message: `is ${own}, like scenarios[${earlier}].name`,
       });
     });
   });
@@ -74,7 +74,7 @@ export const ScenarioRequest = z
   .strictObject({
     as_of: IsoDate.nullable()
       .default(null)
-      .meta({ description: 'Date whose composition is taken; default the last of the run.' }),
+      .meta({ description: 'Date of the composition. Default: the last of the run.' }),
     by: z.string().min(1).max(64).default('SECTOR').meta({ description: 'Reference column of groups and proxies.' }),
     scenarios: ScenarioList,
   })

@@ -17,12 +17,12 @@ export interface ShockTerms {
   readonly name: string;
   readonly shocks: Readonly<Record<string, number>>;
   readonly regression_sessions: number;
-  /** Place in the request, and its column of groups. */
+  /** Path in the request, and the column of its groups. */
   readonly path: string;
   readonly by: string;
 }
 
-/** Shocks by what they strike. */
+/** Shocks by their subject. */
 interface SortedShocks {
   readonly names: ReadonlyMap<string, number>;
   readonly groups: ReadonlyMap<string, number>;
@@ -32,11 +32,12 @@ interface SortedShocks {
 }
 
 /**
- * What shocks do to the composition. Those of names held and of groups apply as they are, a name's before its group's; the other names
- * respond to series and to identifiers that are not held by the regression of simple session returns with an intercept. A name
- * with too few returns takes the equally weighted response of its group, else of all.
- * @throws Refusal VALIDATION_FAILED for a shock of what the store does not hold, or factors that cannot be told apart
- * @cost O(sessions x (names + K^2 names))
+ * Computes the effect of shocks on the composition. Shocks of holdings and of groups apply directly, that of a security
+ * before that of its group; the other securities respond to series and to identifiers that are not held by the
+ * regression of simple session returns with an intercept. A security with too few returns uses the equally weighted
+ * response of its group, otherwise of all.
+ * @throws Refusal VALIDATION_FAILED for a shock of an unknown subject, or collinear factors
+ * @cost O(sessions x (securities + K^2 securities))
  */
 export function shockScenario(market: ScenarioMarket, terms: ShockTerms): ScenarioResult {
   const { held, session, sm } = market;
@@ -79,7 +80,7 @@ export function shockScenario(market: ScenarioMarket, terms: ShockTerms): Scenar
   };
 }
 
-/** Whether shocks strike names held and groups of them alone: nothing is estimated then. */
+/** Returns true if shocks apply only to holdings and their groups: nothing is then estimated. */
 export function strikesDirectly(market: ScenarioMarket, terms: ShockTerms): boolean {
   return sortedShocks(market, terms).factors.length === 0;
 }
@@ -88,8 +89,8 @@ const NO_WINDOW = { window: null, worst_session: null, worst_sessions: [] } as c
 const NO_REGRESSION = { r_squared: null, observations: null, standard_error: null } as const;
 
 /**
- * Weight with which each response counts in the return: the name's own where nothing strikes it, and its share of the names that
- * take the mean of their group.
+ * Returns the weight of each response in the return: the security's own weight without a shock, plus its share of the
+ * securities that use the mean of their group.
  */
 function respondingWeights(
   held: readonly HeldName[],
@@ -126,11 +127,11 @@ function sortedShocks({ sm, held }: ScenarioMarket, { shocks, path, by }: ShockT
 }
 
 function unknownShock(key: string, path: string, by: string): Finding {
-  const message = `${key} is no name held, no group of those held (${by}:...), no series and no identifier of the served store.`;
+  const message = `${key} is not a holding, a group of holdings (${by}:...), a series or an identifier of the data.`;
   return { severity: 'error', code: 'UNKNOWN_IDENTIFIER', message, path: `${path}.shocks.${key}`, value: key };
 }
 
-/** @throws Refusal VALIDATION_FAILED when the factors have too few returns together, or one is given by the others */
+/** @throws Refusal VALIDATION_FAILED if the factors have too few common returns, or are collinear */
 function assertApart(
   columns: readonly Float64Array[],
   { path, regression_sessions }: ShockTerms,
@@ -139,15 +140,17 @@ function assertApart(
   const complete = columns[0]!.filter((_, t) => columns.every((column) => !Number.isNaN(column[t]!))).length;
   const least = Math.max(LIMITS.MIN_NAME_OBSERVATIONS, factors.length + 2);
   const isEnough = complete >= least;
-  // Of a response without missing values nothing but the factors decides whether they can be told apart.
+  // For a response without missing values only the factors decide whether they are collinear.
   if (isEnough && regress(new Float64Array(columns[0]!.length), columns, 1) !== undefined) return;
   const message = isEnough
-    ? `The returns of ${factors.join(', ')} cannot be told apart over ${complete} sessions: one is given by the others.`
-    : `${factors.join(', ')} have ${complete} returns together in the last ${regression_sessions} sessions; at least ${least} are needed.`;
+    ? `The returns of ${factors.join(', ')} are collinear over ${complete} sessions.`
+    : `${factors.join(', ')} have ${complete} common returns in the last ${regression_sessions} sessions; at least ${least} are required.`;
   throw refuseWithFindings('body', [{ severity: 'error', code: 'OUT_OF_RANGE', message, path: `${path}.shocks` }]);
 }
 
-/** Simple returns of a series or identifier from a session to that of the composition, NaN where one is missing. */
+/**
+ * Returns simple returns of a series or identifier from a session to that of the composition, NaN if one is missing.
+ */
 function returnsOf(market: ScenarioMarket, identifier: string, from: number): Float64Array {
   const { sm, session } = market;
   const series = sm.market.series?.get(identifier);
@@ -158,7 +161,7 @@ function returnsOf(market: ScenarioMarket, identifier: string, from: number): Fl
   return returns;
 }
 
-/** A return needs a bar on its session and on the one before. */
+/** A return needs a price bar on its session and on the previous one. */
 function columnReturns({ sm, growth, session }: ScenarioMarket, column: number, from: number): Float64Array {
   const returns = new Float64Array(Math.max(0, session - from + 1));
   for (let s = from; s <= session; s++) {
@@ -168,7 +171,7 @@ function columnReturns({ sm, growth, session }: ScenarioMarket, column: number, 
   return returns;
 }
 
-/** Of the names with a response and a weight, NaN where one of them has no return. */
+/** Returns returns of the securities with a response and a weight, NaN if one of them has no return. */
 function portfolioReturns(weights: readonly number[], own: readonly (Float64Array | undefined)[]): Float64Array {
   const length = own.find((returns) => returns !== undefined)?.length ?? 0;
   const total = new Float64Array(length);
@@ -179,7 +182,7 @@ function portfolioReturns(weights: readonly number[], own: readonly (Float64Arra
   return total;
 }
 
-/** Equally weighted means by group, and of all. */
+/** Returns equally weighted means by group, and of all. */
 function meansByGroup(
   held: readonly HeldName[],
   valueOf: (name: HeldName, position: number) => number | undefined,

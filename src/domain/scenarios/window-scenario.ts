@@ -12,20 +12,21 @@ import {
   type SessionReturn,
 } from './holdings.js';
 
-/** Sessions listed as the worst. */
+/** Number of sessions listed as the worst. */
 const WORST_SESSIONS = 5;
 
 export interface WindowTerms {
   readonly name: string;
   readonly window: { readonly start: string; readonly end: string };
-  /** Place in the request. */
+  /** Path in the request. */
   readonly path: string;
 }
 
 /**
- * The composition bought at the close before a window and held to its end. A name without prices takes the equally weighted
- * value of its group, else of all names of the store that have them. Without a session before the window or in it, or prices
- * of any name, there is no return: NO_DATA_IN_RANGE tells what the store holds; WINDOW_CUT of an end that it does not reach.
+ * Computes the return of the composition bought at the close before a window and held to its end. A security without
+ * prices uses the equally weighted value of its group, otherwise of all securities with prices. Without a session
+ * before the window or in it, or without any prices, there is no return: NO_DATA_IN_RANGE states the range of the data;
+ * WINDOW_CUT reports an end after the data.
  * @cost O(sessions of the window x N)
  */
 export function windowScenario(market: ScenarioMarket, terms: WindowTerms): FoundScenario {
@@ -62,12 +63,12 @@ export function windowScenario(market: ScenarioMarket, terms: WindowTerms): Foun
 
 const NO_REGRESSION = { r_squared: null, observations: null, standard_error: null } as const;
 
-/** A window outside the store: neither a return nor anything that it is made of. */
+/** Returns a result for a window outside the data: without a return. */
 function notCovered({ sm }: ScenarioMarket, { name, window, path }: WindowTerms): FoundScenario {
   const [first, last] = [sm.sessions[sm.first], sm.sessions.at(-1)].map((day) =>
     day === undefined ? '-' : formatDay(day),
   );
-  const message = `The scenario ${name}, from the close before ${window.start} to ${window.end}, is not covered: the store holds ${first} to ${last}.`;
+  const message = `The scenario ${name}, from the close before ${window.start} to ${window.end}, is not covered: the data covers ${first} to ${last}.`;
   const result = {
     name,
     return: null,
@@ -84,19 +85,19 @@ function notCovered({ sm }: ScenarioMarket, { name, window, path }: WindowTerms)
   return { result, findings: [{ severity: 'warning', code: 'NO_DATA_IN_RANGE', message, ...place }] };
 }
 
-/** A warning where the window has sessions after the last of the store. */
+/** Warns if the window has sessions after the last of the data. */
 function cutEnd({ sm }: ScenarioMarket, { name, window, path }: WindowTerms): Finding[] {
   const { sessions, coverage } = sm.calendar;
-  const last = sm.sessions.at(-1)!; // A window that is covered has sessions.
+  const last = sm.sessions.at(-1)!; // A covered window has sessions.
   const end = dayFrom(window.end);
   if (end <= coverage.to && firstAtLeast(sessions, last + 1) === firstAtLeast(sessions, end + 1)) return [];
   if (end <= last) return [];
-  const message = `The scenario ${name} ends on ${formatDay(last)}, not on ${window.end}: the store holds no later session.`;
+  const message = `The scenario ${name} ends on ${formatDay(last)}, not on ${window.end}: the data contains no later session.`;
   return [{ severity: 'warning', code: 'WINDOW_CUT', message, path: `${path}.window.end`, value: window.end }];
 }
 
 interface Paths {
-  /** Value of a unit on each session of the window, [length]; undefined without prices. */
+  /** Returns the value of a unit on each session of the window, [length]; undefined without prices. */
   ofColumn(column: number): Float64Array | undefined;
   ofGroup(group: string): Float64Array | undefined;
   ofAll(): Float64Array | undefined;

@@ -7,7 +7,7 @@ import { closesOf } from './phase.js';
 import { reviewPositions, type Effective, type ReviewPositions } from './review-dates.js';
 import { effectiveDates } from './schedule.js';
 
-/** A cadence on its calendar, at its place in the document. */
+/** Cadence on its calendar, with its path in the document. */
 export interface PlacedCadence {
   readonly rebalance: RebalanceSpec;
   readonly calendar: Calendar;
@@ -15,10 +15,10 @@ export interface PlacedCadence {
   readonly path: string;
 }
 
-/** An order that the dates of every rebalance keep. */
+/** Required order of the dates of every rebalance. */
 interface Order {
   readonly member: 'reference' | 'announcement' | 'pricing_date';
-  /** Position that breaks it, and the one that it is compared with; undefined where the order holds. */
+  /** Returns the position that violates it, and the one with which it is compared; undefined if the order holds. */
   readonly broken: (dates: ReviewPositions, effective: number) => Broken | undefined;
 }
 
@@ -52,7 +52,7 @@ const ORDERS: readonly Order[] = [
   },
 ];
 
-/** The first of two positions is after the second. @param named the one that the member names */
+/** Checks that the first of two positions is after the second. @param named position from the member */
 function after(
   first: number | undefined,
   second: number | undefined,
@@ -65,8 +65,8 @@ function after(
 }
 
 /**
- * Errors where dates that rules name are out of order on the calendar: each names the first rebalance concerned. The base
- * rebalance is not among them, as its dates are at the latest its session.
+ * Reports dates by rule that are out of order on the calendar, each with the first affected rebalance. The base
+ * rebalance is excluded, because its dates are at the latest its session.
  */
 export function dateOrderFindings(cadence: PlacedCadence): Finding[] {
   const { rebalance, calendar, path } = cadence;
@@ -83,12 +83,12 @@ export function dateOrderFindings(cadence: PlacedCadence): Finding[] {
     const day = (position: number): string => formatDay(calendar.sessions[position]!);
     const count =
       offending.length === 1 ? 'One rebalance is' : `${offending.length} of ${effective.length} rebalances are`;
-    const message = `${field} names ${day(first.at)} for the rebalance effective on ${formatDay(first.date)}, which ${first.words} ${day(first.than)}. ${count} concerned.`;
+    const message = `${field} gives ${day(first.at)} for the rebalance effective on ${formatDay(first.date)}, which ${first.words} ${day(first.than)}. ${count} affected.`;
     return [{ severity: 'error', code: 'INVALID_RANGE', message, path: field, value: day(first.at) }];
   });
 }
 
-/** An error where a rebalance takes effect before the phase of the one before it is complete. */
+/** Reports a rebalance that takes effect before the phase of the previous one is complete. */
 export function phaseFindings(cadence: PlacedCadence): Finding[] {
   const { rebalance, calendar, path } = cadence;
   const closes = closesOf(rebalance.phase);
@@ -100,6 +100,6 @@ export function phaseFindings(cadence: PlacedCadence): Finding[] {
   if (at < 0) return [];
   const field = pathText(path, ['phase']);
   const [start, next] = [effective[at]!, effective[at + 1]!];
-  const message = `${field} spreads the rebalance of ${formatDay(start.date)} over ${closes} closes, up to ${formatDay(calendar.sessions[start.position + closes - 1]!)}; the next one takes effect on ${formatDay(next.date)}.`;
+  const message = `${field} spreads the rebalance of ${formatDay(start.date)} over ${closes} closes, up to ${formatDay(calendar.sessions[start.position + closes - 1]!)}, but the next one takes effect on ${formatDay(next.date)}.`;
   return [{ severity: 'error', code: 'INVALID_RANGE', message, path: field }];
 }

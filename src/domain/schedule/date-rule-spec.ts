@@ -1,26 +1,30 @@
 import { z } from 'zod';
 
-/** Rules that name a date of a rebalance, counted from its effective date. */
+/** Rules for a date of a rebalance, counted from its effective date. */
 export const DATE_RULES = ['sessions_before', 'last_session', 'nth_weekday', 'day_of_month', 'weekday_before'] as const;
 
-/** Longest notice in sessions: a year. */
+/** Maximum notice in sessions: a year. */
 const SESSIONS_BEFORE_MAX = 260;
 
 const MONTHLY = ['last_session', 'nth_weekday', 'day_of_month'];
 
-/** A date of a rebalance, named by a rule. A day that is not a session moves to the session before it. */
+/** Date of a rebalance by a rule. A day that is not a session moves to the previous session. */
 export const DateRule = z
   .strictObject({
     rule: z.enum(DATE_RULES).meta({
       label: 'Rule',
-      help: 'A number of sessions before the effective date; the last session, a weekday or a day of its month or an earlier one; or the last such weekday some weeks before it. A day that is not a session moves to the session before it.',
+      help: 'A number of sessions before the effective date; the last session, a weekday or a day of its month or an earlier one; or the last such weekday some weeks before it. A day that is not a session moves to the previous session.',
     }),
     sessions: z
       .int()
       .min(0)
       .max(SESSIONS_BEFORE_MAX)
       .optional()
-      .meta({ label: 'Sessions', help: 'Before the effective date.', when: [{ rule: ['sessions_before'] }] }),
+      .meta({
+        label: 'Sessions',
+        help: 'Number of sessions before the effective date.',
+        when: [{ rule: ['sessions_before'] }],
+      }),
     months_before: z
       .int()
       .min(0)
@@ -28,7 +32,7 @@ export const DateRule = z
       .optional()
       .meta({
         label: 'Months before',
-        help: 'Months before that of the effective date. Default: 1 for last_session, else 0.',
+        help: 'Number of months before that of the effective date. Default: 1 for last_session, otherwise 0.',
         when: [{ rule: MONTHLY }],
       }),
     nth: z
@@ -38,7 +42,7 @@ export const DateRule = z
       .optional()
       .meta({
         label: 'Which weekday',
-        help: 'Of the month, from 1; 5 is the last.',
+        help: 'Number of the weekday in the month, from 1; 5 is the last.',
         when: [{ rule: ['nth_weekday'] }],
       }),
     weekday: z
@@ -52,7 +56,11 @@ export const DateRule = z
       .min(1)
       .max(31)
       .optional()
-      .meta({ label: 'Day of the month', help: 'Clipped to its end.', when: [{ rule: ['day_of_month'] }] }),
+      .meta({
+        label: 'Day of the month',
+        help: 'Clipped to the end of the month.',
+        when: [{ rule: ['day_of_month'] }],
+      }),
     weeks: z
       .int()
       .min(0)
@@ -60,14 +68,14 @@ export const DateRule = z
       .optional()
       .meta({
         label: 'Weeks',
-        help: 'At least this many before the effective date.',
+        help: 'Minimum number of weeks before the effective date.',
         when: [{ rule: ['weekday_before'] }],
       }),
   })
   .meta({ id: 'DateRule' });
 export type DateRule = z.infer<typeof DateRule>;
 
-/** Parameters that each rule needs. */
+/** Required parameters of each rule. */
 export const RULE_PARAMETERS: Readonly<
   Record<DateRule['rule'], readonly ('sessions' | 'nth' | 'weekday' | 'day' | 'weeks')[]>
 > = {
@@ -78,7 +86,7 @@ export const RULE_PARAMETERS: Readonly<
   weekday_before: ['weekday', 'weeks'],
 };
 
-/** Closes of one rebalance: a month of sessions, and as many steps as providers publish with room. */
+/** Maximum number of closes of one rebalance: a month of sessions, and more than providers publish. */
 const PHASE_CLOSES_MAX = 60;
 
 /** Closes over which a rebalance is spread, from the effective date on. */

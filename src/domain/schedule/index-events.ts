@@ -5,16 +5,16 @@ import { civilOf, dayOf, weekdayOf, type Day } from '../time/days.js';
 import { lastAtMost } from '../numbers/search.js';
 import { indexDates, type IndexSchedule } from './index-schedule.js';
 
-/** What can happen on a day, in the order of a day. */
+/** Kinds of events on a day, in the order of a day. */
 export const EVENT_KINDS = {
   holiday: 'a weekday on which the exchange is closed',
-  announcement: 'the session on which a composition is announced, where that is before it takes effect',
+  announcement: 'the session on which a composition is announced, if that is before it takes effect',
   effective: 'the date on which a rebalance takes effect, at its close',
-  expiry: 'the third Friday of March, June, September and December, or the session before it: index futures expire',
+  expiry: 'the third Friday of March, June, September and December, or the previous session: expiry of index futures',
 } as const;
 export type EventKind = keyof typeof EVENT_KINDS;
 
-/** First and last day wanted. */
+/** First and last requested day. */
 export interface EventWindow {
   readonly from: Day;
   readonly to: Day;
@@ -26,16 +26,16 @@ export interface RebalanceEvent {
   /** Effective date of the rebalance. */
   readonly effective: Day;
   readonly cause: RebalanceCause;
-  /** The rule whose breach it is; null for others. */
+  /** Rule of the breach; null for others. */
   readonly rule: LimitRuleName | null;
   /** MIC of its calendar. */
   readonly calendar: string;
 }
 
-/** Announcements and effective dates of an index in a window, ascending. */
+/** Returns announcements and effective dates of an index in a window, ascending. */
 export function rebalanceEvents({ from, to }: EventWindow, schedule: IndexSchedule): RebalanceEvent[] {
   const events = indexDates(schedule).flatMap(({ date, announcement, isAnnounced, ...why }): RebalanceEvent[] => [
-    // What is announced in the window may take effect behind it.
+    // Announcements in the window may take effect after it.
     ...(isAnnounced ? [{ day: announcement, kind: 'announcement' as const, effective: date, ...why }] : []),
     { day: date, kind: 'effective', effective: date, ...why },
   ]);
@@ -46,10 +46,10 @@ export function rebalanceEvents({ from, to }: EventWindow, schedule: IndexSchedu
   );
 }
 
-/** Days by which a calendar tells on which weekdays its exchange trades. */
+/** Number of days of a calendar that show on which weekdays its exchange trades. */
 const WEEKDAYS_FROM_DAYS = 366;
 
-/** Days without a session, of weekdays on which the exchange as a rule has one, ascending. */
+/** Returns days without a session on weekdays on which the exchange usually trades, ascending. */
 export function holidays({ from, to }: EventWindow, calendar: Calendar): Day[] {
   const { coverage, isSession } = calendar;
   const [first, last] = [Math.max(from, coverage.from), Math.min(to, coverage.to)];
@@ -70,7 +70,7 @@ export function holidays({ from, to }: EventWindow, calendar: Calendar): Day[] {
 const EXPIRY_MONTHS = [3, 6, 9, 12];
 const FRIDAY = 4;
 
-/** Expiries of index futures on the sessions of a calendar, ascending. */
+/** Returns expiries of index futures on the sessions of a calendar, ascending. */
 export function expiries({ from, to }: EventWindow, { sessions, coverage }: Calendar): Day[] {
   const found: Day[] = [];
   for (let { year } = civilOf(from); year <= civilOf(to).year; year++) {

@@ -7,56 +7,58 @@ import { firstAtLeast, lastAtMost } from '../numbers/search.js';
 import { closesOf } from './phase.js';
 import { rebalanceDates } from './schedule.js';
 
-/** A rebalance that a breach called for. */
+/** Rebalance that a breach triggered. */
 export interface CalledRebalance {
   /** Session of the breach: the composition is decided at its close. */
   readonly decision: Day;
-  /** Session at whose close it takes effect; beyond the data of the run the one that the calendar has for it. */
+  /** Session at whose close it takes effect; beyond the data of the run, the one of the calendar. */
   readonly effective: Day;
-  /** The rule that was broken, as far as it is known. */
+  /** Broken rule, if known. */
   readonly rule?: LimitRuleName;
 }
 
-/** The first that is announced on a day: decided on it or before, effective on it or after. */
+/** Returns the first one announced on a day: decided on or before it, effective on or after it. */
 export function announcedOn(called: readonly CalledRebalance[], day: Day): CalledRebalance | undefined {
   return called.find(({ decision, effective }) => decision <= day && effective >= day);
 }
 
-/** A cadence on the calendar that its dates are sessions of. */
+/** Cadence with the calendar of its dates. */
 export interface Cadence {
   readonly rebalance: RebalanceSpec;
   readonly calendar: Calendar;
-  /** Whether it is that of a review beside the rebalance of a document: the base rebalance is none of it. */
+  /** True for a further review of a document, which does not include the base rebalance. */
   readonly isFurther?: boolean;
-  /** Its dates are those on or after a day, and before another; all of them by default. */
+  /** Dates on or after a day, and before another. Default: all. */
   readonly from?: Day;
   readonly until?: Day;
 }
 
-/** What an index is rebalanced by. */
+/** Schedule of an index. */
 export interface IndexSchedule {
-  /** No rebalance lies before its first session. */
+  /** No rebalance is before its first session. */
   readonly baseDay: Day;
-  /** Its own; of an overlay those of the indices beneath it, too. */
+  /** Its own cadences; for an overlay also those of its underlying indices. */
   readonly cadences: readonly Cadence[];
-  /** What breaches have called for, as far as it is known. */
+  /** Rebalances triggered by breaches, as far as known. */
   readonly called: readonly CalledRebalance[];
 }
 
-/** An effective date of an index, and the session its composition is announced on. */
+/** Effective date of an index, and the session of its announcement. */
 export interface IndexDate {
   readonly date: Day;
   readonly announcement: Day;
-  /** Whether it is announced: not on its own session, where it joins the date before it, or continues a phase. */
+  /** True if it is announced: not on its own session, if it joins an earlier date, or if it continues a phase. */
   readonly isAnnounced: boolean;
   readonly cause: RebalanceCause;
-  /** The rule whose breach it is; null for others. */
+  /** Rule of the breach; null for others. */
   readonly rule: LimitRuleName | null;
   /** MIC of the calendar. */
   readonly calendar: string;
 }
 
-/** The effective dates of an index up to the end of its calendars, ascending; each announcement of a date once. */
+/**
+ * Returns the effective dates of an index up to the end of its calendars, ascending; each announcement of a date once.
+ */
 export function indexDates({ baseDay, cadences, called }: IndexSchedule): IndexDate[] {
   const dates = cadences.flatMap(({ rebalance, calendar, isFurther = false, from = -Infinity, until = Infinity }) => {
     const { code, coverage } = calendar;
@@ -95,7 +97,7 @@ export function indexDates({ baseDay, cadences, called }: IndexSchedule): IndexD
   return [...once.values()].toSorted((a, b) => a.date - b.date || a.announcement - b.announcement);
 }
 
-/** Closes after the first one of a rebalance that is spread over several; none of the base rebalance. */
+/** Returns the closes after the first one of a rebalance that is spread over several; none for the base rebalance. */
 function phaseCloses({ phase }: RebalanceSpec, session: Day, { sessions }: Calendar): readonly Day[] {
   const at = lastAtMost(sessions, session);
   return [...sessions.subarray(at + 1, at + closesOf(phase))];

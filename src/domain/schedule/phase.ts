@@ -1,9 +1,9 @@
 import type { PhaseSpec } from './date-rule-spec.js';
 
-/** Largest difference of a sum of increments from 1. */
+/** Tolerance of the sum of increments. */
 export const FRACTIONS_TOLERANCE = 1e-9;
 
-/** Fraction of a rebalance that is done after each close of its phase: ascending, the last is 1. */
+/** Returns the completed fraction of a rebalance after each close of its phase: ascending, ending with 1. */
 export function phaseFractions({ sessions, fractions }: PhaseSpec): readonly number[] {
   if (fractions === undefined) {
     const closes = sessions ?? 1;
@@ -13,7 +13,7 @@ export function phaseFractions({ sessions, fractions }: PhaseSpec): readonly num
   return fractions.map((fraction, k) => (k === fractions.length - 1 ? 1 : (done += fraction)));
 }
 
-/** Closes of a rebalance: 1 where it takes effect at once. */
+/** Returns the number of closes of a rebalance: 1 if it takes effect at once. */
 export function closesOf(phase: PhaseSpec | undefined): number {
   return phase === undefined ? 1 : (phase.fractions?.length ?? phase.sessions ?? 1);
 }

@@ -2,16 +2,16 @@ import { z } from 'zod';
 import { IsoDate } from '../schema/shape.js';
 import { DateRule, PhaseSpec } from './date-rule-spec.js';
 
-/** Frequencies whose periods are cut by months and that read an anchor. */
+/** Frequencies with periods of months and an anchor. */
 export const ANCHORED = ['monthly', 'quarterly', 'semi_annual', 'annual'] as const;
 
-/** When an index is rebalanced. */
+/** Dates of the rebalances of an index. */
 export const RebalanceSpec = z
   .strictObject({
     frequency: z
       .enum(['none', 'daily', 'weekly', ...ANCHORED, 'custom'])
       .default('quarterly')
-      .meta({ label: 'Frequency', help: 'How often the index is rebalanced.' }),
+      .meta({ label: 'Frequency', help: 'Frequency of rebalances.' }),
     anchor: z
       .enum(['first_session', 'last_session', 'third_friday', 'nth_weekday', 'day_of_month'])
       .default('last_session')
@@ -24,7 +24,7 @@ export const RebalanceSpec = z
       .default(null)
       .meta({
         label: 'Months',
-        help: '1 to 12; those that go with the frequency unless given.',
+        help: '1 to 12. Default: those of the frequency.',
         when: [{ frequency: ANCHORED }],
       }),
     weekday: z
@@ -46,7 +46,7 @@ export const RebalanceSpec = z
       .default(null)
       .meta({
         label: 'Which weekday',
-        help: 'Of the month, from 1; 5 is the last.',
+        help: 'Number of the weekday in the month, from 1; 5 is the last.',
         when: [{ frequency: ANCHORED, anchor: ['nth_weekday'] }],
       }),
     day: z
@@ -57,15 +57,15 @@ export const RebalanceSpec = z
       .default(null)
       .meta({
         label: 'Day of the month',
-        help: 'Clipped to its end.',
+        help: 'Clipped to the end of the month.',
         when: [{ frequency: ANCHORED, anchor: ['day_of_month'] }],
       }),
     roll: z
       .enum(['following', 'preceding', 'unadjusted'])
       .default('following')
       .meta({
-        label: 'Where it is no session',
-        help: 'The session after or before it; `unadjusted` keeps the day and prices from the session before.',
+        label: 'If it is not a session',
+        help: 'Next or previous session; `unadjusted` keeps the day and uses prices of the previous session.',
         when: [{ frequency: ['weekly', ...ANCHORED, 'custom'] }],
       }),
     effective_lag: z
@@ -80,7 +80,7 @@ export const RebalanceSpec = z
     }),
     reference: DateRule.optional().meta({
       label: 'Reference date',
-      help: 'Selection and weighting read data up to this date. Default: as many sessions before the effective date as the notice.',
+      help: 'Selection and weighting read data up to this date. Default: the notice in sessions before the effective date.',
     }),
     announcement: DateRule.optional().meta({
       label: 'Announcement',
@@ -88,7 +88,7 @@ export const RebalanceSpec = z
     }),
     pricing_date: DateRule.optional().meta({
       label: 'Pricing date',
-      help: 'Closes of this date turn target weights into index shares. Default: the reference date.',
+      help: 'Closes of this date convert target weights into index shares. Default: the reference date.',
     }),
     phase: PhaseSpec.optional().meta({
       label: 'Phase',

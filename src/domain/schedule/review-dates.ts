@@ -7,25 +7,25 @@ import type { RebalanceSpec } from './rebalance-spec.js';
 
 const DAYS_PER_WEEK = 7;
 
-/** An effective date, and the position of its session. */
+/** Effective date, and the position of its session. */
 export interface Effective {
   readonly date: Day;
   readonly position: number;
 }
 
-/** Members of a cadence that name its dates. */
+/** Members of a cadence with rules for its dates. */
 export type DateRules = Pick<RebalanceSpec, 'effective_lag' | 'reference' | 'announcement' | 'pricing_date'>;
 
-/** Positions of the sessions of a review; undefined where one is before the calendar begins. */
+/** Positions of the sessions of a review; undefined before the start of the calendar. */
 export interface ReviewPositions {
-  /** Last session whose data selection and weighting read. */
+  /** Last session whose data selection and weighting use. */
   readonly reference: number | undefined;
   readonly announcement: number | undefined;
-  /** Session whose closes turn weights into index shares. */
+  /** Session whose closes convert weights into index shares. */
   readonly pricing: number | undefined;
 }
 
-/** The sessions that the rules of a cadence name for an effective date, whatever their order. */
+/** Returns the sessions that the rules of a cadence give for an effective date, in any order. */
 export function reviewPositions(rules: DateRules, effective: Effective, calendar: Calendar): ReviewPositions {
   const of = (rule: DateRule): number | undefined => rulePosition(rule, effective, calendar);
   const reference = of(rules.reference ?? { rule: 'sessions_before', sessions: rules.effective_lag });
@@ -36,7 +36,7 @@ export function reviewPositions(rules: DateRules, effective: Effective, calendar
   };
 }
 
-/** Position of the session that a rule names: its day, or the session before it. */
+/** Returns the position of the session of a rule: its day, or the previous session. */
 function rulePosition(rule: DateRule, { date, position }: Effective, calendar: Calendar): number | undefined {
   const found =
     rule.rule === 'sessions_before'
@@ -62,11 +62,14 @@ function ruleDay(rule: DateRule, date: Day): Day {
 
 const LAST_OF_MONTH = 5;
 
-/** Sessions of a month and of a week, at most. */
+/** Maximum number of sessions of a month and of a week. */
 const MONTH_SESSIONS = 23;
 const WEEK_SESSIONS = 7;
 
-/** Largest number of sessions from the reference date of a rebalance to its session; a bound where rules count by months. */
+/**
+ * Returns the largest number of sessions from the reference date of a rebalance to its session; an upper bound for
+ * rules in months.
+ */
 export function noticeSessions({ effective_lag: lag, reference }: DateRules): number {
   if (reference === undefined) return lag;
   const { rule, sessions = 0, weeks = 0, months_before: months = 1 } = reference;
@@ -74,7 +77,7 @@ export function noticeSessions({ effective_lag: lag, reference }: DateRules): nu
   return rule === 'weekday_before' ? (weeks + 2) * WEEK_SESSIONS : (months + 2) * MONTH_SESSIONS;
 }
 
-/** A document without a parameter of its rule does not pass validation. */
+/** Validated documents have the parameters of their rules. */
 function needed(rule: DateRule, name: 'sessions' | 'weeks' | 'weekday' | 'day' | 'nth'): number {
   const { [name]: value } = rule;
   if (value === undefined) throw new Error(`the rule ${rule.rule} needs ${name}`);

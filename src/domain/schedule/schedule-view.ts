@@ -2,27 +2,27 @@ import type { Day } from '../time/days.js';
 import { LIMITS } from '../refusals/limits.js';
 import { indexDates, type IndexDate, type IndexSchedule } from './index-schedule.js';
 
-/** The rebalances around a date. */
+/** Rebalances around a date. */
 export interface ScheduleAround {
   /** Effective on or before the date, newest first. */
   readonly recent: readonly ScheduleDate[];
   /** Effective after the date, soonest first. */
   readonly upcoming: readonly ScheduleDate[];
-  /** Last day upcoming rebalances are reported for. */
+  /** Last day for which upcoming rebalances are reported. */
   readonly lookaheadEnd: Day;
 }
 
-/** A date of the schedule, and the session its composition is announced on. */
+/** Date of the schedule, and the session of its announcement. */
 export type ScheduleDate = Pick<IndexDate, 'date' | 'announcement'>;
 
 export interface ScheduleAroundQuery {
   readonly schedule: IndexSchedule;
   readonly asOf: Day;
-  /** Longest list, of each side. */
+  /** Maximum number of dates on each side. */
   readonly limit: number;
 }
 
-/** What a breach calls for is known from its session on. */
+/** A rebalance triggered by a breach is known from its session on. */
 export function scheduleAround({ schedule, asOf, limit }: ScheduleAroundQuery): ScheduleAround {
   const { cadences } = schedule;
   const covered = Math.max(...cadences.map(({ calendar }) => calendar.sessions.at(-1) ?? calendar.coverage.to));
@@ -40,7 +40,7 @@ export function scheduleAround({ schedule, asOf, limit }: ScheduleAroundQuery): 
   };
 }
 
-/** Of the announcements of one date the first. */
+/** Keeps the first announcement of each date. */
 function onceADate(dates: readonly IndexDate[]): readonly IndexDate[] {
   return dates.filter(({ date }, at) => dates[at - 1]?.date !== date);
 }

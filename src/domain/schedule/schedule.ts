@@ -5,24 +5,23 @@ import { firstAtLeast, lastAtMost } from '../numbers/search.js';
 import { reviewPositions, type DateRules, type Effective } from './review-dates.js';
 import { scheduledDays } from './scheduled-days.js';
 
-/** One rebalance of an index, on the three days that matter to it. */
+/** Rebalance of an index, with its three relevant days. */
 export interface RebalanceDate {
-  /** The effective date as the schedule states it. A session, except with `unadjusted`. */
+  /** Effective date according to the schedule. A session, except with `unadjusted`. */
   readonly date: Day;
   /**
-   * The session whose prices the trades use and at whose close the weights take effect: `date`, or the latest session
+   * Session whose prices the trades use and at whose close the weights take effect: `date`, or the latest session
    * before it.
    */
   readonly session: Day;
-  /** The reference date: the session whose data the composition is decided from, at the latest `session`. */
+  /** Reference date: the session whose data the decision uses, at the latest `session`. */
   readonly decision: Day;
-  /** The session it is announced on; absent where that is the decision. */
+  /** Session of the announcement; absent if it is the decision session. */
   readonly announcement?: Day;
-  /** The session whose closes turn weights into index shares; absent where that is the decision. */
+  /** Session whose closes convert weights into index shares; absent if it is the decision session. */
   readonly pricing?: Day;
   /**
-   * Later dates of an unadjusted schedule that come to the same session: the rebalance is carried out once for all of
-   * them.
+   * Later dates of an unadjusted schedule that map to the same session: the rebalance is executed once for all of them.
    */
   readonly also?: readonly Day[];
 }
@@ -31,15 +30,15 @@ export interface ScheduleQuery {
   readonly rebalance: RebalanceSpec;
   readonly calendar: Calendar;
   readonly baseDay: Day;
-  /** First and last session wanted, both included. */
+  /** First and last requested session, both included. */
   readonly from: Day;
   readonly to: Day;
 }
 
 /**
- * The rebalances of an index whose sessions lie in the window, ascending and at most one a session. The first of all is
- * the base rebalance, on the first session on or after the base day; none comes before it, and no date joins it. A date
- * whose anchor period the calendar covers only in part is left out rather than moved.
+ * Returns the rebalances of an index whose sessions are in the window, ascending and at most one per session. The first
+ * is the base rebalance, on the first session on or after the base day; none is before it, and no date joins it. A date
+ * whose anchor period the calendar covers only partly is omitted, not moved.
  * @cost O(periods of the coverage x log sessions), once for a schedule on a calendar
  */
 export function rebalanceDates({ rebalance, calendar, baseDay, from, to }: ScheduleQuery): readonly RebalanceDate[] {
@@ -60,7 +59,7 @@ export function rebalanceDates({ rebalance, calendar, baseDay, from, to }: Sched
   });
 }
 
-/** Decision, announcement and pricing of a rebalance on a session, in order and none after it. */
+/** Returns decision, announcement and pricing of a rebalance on a session, in order and none after it. */
 export function reviewDays(
   rules: DateRules,
   effective: Effective,
@@ -78,7 +77,7 @@ export function reviewDays(
   };
 }
 
-/** Effective dates of a cadence on the whole calendar with their positions, the base rebalance first. */
+/** Returns effective dates of a cadence on the whole calendar with their positions, the base rebalance first. */
 export function effectiveDates({
   rebalance,
   calendar,
@@ -88,15 +87,15 @@ export function effectiveDates({
   return base === calendar.sessions.length ? [] : landingsOf(rebalance, calendar, base);
 }
 
-/** Schedules that are kept of a calendar: a weekly one takes half a megabyte. */
+/** Maximum number of cached schedules of a calendar: a weekly one takes half a megabyte. */
 const KEPT_MAX = 16;
 
-/** Frequencies whose schedules are as quick to make as to look up, or large. */
+/** Frequencies whose schedules are as fast to compute as to look up, or large. */
 const NOT_KEPT: ReadonlySet<RebalanceSpec['frequency']> = new Set(['none', 'daily', 'custom']);
 
 const kept = new WeakMap<Calendar, Map<string, readonly Landing[]>>();
 
-/** Where all rebalances come to lie, the base rebalance first. @param base position of its session */
+/** Returns the final positions of all rebalances, the base rebalance first. @param base position of its session */
 function landingsOf(rebalance: RebalanceSpec, calendar: Calendar, base: number): readonly Landing[] {
   if (NOT_KEPT.has(rebalance.frequency)) return landAll(rebalance, calendar, base);
   const known = kept.get(calendar) ?? new Map<string, readonly Landing[]>();
@@ -125,15 +124,13 @@ function landAll(rebalance: RebalanceSpec, calendar: Calendar, base: number): re
 
 interface Landing {
   readonly date: Day;
-  /** Of its session. */
+  /** Position of its session. */
   readonly position: number;
-  /** Later dates that come to the same session. */
+  /** Later dates that map to the same session. */
   readonly also: readonly Day[];
 }
 
-/**
- * Where a scheduled day comes to lie: its date and the position of its session; undefined beyond the covered sessions.
- */
+/** Returns the final date of a scheduled day and the position of its session; undefined beyond the covered sessions. */
 function land(
   day: Day,
   roll: RebalanceSpec['roll'],

@@ -4,7 +4,7 @@ import { civilOf, dayFrom, dayOf, daysInMonth, weekdayOf, type Day } from '../ti
 import type { RebalanceSpec } from './rebalance-spec.js';
 import { firstAtLeast, lastAtMost } from '../numbers/search.js';
 
-/** Months of the frequencies that are cut by months, unless the document names its own. */
+/** Default months of the frequencies in months. */
 const MONTHS = {
   monthly: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12],
   quarterly: [3, 6, 9, 12],
@@ -16,8 +16,8 @@ const FRIDAY = 4;
 const DAYS_PER_WEEK = 7;
 
 /**
- * The days a cadence names after its base session, ascending and before any roll, each from an anchor period that the
- * calendar covers wholly.
+ * Returns the days of a cadence after its base session, ascending and before any roll, each from an anchor period that
+ * the calendar covers completely.
  */
 export function scheduledDays(rebalance: RebalanceSpec, calendar: Calendar, base: Day): readonly Day[] {
   switch (rebalance.frequency) {
@@ -69,7 +69,7 @@ function monthlyDays(rebalance: RebalanceSpec, months: readonly number[], calend
   }
 }
 
-/** The anchor in one month; undefined in a month without a session that asks for one. */
+/** Returns the anchor in one month; undefined in a month without a session if the anchor needs one. */
 function anchorDay(
   { anchor, nth, weekday, day }: RebalanceSpec,
   calendar: Calendar,
@@ -92,7 +92,7 @@ function anchorDay(
   }
 }
 
-/** The nth weekday counts from 1; 5 is the last of the month. */
+/** Returns the nth weekday, counted from 1; 5 is the last of the month. */
 function nthWeekday({ first, last, nth, weekday }: { first: Day; last: Day; nth: number; weekday: number }): Day {
   if (nth === 5) return weekdayOnOrBefore(last, weekday);
   return weekdayOnOrAfter(first, weekday) + DAYS_PER_WEEK * (nth - 1);
@@ -108,7 +108,7 @@ function lastSession({ sessions }: Calendar, first: Day, last: Day): Day | undef
   return session !== undefined && session >= first ? session : undefined;
 }
 
-/** A document without the parameter of its anchor does not pass validation. */
+/** Validated documents have the parameter of their anchor. */
 function required(value: number | null, name: string): number {
   if (value === null) throw new Error(`the anchor needs rebalance.${name}`);
   return value;

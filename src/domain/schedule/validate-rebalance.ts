@@ -7,7 +7,7 @@ import { pathText } from '../schema/shape.js';
 
 const isAnchored = (frequency: RebalanceSpec['frequency']): boolean => ANCHORED.some((one) => one === frequency);
 
-/** The parameters each anchor cannot do without. */
+/** Required parameters of each anchor. */
 const PARAMETERS: Record<RebalanceSpec['anchor'], readonly ('nth' | 'weekday' | 'day')[]> = {
   first_session: [],
   last_session: [],
@@ -17,9 +17,8 @@ const PARAMETERS: Record<RebalanceSpec['anchor'], readonly ('nth' | 'weekday' | 
 };
 
 /**
- * What a cadence of the right shape still lacks, parameters that its anchor or frequency reads, and those that neither
- * reads.
- * @param path where the cadence stands in the document
+ * Reports missing parameters of a cadence of valid shape, and parameters without effect.
+ * @param path path of the cadence in the document
  */
 export function validateRebalance(rebalance: RebalanceSpec, path: string): Finding[] {
   if (rebalance.frequency !== 'custom' && rebalance.dates.length > 0) return [unreadDates(path, rebalance.frequency)];
@@ -32,7 +31,7 @@ export function validateRebalance(rebalance: RebalanceSpec, path: string): Findi
   ];
 }
 
-/** Members of a cadence that name a date by a rule. */
+/** Members of a cadence that give a date by a rule. */
 const DATED = ['reference', 'announcement', 'pricing_date'] as const;
 
 function dateRules(rebalance: RebalanceSpec): [(typeof DATED)[number], DateRule][] {
@@ -50,18 +49,18 @@ function ruleFindings(rule: DateRule, path: string): Finding[] {
   ];
 }
 
-/** A notice in sessions beside a reference date. */
+/** Reports a notice in sessions in addition to a reference date. */
 function unreadNotice({ effective_lag: lag, reference }: RebalanceSpec, path: string): Finding[] {
   if (reference === undefined || lag === 0) return [];
   const field = pathText(path, ['effective_lag']);
-  const message = `${field} has no effect beside ${pathText(path, ['reference'])}, which names the reference date.`;
+  const message = `${field} has no effect if ${pathText(path, ['reference'])} gives the reference date.`;
   return [{ severity: 'warning', code: 'NO_EFFECT', message, path: field, value: lag }];
 }
 
 function fractionFindings({ sessions, fractions }: PhaseSpec, path: string): Finding[] {
   const given = [sessions, fractions].filter((value) => value !== undefined).length;
   if (given !== 1) {
-    const message = `${path} has either sessions or fractions; ${given === 0 ? 'neither' : 'both'} is given.`;
+    const message = `${path} needs either sessions or fractions; ${given === 0 ? 'neither is' : 'both are'} given.`;
     return [{ severity: 'error', code: 'MISSING_PARAMETER', message, path }];
   }
   const sum = (fractions ?? [1]).reduce((total, fraction) => total + fraction, 0);
@@ -82,7 +81,7 @@ function lacking(rebalance: RebalanceSpec, path: string): Finding[] {
 
 function unreadDates(path: string, frequency: string): Finding {
   const field = pathText(path, ['frequency']);
-  const message = `${pathText(path, ['dates'])} belongs to the frequency custom, and ${field} is ${frequency}, which reads none.`;
+  const message = `${pathText(path, ['dates'])} applies only to the frequency custom, but ${field} is ${frequency}.`;
   return { severity: 'error', code: 'NOT_IN_CHOICES', message, path: field, accepted: ['custom'], value: frequency };
 }
 

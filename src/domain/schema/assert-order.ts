@@ -1,7 +1,7 @@
 import { formatDay, parseDay } from '../time/days.js';
 import { Refusal } from '../refusals/refusal.js';
 
-/** Dates as a request has them, and their names in it. */
+/** Dates of a request, and their names in it. */
 interface DateRange {
   readonly start?: string | null | undefined;
   readonly end?: string | null | undefined;
@@ -18,11 +18,13 @@ interface Held {
   /** First and last date, YYYY-MM-DD. */
   readonly first: string;
   readonly last: string;
-  /** What holds them, in words. */
+  /** Description of the data. */
   readonly of: string;
 }
 
-/** @throws Refusal NO_DATA_IN_RANGE for a range that ends before the first date held, or begins after the last */
+/**
+ * @throws Refusal NO_DATA_IN_RANGE for a range that ends before the first date of the data, or begins after the last
+ */
 export function assertMeets({ start, end }: DateRange, { first, last, of }: Held): void {
   const asked = { start: start ?? null, end: end ?? null, first, last };
   if (start != null && start > last)
@@ -43,21 +45,24 @@ interface DatedStore {
   readonly dates: Int32Array;
 }
 
-/** Refuses a range that a market holds no date of. @throws Refusal NO_DATA_IN_RANGE */
+/** Refuses a range without any date of a market. @throws Refusal NO_DATA_IN_RANGE */
 export function assertHeld({ datasetId, dates }: DatedStore, range: DateRange): void {
   const [first, last] = [dates[0], dates.at(-1)];
   if (first === undefined || last === undefined) return;
   assertMeets(range, { first: formatDay(first), last: formatDay(last), of: `the store ${datasetId}` });
 }
 
-/** Whether two values as a client sent them are real days, the first after the second: of no day that is told alone. */
+/**
+ * Returns true if two values of a request are real days, the first after the second: other checks report values that
+ * are not days.
+ */
 export function isReversed({ start, end }: { readonly start?: unknown; readonly end?: unknown }): boolean {
   return isDay(start) && isDay(end) && start > end;
 }
 
 const isDay = (value: unknown): value is string => typeof value === 'string' && parseDay(value) !== undefined;
 
-/** A range that begins after its end. */
+/** Returns the refusal of a range that begins after its end. */
 export function reversed(start: string, end: string, [first, last] = NAMES): Refusal {
   return new Refusal('INVALID_RANGE', `${first} ${start} is after ${last} ${end}.`, {
     path: first,

@@ -2,8 +2,8 @@ import type { Finding } from '../refusals/findings.js';
 import { pathText } from './shape.js';
 
 /**
- * One finding per number of a JSON value that is not finite: `1e999` in a text parses to infinity.
- * @cost a walk of the whole value
+ * Returns one finding per number of a JSON value that is not finite: `1e999` in a text parses to infinity.
+ * @cost a walk over the whole value
  */
 export function nonFiniteFindings(value: unknown, path: readonly PropertyKey[] = []): Finding[] {
   if (typeof value === 'number') return Number.isFinite(value) ? [] : [tooLarge(pathText('', path))];
@@ -17,7 +17,7 @@ function tooLarge(path: string): Finding {
   return {
     severity: 'error',
     code: 'OUT_OF_RANGE',
-    message: `${name} is beyond the range of a double; at most ${Number.MAX_VALUE} in magnitude is accepted.`,
+    message: `${name} is beyond the range of a double; its magnitude must be at most ${Number.MAX_VALUE}.`,
     path,
   };
 }

@@ -2,7 +2,7 @@ import type { z } from 'zod';
 
 type Given = Readonly<Record<string, unknown>>;
 
-/** Refines an object: of each pair of members exactly one is given, the other is null. */
+/** Refines an object: exactly one of each pair of members is given, the other is null. */
 export const oneOfEach =
   <Member extends string>(pairs: readonly (readonly [Member, Member])[]) =>
   (value: Readonly<Record<Member, unknown>>, context: z.RefinementCtx): void => {
@@ -14,19 +14,19 @@ export const oneOfEach =
         path: [one],
         input: undefined,
         params: { finding: 'REQUIRED', isWhole: true },
-        message: `or ${other} is needed, and only one: ${which}`,
+        message: `or ${other} is required, but not both: ${which}`,
       });
     }
   };
 
 interface Choice {
-  /** What needs one of them, as `a decrement`. */
+  /** Subject that needs one of them, such as `a decrement`. */
   readonly by: string;
-  /** Members, or paths of members, of which one is needed. */
+  /** Members, or paths of members, of which exactly one is required. */
   readonly of: readonly [string, string];
 }
 
-/** Refines an object: exactly one of two members is given, the other is left out or null. */
+/** Refines an object: exactly one of two members is given, the other is absent or null. */
 export const exactlyOne =
   ({ by, of: [one, other] }: Choice) =>
   (value: Given, context: z.RefinementCtx): void => {
@@ -41,7 +41,7 @@ export const exactlyOne =
       path: one.split('.'),
       input: undefined,
       params: { finding: 'REQUIRED', isWhole: true },
-      message: `or ${other} is needed by ${by}, exactly one: ${which}`,
+      message: `or ${other} is required by ${by}, but not both: ${which}`,
     });
   };
 

@@ -4,27 +4,27 @@ import { smallValue, type Finding, type FindingCode } from '../refusals/findings
 import { didYouMean } from '#base/text/nearest-name.js';
 import { withoutUrlPasswords } from '#base/text/url-passwords.js';
 
-/** Letters, digits, dash and underscore, at most 64: every id of the service. */
+/** Pattern of every id of the service: letters, digits, dash and underscore, at most 64. */
 export const ID_PATTERN = /^[A-Za-z0-9_-]{1,64}$/;
 
 // oxlint-disable-next-line no-control-regex -- control characters are what is refused here
 const ASSET_PATTERN = /^[^\u0000-\u001f\u007f/]{1,64}$/u;
 
-/** An id as a schema. */
+/** Schema of an id. */
 export const Id = z
   .string()
   .refine((text) => ID_PATTERN.test(text), {
     params: { finding: 'BAD_IDENTIFIER' },
-    error: 'must be 1 to 64 letters, digits, dashes and underscores, as CORE-100',
+    error: 'must be 1 to 64 letters, digits, dashes and underscores, such as CORE-100',
   })
   .meta({ pattern: ID_PATTERN.source, example: 'CORE-100' });
 
-/** Whether an asset can be called so: 1 to 64 characters without control characters or `/`. */
+/** Returns true for a valid asset identifier: 1 to 64 characters without control characters or `/`. */
 export function isAssetIdentifier(text: string): boolean {
   return ASSET_PATTERN.test(text);
 }
 
-/** An asset identifier: 1 to 64 characters without control characters or `/`. */
+/** Asset identifier: 1 to 64 characters without control characters or `/`. */
 export const AssetIdentifier = z
   .string()
   .refine(isAssetIdentifier, {
@@ -33,39 +33,41 @@ export const AssetIdentifier = z
   })
   .meta({ minLength: 1, maxLength: 64, example: 'AAPL' });
 
-/** A real calendar day, `YYYY-MM-DD`. */
+/** Real calendar day, `YYYY-MM-DD`. */
 export const IsoDate = z
   .string()
   .refine((text) => parseDay(text) !== undefined, {
     params: { finding: 'BAD_DATE' },
-    error: 'must be a real day, YYYY-MM-DD, as 2024-01-31',
+    error: 'must be a real day, YYYY-MM-DD, such as 2024-01-31',
   })
   .meta({ format: 'date', example: '2024-01-02' });
 
-/** A currency by its ISO 4217 code, or a minor unit as GBX. */
-export const CurrencyCode = z.string().regex(/^[A-Z]{3}$/, { error: 'must be an upper-case ISO 4217 code, as EUR' });
+/** Currency by its ISO 4217 code, or a minor unit such as GBX. */
+export const CurrencyCode = z
+  .string()
+  .regex(/^[A-Z]{3}$/, { error: 'must be an upper-case ISO 4217 code, such as EUR' });
 
 export interface Shaped<T> {
-  /** The value, defaults filled in and unknown fields dropped; undefined when a finding is an error. */
+  /** Value with its defaults, without unknown fields; undefined if a finding is an error. */
   readonly value: T | undefined;
   readonly findings: Finding[];
 }
 
 export interface ShapeOptions {
-  /** Path of the value in what the client sent; findings are placed below it. */
+  /** Path of the value in the request; findings have paths below it. */
   readonly path?: string;
-  /** Severity of a field the schema does not know: documents drop it with a warning, requests refuse it. */
+  /** Severity of an unknown field: documents drop it with a warning, requests refuse it. */
   readonly unknownFields?: 'error' | 'warning';
-  /** Code of an unknown field; parameters of catalogue rows have their own. */
-  /** Members of the value whose unknown fields are errors in any case. */
+  /** Code of an unknown field; parameters of catalogue rows have a separate one. */
+  /** Members of the value in which unknown fields are always errors. */
   readonly strictMembers?: readonly string[];
   readonly unknownCode?: FindingCode;
   readonly rowId?: string | null;
 }
 
 /**
- * Parses a value by its schema and says every problem of its shape in one pass.
- * Objects in the schema are strict; `options.unknownFields` decides what an unknown field means.
+ * Parses a value by its schema and reports all problems of its shape in one pass. Objects in the schema are strict;
+ * `options.unknownFields` determines the treatment of an unknown field.
  */
 export function checkShape<S extends z.ZodType>(
   schema: S,
@@ -86,20 +88,23 @@ export function checkShape<S extends z.ZodType>(
 
 type Issue = z.core.$ZodIssue;
 
-/** The message of unknown keys: those that the object accepts, for the issue does not say its schema. */
+/**
+ * Returns the message of unknown keys with the keys that the object accepts, because the issue does not contain its
+ * schema.
+ */
 const acceptedKeys: z.core.$ZodErrorMap = ({ code, inst }) => {
   if (code !== 'unrecognized_keys') return undefined;
   return inst instanceof z.ZodObject ? Object.keys(inst.shape).join(' ') : '';
 };
 
-/** A relation is not told of a value that is at fault itself, or in one of its own. */
+/** Drops relations of values that have a problem themselves. */
 function withoutConsequences(issues: readonly Issue[]): Issue[] {
   const own = issues.filter(({ code }) => code === 'too_small' || code === 'too_big');
   const isWithin = (outer: Issue) => (inner: Issue) => outer.path.every((key, k) => inner.path[k] === key);
   return issues.filter((issue) => issue.code !== 'custom' || issue.path.length === 0 || !own.some(isWithin(issue)));
 }
 
-/** Issues of a union are those of its nearest branch: the one whose discriminator or shape fits best. */
+/** Returns the issues of the closest branch of a union: the one whose discriminator or shape fits best. */
 function flatten(issues: readonly Issue[]): Issue[] {
   return issues.flatMap((issue) => {
     if (issue.code !== 'invalid_union' || issue.errors.length === 0) return [issue];
@@ -124,7 +129,7 @@ function flatten(issues: readonly Issue[]): Issue[] {
   });
 }
 
-/** Issues of the first of branches that fit alike; where each lacks a member of its own, any of these would do. */
+/** Returns the issues of the first of equally close branches; if each lacks one member, any of these would do. */
 function anyOfMissing(branches: readonly Issue[][]): Issue[] {
   const missing = branches.map((branch) => branch.filter(isMissing).map(({ path }) => path[0]!));
   const own = missing.map((keys) => keys.filter((key) => !missing.every((others) => others.includes(key))));
@@ -155,7 +160,7 @@ function at(value: unknown, path: readonly PropertyKey[]): unknown {
   return path.reduce<unknown>((inner, key) => (inner as Record<PropertyKey, unknown> | null | undefined)?.[key], value);
 }
 
-/** A JSON path the way a client reads it: `pipeline.selection[0].params.count`. */
+/** Returns a JSON path in the notation of clients: `pipeline.selection[0].params.count`. */
 export function pathText(base: string, keys: readonly PropertyKey[]): string {
   return keys.reduce<string>((text, key) => {
     if (typeof key === 'number') return `${text}[${key}]`;
@@ -164,7 +169,7 @@ export function pathText(base: string, keys: readonly PropertyKey[]): string {
 }
 
 interface FindingTerms extends ShapeOptions {
-  /** Fields of the value as a whole. */
+  /** Fields of the whole value. */
   readonly outermost: readonly string[];
 }
 
@@ -178,8 +183,8 @@ function toFindings(issue: Issue, root: unknown, options: FindingTerms): Finding
       severity: unknownFields,
       code: unknownCode,
       message: isMisplaced(key, issue, root, options)
-        ? `The field ${key} belongs beside ${String(issue.path[0])}, not in it${unknownFields === 'warning' ? ', and was dropped' : ''}.`
-        : `The field ${key} is not known${unknownFields === 'warning' ? ' and was dropped' : ''}.${didYouMean(key, issue.message.split(' '))}`,
+        ? `The field ${key} belongs next to ${String(issue.path[0])}, not inside it${unknownFields === 'warning' ? ', and was dropped' : ''}.`
+        : `Unknown field ${key}${unknownFields === 'warning' ? ', which was dropped' : ''}.${didYouMean(key, issue.message.split(' '))}`,
       path: pathText(base, [...issue.path, key]),
       ...row,
     }));
@@ -191,7 +196,7 @@ function toFindings(issue: Issue, root: unknown, options: FindingTerms): Finding
   return [{ severity: 'error', code, message, path, ...row, ...(accepted ? { accepted } : {}), ...smallValue(value) }];
 }
 
-/** Whether an unknown field is one of the value as a whole, which lacks it. */
+/** Returns true if an unknown field belongs to the whole value, which lacks it. */
 function isMisplaced(key: string, { path }: Issue, root: unknown, { outermost }: FindingTerms): boolean {
   return path.length > 0 && outermost.includes(key) && at(root, [key]) === undefined;
 }
@@ -202,7 +207,7 @@ interface Description {
   readonly accepted?: readonly string[];
 }
 
-/** What a refinement says of its issue: `isWhole` where the message has the value already. */
+/** Message of a refinement: `isWhole` if it already contains the value. */
 interface Told {
   readonly finding?: FindingCode;
   readonly isWhole?: boolean;
@@ -213,11 +218,10 @@ function describe(issue: Issue, value: unknown, name: string): Description {
   if (value === undefined && issue.code !== 'custom') return { code: 'REQUIRED', message: `${name} is required.` };
   switch (issue.code) {
     case 'invalid_type':
-      if (issue.expected === 'int')
-        return { code: 'WRONG_TYPE', message: `${name} must be a whole number, not ${got}.` };
+      if (issue.expected === 'int') return { code: 'WRONG_TYPE', message: `${name} must be an integer, not ${got}.` };
       return { code: 'WRONG_TYPE', message: `${name} must be ${article(issue.expected)}, not ${got}.` };
     case 'invalid_union': {
-      const { options } = issue as { options?: readonly unknown[] }; // of a discriminated union, where the discriminator fits none
+      const { options } = issue as { options?: readonly unknown[] }; // for a discriminated union whose discriminator does not match
       if (options !== undefined) {
         const accepted = options.map(String);
         return {
@@ -247,7 +251,7 @@ function describe(issue: Issue, value: unknown, name: string): Description {
         message: `${name} ${measured(issue.origin, value)}; ${issue.inclusive === false ? 'less than' : 'at most'} ${bound(issue.origin, issue.maximum)} accepted.`,
       };
     case 'not_multiple_of':
-      return { code: 'WRONG_TYPE', message: `${name} is ${got}; a multiple of ${issue.divisor} is needed.` };
+      return { code: 'WRONG_TYPE', message: `${name} is ${got}; it must be a multiple of ${issue.divisor}.` };
     default: {
       const { finding, isWhole = false } = (issue as { params?: Told }).params ?? {};
       const found = isWhole || value === undefined || value === null ? '' : `; it is ${got}`;
@@ -268,7 +272,7 @@ function measured(origin: string, value: unknown): string {
   return `is ${printable(value)}`;
 }
 
-/** The limit and its verb: sizes are counted. */
+/** Returns the limit and its verb: sizes are counted. */
 function bound(origin: string, limit: number | bigint): string {
   const isCount = origin === 'string' || origin === 'array';
   return `${limit} ${isCount && limit !== 1 ? 'are' : 'is'}`;

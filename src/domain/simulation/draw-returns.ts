@@ -3,35 +3,35 @@ import type { ProductShape } from '#kernels/algebra/gemm.js';
 import type { Metric } from '#kernels/optimisation/program/metric.js';
 import type { CounterRandom } from '#kernels/random/counter-random.js';
 
-/** What draws of returns are made with; every engine has it. */
+/** Algebra for drawing returns; every engine has it. */
 export interface DrawAlgebra {
   gemm(shape: ProductShape, a: Float64Array, b: Float64Array, out: Float64Array): void;
 }
 
 export interface ReturnMoments {
-  /** Covariance, in the units of the returns squared times `periods`. */
+  /** Covariance, in the units of squared returns times `periods`. */
   readonly metric: Metric;
-  /** Mean of a return, [N]. */
+  /** Mean return, [N]. */
   readonly means: Float64Array;
-  /** Returns that the covariance is of: 252 for an annual one of daily returns. */
+  /** Number of returns per covariance period: 252 for an annual one of daily returns. */
   readonly periods: number;
 }
 
-/** Returns with given moments, row after row of one stream. */
+/** Returns with given moments, row by row from one stream. */
 export interface ReturnDraws {
   /**
-   * @param count    Rows.
-   * @param degrees  Degrees of freedom of Student's distribution, an integer above 2; null draws normal ones.
-   * @returns        [count x N]
+   * @param count Number of rows.
+   * @param degrees Degrees of freedom of Student's distribution, an integer above 2; null for normal draws.
+   * @returns [count x N]
    */
   draw(random: CounterRandom, count: number, degrees: number | null): Float64Array;
 }
 
 /**
- * Draws from a normal distribution or Student's with the covariance itself: its scale is that which leaves the variance.
- *
- * @cost    N^3 / 6 once for a whole matrix; N normals and N^2 multiply-adds a row, N k for loadings.
- * @source  Kotz & Nadarajah (2004), Multivariate t distributions, section 1.1, as a normal over the root of a chi-square.
+ * Draws from a normal distribution, or from Student's distribution scaled to the given covariance.
+ * @cost N^3 / 6 once for a whole matrix; N normals and N^2 multiply-adds per row, N k for loadings.
+ * @source Kotz & Nadarajah (2004), Multivariate t distributions, section 1.1, as a normal over the root of a
+ *   chi-square.
  */
 export function createReturnDraws(algebra: DrawAlgebra, { metric, means, periods }: ReturnMoments): ReturnDraws {
   const { n } = metric;
@@ -64,7 +64,7 @@ export function createReturnDraws(algebra: DrawAlgebra, { metric, means, periods
   }
 }
 
-/** Rows that are multiplied at once. */
+/** Number of rows that are multiplied at once. */
 const CHUNK = 4096;
 
 function chiSquare(random: CounterRandom, degrees: number): number {

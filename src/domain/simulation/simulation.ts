@@ -6,26 +6,29 @@ import { Refusal } from '../refusals/refusal.js';
 
 export const SIMULATION_METHODS = ['block_bootstrap', 'gaussian_factor'] as const;
 
-/** What a client asks of a simulation. */
+/** Request of a simulation. */
 export const SimulationRequest = z
   .strictObject({
     method: z.enum(SIMULATION_METHODS).default('block_bootstrap').meta({
       description:
-        'block_bootstrap: blocks of consecutive returns of the run. gaussian_factor: independent normal returns with the mean of the run and the variance that a statistical factor model gives the weights held last.',
+        'block_bootstrap: blocks of consecutive returns of the run. gaussian_factor: independent normal returns with the mean of the run and the variance of the last weights in a statistical factor model.',
     }),
-    horizon: z.int().min(1).max(LIMITS.MAX_SIMULATION_SESSIONS).default(252).meta({ description: 'Sessions ahead.' }),
+    horizon: z
+      .int()
+      .min(1)
+      .max(LIMITS.MAX_SIMULATION_SESSIONS)
+      .default(252)
+      .meta({ description: 'Number of future sessions.' }),
     paths: z
       .int()
       .min(1)
       .max(LIMITS.MAX_SIMULATION_PATHS)
       .default(10_000)
-      .meta({ description: 'Paths drawn; their number changes the time, and the memory by 28 bytes each.' }),
-    block: z
-      .int()
-      .min(1)
-      .max(LIMITS.MAX_SIMULATION_SESSIONS)
-      .default(21)
-      .meta({ description: 'Sessions of a block, at most the returns of the run; not read by gaussian_factor.' }),
+      .meta({ description: 'Number of paths; it determines the time, and the memory with 28 bytes each.' }),
+    block: z.int().min(1).max(LIMITS.MAX_SIMULATION_SESSIONS).default(21).meta({
+      description:
+        'Number of sessions in a block, at most the number of returns of the run; ignored by gaussian_factor.',
+    }),
     seed: z
       .int()
       .min(0)
@@ -36,36 +39,36 @@ export const SimulationRequest = z
       .min(1)
       .max(25)
       .default([0.05, 0.25, 0.5, 0.75, 0.95])
-      .meta({ description: 'Shares of the paths that end below, each counted once.' }),
+      .meta({ description: 'Percentiles as shares of the paths that end below; duplicates count once.' }),
     level: z
       .number()
       .gt(0)
       .max(100)
       .default(1)
-      .meta({ description: 'Level to fall short of, as a multiple of the last one.' }),
+      .meta({ description: 'Level threshold, as a multiple of the last level.' }),
     factors: z
       .int()
       .min(1)
       .max(20)
       .default(5)
-      .meta({ description: 'Principal components of the factor model; not read by block_bootstrap.' }),
+      .meta({ description: 'Number of principal components of the factor model; ignored by block_bootstrap.' }),
   })
   .meta({ id: 'SimulationRequest' });
 export type SimulationRequest = z.infer<typeof SimulationRequest>;
 
-/** Bins of the level a session: twelve deviations over so many make a bin 0.6 % of one. */
+/** Number of level bins per session: over twelve deviations a bin is 0.6 % of one. */
 const BINS = 2_048;
 
-/** Memory that counts of all parts together may take. */
+/** Maximum memory for the counts of all parts together. */
 const COUNT_BYTES_MAX = 64 * 2 ** 20;
 
-/** Parts a simulation is cut into, so that a few workers share it. */
+/** Maximum number of parts of a simulation, to be shared by a few workers. */
 const PARTS_MAX = 16;
 
-/** Fewest paths that make a part worth its overhead. */
+/** Minimum number of paths of a part. */
 const PART_PATHS_MIN = 2_048;
 
-/** A simulation ready to be drawn: the same for any number of workers. */
+/** Plan of a simulation: the same for any number of workers. */
 export interface SimulationPlan {
   readonly model: PathModel;
   readonly bins: LevelBins;
@@ -76,24 +79,24 @@ export interface SimulationPlan {
   readonly cuts: readonly number[];
 }
 
-/** Growth factors of a level series, one a session after the first. */
+/** Returns growth factors of a level series, one for each session after the first. */
 export function growthOfLevel(level: Float64Array): Float64Array {
   return Float64Array.from({ length: Math.max(0, level.length - 1) }, (_, t) => level[t + 1]! / level[t]!);
 }
 
 export interface ReturnMoments {
   readonly mean: number;
-  /** ddof 1. */
+  /** Standard deviation with ddof 1. */
   readonly deviation: number;
 }
 
-/** @throws Refusal RISK_INSUFFICIENT_DATA when there are too few returns to say anything about the next */
+/** @throws Refusal RISK_INSUFFICIENT_DATA if there are too few returns */
 export function momentsOf(growth: Float64Array): ReturnMoments {
   const n = growth.length;
   if (n < LIMITS.MIN_MODEL_OBSERVATIONS) {
     throw new Refusal(
       'RISK_INSUFFICIENT_DATA',
-      `The run has ${n} returns; ${LIMITS.MIN_MODEL_OBSERVATIONS} are needed.`,
+      `The run has ${n} returns; at least ${LIMITS.MIN_MODEL_OBSERVATIONS} are required.`,
       { observations: n, observations_needed: LIMITS.MIN_MODEL_OBSERVATIONS },
     );
   }
@@ -105,8 +108,8 @@ export function momentsOf(growth: Float64Array): ReturnMoments {
 }
 
 /**
- * Chooses bins and parts by the problem alone.
- * @throws Refusal RISK_INSUFFICIENT_DATA when a block is longer than the run
+ * Chooses bins and parts from the problem only.
+ * @throws Refusal RISK_INSUFFICIENT_DATA if a block is longer than the run
  */
 export function planSimulation(request: SimulationRequest, model: PathModel, moments: ReturnMoments): SimulationPlan {
   if (model.kind === 'block_bootstrap' && model.block > model.growth.length) {
@@ -123,7 +126,7 @@ export function planSimulation(request: SimulationRequest, model: PathModel, mom
   return { model, bins: levelBins({ ...moments, horizon, count: BINS }), horizon, seed, paths, cuts };
 }
 
-/** Bytes of everything that all parts of a simulation keep. */
+/** Returns the bytes that all parts of a simulation use. */
 export function tallyBytes({
   paths,
   horizon,
@@ -133,7 +136,7 @@ export function tallyBytes({
   return 28 * paths + 4 * (cuts.length - 1) * horizon * bins.count;
 }
 
-/** Shared memory of a simulation: four numbers a path, then counts for each part. */
+/** Shared memory of a simulation: four numbers per path, then counts for each part. */
 export interface SharedTallies {
   readonly finals: Float64Array;
   readonly lows: Float64Array;
@@ -143,7 +146,7 @@ export interface SharedTallies {
   readonly counts: readonly Uint32Array[];
 }
 
-/** Views on the memory that `tallyBytes` measures. */
+/** Creates views on memory of the size from `tallyBytes`. */
 export function sharedTallies(
   memory: SharedArrayBuffer,
   { paths, horizon, cuts, bins }: Pick<SimulationPlan, 'paths' | 'horizon' | 'cuts' | 'bins'>,

@@ -2,13 +2,13 @@ import { binQuantile } from '#kernels/simulation/level-bins.js';
 import type { SharedTallies, SimulationPlan, SimulationRequest } from './simulation.js';
 import { quantile } from '../numbers/order-statistics.js';
 
-/** How one number is spread over the paths. */
+/** Distribution of one number over the paths. */
 export interface Distribution {
   readonly mean: number;
   readonly deviation: number;
   readonly minimum: number;
   readonly maximum: number;
-  /** By the percentiles asked for. */
+  /** By requested percentile. */
   readonly percentiles: Readonly<Record<string, number>>;
 }
 
@@ -18,13 +18,13 @@ export interface SimulationSummary {
   readonly totalReturn: Distribution;
   /** At most 0. */
   readonly maxDrawdown: Distribution;
-  /** Sessions of the longest spell below a previous high. */
+  /** Number of sessions of the longest period below a previous high. */
   readonly timeUnderWater: Distribution;
   readonly shortfall: { readonly atEnd: number; readonly atAnyTime: number };
 }
 
 /**
- * Percentiles, distributions and probabilities of simulated paths.
+ * Computes percentiles, distributions and probabilities of simulated paths.
  * @cost a sort of each list and one pass over the counts
  */
 export function summariseSimulation(

@@ -3,7 +3,7 @@ import { count, date, number, text, type ExportColumn } from '../exports/export-
 
 type Columns = Readonly<Record<string, ExportColumn>>;
 
-/** Views of SQL that are tables of runs; each begins with the column `index_id`. */
+/** SQL views that are tables of runs; each begins with the column `index_id`. */
 export const RUN_VIEWS = [
   'levels',
   'weights',
@@ -14,7 +14,7 @@ export const RUN_VIEWS = [
 ] as const satisfies readonly ExportTableName[];
 export type RunViewName = (typeof RUN_VIEWS)[number];
 
-/** Views of the served market. */
+/** Views of the market. */
 export const MARKET_VIEWS = ['prices', 'actions', 'reference'] as const;
 export type MarketViewName = (typeof MARKET_VIEWS)[number];
 
@@ -28,7 +28,7 @@ const INDEX_ID = { index_id: text('Index or strategy.') };
 
 export const runViewColumns = (view: RunViewName): Columns => ({ ...INDEX_ID, ...EXPORTS[view].columns });
 
-/** Columns of prices besides those of the fields of the market. */
+/** Columns of prices in addition to the fields of the market. */
 export const PRICE_KEYS = { identifier: text('Security.'), date: date('Session.') } as const satisfies Columns;
 
 export const ACTION_COLUMNS = {
@@ -39,15 +39,15 @@ export const ACTION_COLUMNS = {
   pay_date: date('Payment date.'),
   status: text('announced, paid or cancelled.'),
   announced: date('Day of the announcement.'),
-  related: text('Other security of a spin-off, merger or change of the ticker.'),
+  related: text('Other security of a spin-off, merger or ticker change.'),
   subscription_price: number('Subscription price of rights.'),
-  cash: number('Cash per share of a merger besides the shares.'),
+  cash: number('Cash per share of a merger in addition to the shares.'),
 } as const satisfies Columns;
 
-/** Columns of reference data besides those of the store. */
+/** Columns of reference data in addition to those of the store. */
 export const REFERENCE_KEYS = {
   identifier: text('Security.'),
-  valid_from: date('Day from which the row is valid; null: from the beginning.'),
+  valid_from: date('Day from which the row is valid; null from the beginning.'),
 } as const satisfies Columns;
 
 export const LIST_COLUMNS = {
@@ -55,7 +55,7 @@ export const LIST_COLUMNS = {
     ...INDEX_ID,
     name: text('Name.'),
     kind: text('rule, derived or overlay.'),
-    source_index_id: text('Index that it is derived from.'),
+    source_index_id: text('Index from which it is derived.'),
     calendar: text('Exchange calendar.'),
     currency: text('Currency.'),
     base_date: date('Base date.'),
@@ -84,12 +84,12 @@ export const SQL_VIEWS: Readonly<Record<SqlViewName, { readonly help: string; re
   attribution: { help: EXPORTS.attribution.help, columns: runViewColumns('attribution') },
   events: { help: EXPORTS.events.help, columns: runViewColumns('events') },
   prices: {
-    help: 'Bars of the served store as stored, with a column for each of its fields (CLOSE, VOLUME and so on).',
+    help: 'Price bars of the data as stored, with a column for each field (CLOSE, VOLUME and so on).',
     columns: PRICE_KEYS,
   },
-  actions: { help: 'Corporate actions of the served store.', columns: ACTION_COLUMNS },
+  actions: { help: 'Corporate actions of the data.', columns: ACTION_COLUMNS },
   reference: {
-    help: 'Reference data of the served store, with a column for each of its fields (SECTOR and so on).',
+    help: 'Reference data, with a column for each field (SECTOR and so on).',
     columns: REFERENCE_KEYS,
   },
   indices: { help: 'Stored indices.', columns: LIST_COLUMNS.indices },
@@ -99,5 +99,5 @@ export const SQL_VIEWS: Readonly<Record<SqlViewName, { readonly help: string; re
   },
 };
 
-/** A cell of a list as it is handed over; dates are YYYY-MM-DD. */
+/** Cell of a list; dates are YYYY-MM-DD. */
 export type ListCell = string | number | null;

@@ -14,24 +14,24 @@ export interface ConstrainInput {
   /** Index that the strategy follows. */
   readonly document: IndexDocument;
   readonly rows: readonly ConstraintRow[];
-  /** Weights the strategy would take without constraints, ascending by session. */
+  /** Weights without constraints, ascending by session. */
   readonly rebalances: readonly Composition[];
   readonly composer: Composer;
   readonly engine: Engine;
-  /** What rebalances solved before left; none were unless given. */
+  /** State of rebalances solved before. Default: none. */
   readonly memory?: DecisionMemory | null;
   readonly tick?: (fraction: number) => void;
 }
 
 export interface Constrained {
-  /** Rebalances with the weights nearest to theirs that satisfy the rows; one that has none is absent. */
+  /** Rebalances with the nearest weights that satisfy the rows; infeasible ones are absent. */
   readonly rebalances: readonly Composition[];
   readonly findings: readonly Finding[];
-  /** What those to come depend on. */
+  /** State on which later ones depend. */
   readonly memory: DecisionMemory;
 }
 
-/** The document of an index as one that is optimised towards it under rows. */
+/** Returns the document of an index as one that is optimised towards it under rows. */
 export function constrainedDocument(document: IndexDocument, rows: readonly ConstraintRow[]): DerivedDocument {
   return {
     ...document,
@@ -42,7 +42,7 @@ export function constrainedDocument(document: IndexDocument, rows: readonly Cons
 
 /**
  * Solves the weights of a strategy under its constraint set at each of its rebalances, with the risk model of derived
- * indices. A rebalance that cannot be solved is held; the first cannot be.
+ * indices. A rebalance that cannot be solved is skipped; the first one is refused.
  * @throws Refusal INFEASIBLE or SOLVER_FAILED on the first rebalance
  */
 export function constrainRebalances({
@@ -93,9 +93,9 @@ export function constrainRebalances({
   return { rebalances: solved, findings, memory: { ...solver.memory(), solved: latest } };
 }
 
-/** Where findings of a strategy's constraints belong. */
+/** Path of findings on a strategy's constraints. */
 const PATH = 'constraint_set_id';
 
 function noneToBeginWith({ date }: Composition, { code, message, detail }: Refusal): Refusal {
-  return new Refusal(code, `The constraint set leaves no weights on ${formatDay(date)}: ${message}`, detail);
+  return new Refusal(code, `The constraint set allows no weights on ${formatDay(date)}: ${message}`, detail);
 }

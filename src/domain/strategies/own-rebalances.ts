@@ -13,9 +13,9 @@ export interface OwnSpan {
 }
 
 /**
- * The rebalances of a strategy with a cadence of its own: what the index holds at the close of its first session and of
- * every date of the cadence. A date on which no name has a bar is priced from the latest session before it, as an
- * index's is.
+ * Returns the rebalances of a strategy with a separate cadence: the holdings of the index at the close of its first
+ * session and of every date of the cadence. A date without any price bar uses the prices of the latest session before
+ * it, as for an index.
  * @cost O(R H)
  */
 export function ownRebalances(
@@ -37,14 +37,14 @@ export function ownRebalances(
 export interface LaterSpan {
   /** First session of the strategy. */
   readonly first: number;
-  /** Session that it was simulated to, and the last one. */
+  /** Last simulated session, and the new last session. */
   readonly from: number;
   readonly to: number;
 }
 
 /**
- * Those after a session, of a book that begins with it; undefined where one of them is priced from that session or one
- * before: what the strategy had there is not what it had.
+ * Returns those after a session, for a book that begins with it; undefined if one of them uses prices of that session
+ * or an earlier one, because its earlier result would change.
  */
 export function laterRebalances(
   { book }: Pick<IndexRun, 'book'>,
@@ -63,7 +63,7 @@ export function laterRebalances(
   return rebalances.some(({ session }) => session <= from) ? undefined : rebalances;
 }
 
-/** What a book holds on dates, by the session each is priced from, which is none before the first. */
+/** Returns the holdings of a book on dates, by pricing session; none before the first session. */
 function onSessions(
   book: IndexRun['book'],
   dates: readonly Pick<RebalanceDate, 'date' | 'session' | 'also'>[],
@@ -81,12 +81,12 @@ function onSessions(
   );
 }
 
-/** What a strategy holds at first: what its index does at that close. */
+/** Returns the initial holdings of a strategy: those of its index at that close. */
 export function openingOf({ book }: Pick<IndexRun, 'book'>, from: number): Composition {
   return heldComposition(book, [book.sm.sessions[from]!], from);
 }
 
-/** What a book holds or waits to buy, as a composition that nothing was capped in; without what else it has in cash. */
+/** Returns the holdings and pending purchases of a book, as an uncapped composition without its other cash. */
 function heldComposition(book: IndexRun['book'], [date, ...also]: readonly Day[], session: number): Composition {
   const { columns, weights } = askedAt(book, session);
   return {

@@ -7,17 +7,17 @@ import { groupsOf, splitsOf, type Split } from './splits.js';
 import { createTrialFigures, type TrialFigures, type Trim } from './trial-figures.js';
 
 export interface FoldsInput {
-  /** Returns, [N x T], on dates that all trials have. */
+  /** Returns, [N x T], on common dates of all trials. */
   readonly returns: Float64Array;
   readonly trials: number;
   /** Dates of the levels, [T + 1]. */
   readonly days: Int32Array;
   readonly folds: SweepFolds;
-  /** Called now and then; stops the work by throwing. */
+  /** Called regularly; throws to stop the work. */
   readonly tick?: ((fraction: number) => void) | undefined;
 }
 
-/** One choice: the trial that was best on the sample, and how it did on the test. */
+/** One choice: the best trial on the sample, and its result on the test. */
 export interface FoldChoice {
   /** Groups by position. */
   readonly train: readonly number[];
@@ -25,11 +25,11 @@ export interface FoldChoice {
   readonly trial: number;
   readonly inSample: number;
   readonly outOfSample: number;
-  /** Of the trial among all on the test, 1 for the best; trials that are alike share the better rank. */
+  /** Rank of the trial among all on the test, 1 for the best; equal trials share the better rank. */
   readonly rank: number;
 }
 
-/** Metrics of a path: what does not need an index to be told. */
+/** Metrics of a path that need no index. */
 export type PathMetrics = Omit<BacktestMetrics, 'tracking_difference' | 'tracking_error'>;
 
 export interface ChoiceByFolds {
@@ -37,40 +37,40 @@ export interface ChoiceByFolds {
   readonly folds: SweepFolds;
   /** First and last day with a return, by group. */
   readonly groups: readonly { readonly start: number; readonly end: number }[];
-  /** Returns of each trial that take part. */
+  /** Number of returns of each trial. */
   readonly observations: number;
-  /** Sessions left out before and after a test. */
+  /** Number of sessions excluded before and after a test. */
   readonly left: Trim;
   readonly choices: readonly FoldChoice[];
-  /** Of the returns out of sample, joined: each group tested once. */
+  /** Metrics of the joined out-of-sample returns: each group is tested once. */
   readonly paths: readonly PathMetrics[];
-  /** The metric that chooses, over the choices. */
+  /** Metric of the choice, over the choices. */
   readonly inSample: Distribution;
   readonly outOfSample: Distribution;
   /** Each metric over the paths. */
   readonly overPaths: Readonly<Record<keyof PathMetrics, Distribution>>;
-  /** Share of the paths that lose. */
+  /** Share of the paths with a loss. */
   readonly probabilityOfLoss: number;
 }
 
-/** Groups too short for what is left out of them. */
+/** Groups too short for their exclusions. */
 export interface FoldsTooShort {
   readonly kind: 'short';
-  /** Returns that all trials have, and how many it takes. */
+  /** Number of common returns, and the required number. */
   readonly observations: number;
   readonly needed: number;
 }
 
 const PERCENTILES = [0.05, 0.25, 0.5, 0.75, 0.95];
 const PATH_METRICS = ['annualised_return', 'max_drawdown', 'sharpe_ratio', 'total_return', 'volatility'] as const;
-/** Returns that a sample keeps of each group: a deviation takes two. */
+/** Minimum number of returns that a sample keeps of each group, for a deviation. */
 const KEPT_MIN = 2;
 
 /**
- * What choosing the best of several trials is worth on data that the choice has not seen. Time is cut into groups of
- * equal length (the oldest returns that do not fill one are left out). Of every split the trial with the best metric on
- * the sample is tested on the other groups; the tests join to paths over all of time. What a change from one trial to
- * another would cost is not in the paths.
+ * Measures the out-of-sample value of choosing the best of several trials. Time is cut into groups of equal length (the
+ * oldest returns that do not fill one are excluded). For every split the trial with the best metric on the sample is
+ * tested on the other groups; the tests join to paths over all of time. Paths do not include the cost of switching
+ * between trials.
  * @cost O(N T) for figures by group, then splits x N x groups
  * @source López de Prado (2018), Advances in Financial Machine Learning, chapters 7 and 12.
  */
@@ -83,7 +83,7 @@ export function chooseByFolds({ returns, trials, days, folds, tick }: FoldsInput
   return study.end({ rowsOf: (wanted) => new Map(Array.from(wanted, (trial) => [trial, rowOf(trial)])), tick });
 }
 
-/** The study for trials whose returns come one after the other: figures by group are all that is kept of each. */
+/** Study of trials whose returns arrive one trial at a time: only figures by group are kept. */
 export interface FoldStudy {
   readonly kind: 'study';
   /** @param returns [T] of a trial, each trial once */
@@ -92,7 +92,7 @@ export interface FoldStudy {
 }
 
 export interface FoldsEnd {
-  /** Returns of some trials, [T], by trial: as many at most as there are splits. */
+  /** Returns the returns of some trials, [T], by trial: at most one per split. */
   rowsOf(trials: ReadonlySet<number>): ReadonlyMap<number, Float64Array>;
   readonly tick?: FoldsInput['tick'];
 }
@@ -120,9 +120,9 @@ interface Study {
   readonly figures: TrialFigures;
   readonly days: Int32Array;
   readonly folds: SweepFolds;
-  /** Returns of a group. */
+  /** Number of returns in a group. */
   readonly length: number;
-  /** Returns that are left out. */
+  /** Number of excluded returns. */
   readonly from: number;
   readonly left: Trim;
   readonly trials: number;
@@ -140,7 +140,7 @@ function endStudy(
     return choose(split);
   });
   const rows = rowsOf(new Set(choices.map(({ trial }) => trial)));
-  const rowOf = (trial: number): Float64Array => rows.get(trial)!.subarray(from); // Each that was chosen was asked for.
+  const rowOf = (trial: number): Float64Array => rows.get(trial)!.subarray(from); // The returns of each chosen trial were requested.
   const pathMetrics = paths.map((ofGroup) => pathMetricsOf(ofGroup, { rowOf, choices, length, periods }));
   return {
     kind: 'chosen',
@@ -162,7 +162,7 @@ function endStudy(
   };
 }
 
-/** Share of all sessions that an embargo leaves out unless the request says how many. */
+/** Default share of all sessions in an embargo. */
 const EMBARGO_SHARE = 0.01;
 
 function trimOf(folds: SweepFolds, observations: number): Trim {
@@ -170,7 +170,7 @@ function trimOf(folds: SweepFolds, observations: number): Trim {
   return { before: folds.purge, after: folds.purge + (folds.embargo ?? Math.ceil(EMBARGO_SHARE * observations)) };
 }
 
-/** The trial that is best on the sample of a split, and how it does on the test. */
+/** Returns the best trial on the sample of a split, and its result on the test. */
 function chooserOf(
   figures: TrialFigures,
   { folds, periods, trials }: { readonly folds: SweepFolds; readonly periods: number; readonly trials: number },
@@ -207,7 +207,7 @@ interface PathInput {
   readonly periods: number;
 }
 
-/** Metrics of the returns that the choices of a path have out of sample, one group after the other. */
+/** Computes metrics of the out-of-sample returns of the choices of a path, group by group. */
 function pathMetricsOf(splitOfGroup: readonly number[], { rowOf, choices, length, periods }: PathInput): PathMetrics {
   const level = [1];
   splitOfGroup.forEach((split, group) => {
@@ -216,7 +216,7 @@ function pathMetricsOf(splitOfGroup: readonly number[], { rowOf, choices, length
     for (let t = group * length; t < (group + 1) * length; t++) level.push(level.at(-1)! * (1 + row[t]!));
   });
   const metrics = backtestMetrics(Float64Array.from(level), null, periods);
-  return Object.fromEntries(PATH_METRICS.map((name) => [name, metrics[name]])) as PathMetrics; // Of every name.
+  return Object.fromEntries(PATH_METRICS.map((name) => [name, metrics[name]])) as PathMetrics; // It has every name.
 }
 
 function spread(values: readonly number[]): Distribution {

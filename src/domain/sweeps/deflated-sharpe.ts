@@ -2,17 +2,17 @@ import { powerOf } from '#kernels/power.js';
 import { normalQuantile } from '#kernels/random/normal-quantile.js';
 import { normalProbability } from '#kernels/weighting/normal-probability.js';
 
-/** Returns of one variant in the terms of the deflated Sharpe ratio. */
+/** Statistics of the returns of one variant for the deflated Sharpe ratio. */
 export interface SharpeSample {
   /** Mean over deviation (ddof 1) of a period's return, not annualised; 0 without deviation. */
   readonly sharpe: number;
-  /** Of the population: third and fourth standardised central moments; 0 and 3 without deviation. */
+  /** Population skewness and kurtosis: third and fourth standardised central moments; 0 and 3 without deviation. */
   readonly skewness: number;
   readonly kurtosis: number;
   readonly observations: number;
 }
 
-/** Below this a deviation is rounding noise. */
+/** Deviation below which it counts as rounding noise. */
 const DEVIATION_MIN = 1e-15;
 
 /** @param returns [T] @cost two passes */
@@ -45,7 +45,7 @@ export function sharpeSample(returns: Float64Array): SharpeSample {
 const EULER = 0.5772156649015329;
 
 /**
- * The Sharpe ratio that the best of several trials without any skill is expected to show.
+ * Returns the expected maximum Sharpe ratio of several trials without skill.
  * @param variance of the trials' Sharpe ratios.
  * @source Bailey and López de Prado (2014), The Deflated Sharpe Ratio, Journal of Portfolio Management 40(5), equation
  *   1.
@@ -65,9 +65,8 @@ export function expectedMaximumSharpe({
 }
 
 /**
- * Probability that the true Sharpe ratio of a sample is above a threshold, skewness and fat tails allowed for.
- * @returns null where fewer than two observations, or a variance of the estimate that is not positive, leave it
- *   undefined.
+ * Returns the probability that the true Sharpe ratio of a sample exceeds a threshold, given its skewness and kurtosis.
+ * @returns null with fewer than two observations, or if the variance of the estimate is not positive.
  * @source Bailey and López de Prado (2014), equation 2.
  */
 export function probabilisticSharpe(

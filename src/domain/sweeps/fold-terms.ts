@@ -3,17 +3,23 @@ import { LIMITS } from '../refusals/limits.js';
 import { FOLD_RANKINGS } from './rankings.js';
 
 const shared = {
-  groups: z.int().min(2).max(16).default(10).meta({ description: 'Groups of equal length that time is cut into.' }),
+  groups: z
+    .int()
+    .min(2)
+    .max(16)
+    .default(10)
+    .meta({ description: 'Number of groups of equal length into which time is cut.' }),
   select_by: z
     .enum(FOLD_RANKINGS)
     .default('sharpe_ratio')
-    .meta({ description: 'Metric that chooses a variant in sample; of several best the first is chosen.' }),
+    .meta({ description: 'Metric that chooses a variant in sample; the first of equal ones is chosen.' }),
   purge: z.int().min(0).max(252).default(1).meta({
-    description: 'Sessions of the sample left out beside every test: closes of one day are not of one moment.',
+    description:
+      'Number of sample sessions excluded next to every test, because closes of one day occur at different times.',
     unit: 'sessions',
   }),
   embargo: z.int().min(0).max(252).nullable().default(null).meta({
-    description: 'Further sessions of the sample left out after every test; null leaves out 1 % of all, rounded up.',
+    description: 'Number of further sample sessions excluded after every test; null for 1 % of all, rounded up.',
     unit: 'sessions',
   }),
 };
@@ -23,7 +29,8 @@ const CombinatorialFolds = z
     method: z.literal('combinatorial'),
     ...shared,
     test_groups: z.int().min(1).max(15).default(2).meta({
-      description: 'Groups of every test: each choice of so many is a split, the other groups are its sample.',
+      description:
+        'Number of groups in every test: each choice of them is a split, and the other groups are its sample.',
     }),
   })
   .superRefine(({ groups, test_groups: testGroups }, context) => {
@@ -39,7 +46,7 @@ const CombinatorialFolds = z
         code: 'custom',
         path: ['test_groups'],
         params: { finding: 'OUT_OF_RANGE' },
-        message: `${testGroups} of ${groups} groups make ${binomial(groups, testGroups)} splits; at most ${LIMITS.MAX_SWEEP_SPLITS} are made`,
+        message: `${testGroups} of ${groups} groups make ${binomial(groups, testGroups)} splits; the maximum is ${LIMITS.MAX_SWEEP_SPLITS}`,
       });
   })
   .meta({
@@ -59,9 +66,10 @@ const WalkForwardFolds = z
       .min(1)
       .max(15)
       .default(1)
-      .meta({ description: 'Groups of the sample before the first test.' }),
+      .meta({ description: 'Number of groups in the sample before the first test.' }),
     window: z.enum(['expanding', 'rolling']).default('expanding').meta({
-      description: '`expanding`: the sample is all before the test; `rolling`: the last `train_groups` of it.',
+      description:
+        '`expanding`: the sample is everything before the test; `rolling`: the last `train_groups` before it.',
     }),
   })
   .superRefine(({ groups, train_groups: trainGroups }, context) => {
@@ -73,15 +81,18 @@ const WalkForwardFolds = z
       message: `${trainGroups} of ${groups} groups leave no test: at most ${groups - 1} can be the first sample`,
     });
   })
-  .meta({ id: 'WalkForwardFolds', description: 'Every group after the first sample is tested by what came before.' });
+  .meta({
+    id: 'WalkForwardFolds',
+    description: 'Every group after the first sample is tested with the earlier groups as sample.',
+  });
 
-/** How time is cut so that a choice among variants is made on one part and tested on another. */
+/** Splits of time for a choice among variants on one part and its test on another. */
 export const SweepFolds = z.discriminatedUnion('method', [CombinatorialFolds, WalkForwardFolds]).meta({
   id: 'SweepFolds',
 });
 export type SweepFolds = z.infer<typeof SweepFolds>;
 
-/** Choices of k out of n. */
+/** Returns the number of choices of k out of n. */
 export function binomial(n: number, k: number): number {
   let count = 1;
   for (let i = 1; i <= k; i++) count = (count * (n - k + i)) / i;

@@ -1,7 +1,7 @@
-/** A JSON pointer read: its reference tokens. */
+/** Parsed JSON pointer: its reference tokens. */
 export type Pointer = readonly string[];
 
-/** The tokens of a pointer, undefined when the text is none. @source RFC 6901 */
+/** Parses a pointer; undefined if the text is not one. @source RFC 6901 */
 export function parsePointer(text: string): Pointer | undefined {
   if (text === '') return [];
   if (!text.startsWith('/') || /~(?![01])/.test(text)) return undefined;
@@ -11,16 +11,16 @@ export function parsePointer(text: string): Pointer | undefined {
     .map((token) => token.replaceAll('~1', '/').replaceAll('~0', '~'));
 }
 
-/** Why a value cannot be set where a pointer points. */
+/** Reason why a value cannot be set at a pointer. */
 export interface Unreachable {
-  /** The part of the pointer that leads nowhere. */
+  /** Part of the pointer that leads nowhere. */
   readonly at: string;
 }
 
 /**
- * Sets a value where a pointer points, in place: replaces a member or an element, adds a member to an object, or an
- * element behind the last of a list (by its position or `-`).
- * @returns what of the pointer leads nowhere, undefined when the value is set
+ * Sets a value at a pointer, in place: replaces a member or an element, adds a member to an object, or an element at
+ * the end of a list (by its position or `-`).
+ * @returns the part of the pointer that leads nowhere; undefined if the value is set
  */
 export function setAt(target: unknown, pointer: Pointer, value: unknown): Unreachable | undefined {
   let holder = target;

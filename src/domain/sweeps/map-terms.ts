@@ -2,14 +2,14 @@ import { canonicalJson } from '../json/canonical-json.js';
 import type { Variation } from './variants.js';
 import type { RankingName } from './rankings.js';
 
-/** A parameter of a sweep with the values that its variants have. */
+/** Parameter of a sweep with the values of its variants. */
 export interface SweptParameter {
   readonly pointer: string;
-  /** In the order in which they were asked for. */
+  /** In the requested order. */
   readonly values: readonly unknown[];
 }
 
-/** How a map of a sweep over some of its parameters is to be read. */
+/** Explanation of a map of a sweep over some of its parameters. */
 export interface MapTerms {
   readonly aggregation: 'first_by_rank';
   readonly sentence: string;
@@ -28,6 +28,6 @@ export function mapTerms(variation: Variation, rankBy: RankingName): MapTerms {
     for (const [pointer, value] of Object.entries(patch)) add(pointer, value);
   for (const [pointer, all] of Object.entries(variation.grid ?? {})) for (const value of all) add(pointer, value);
   const parameters = Array.from(values, ([pointer, own]) => ({ pointer, values: [...own.values()] }));
-  const sentence = `Where a map leaves parameters out, a cell shows the variant that ranks first by ${rankBy.replaceAll('_', ' ')} over their values; fixing them shows one slice.`;
+  const sentence = `If a map omits parameters, a cell shows the variant that ranks first by ${rankBy.replaceAll('_', ' ')} over their values; fix them to show one slice.`;
   return { aggregation: 'first_by_rank', sentence, parameters };
 }

@@ -2,18 +2,18 @@ import type { VariantOutcome, VariantRun } from './run-variants.js';
 
 /**
  * Outcomes of the variants of a sweep, which need not be in memory together. They are visited several times, each time
- * in the same order, which is any.
+ * in the same arbitrary order.
  */
 export interface OutcomeSource {
-  /** Variants. */
+  /** Number of variants. */
   readonly count: number;
-  /** Calls with each outcome once. @param wanted variants that are asked for; all by default */
+  /** Calls with each outcome once. @param wanted requested variants. Default: all. */
   visit(call: (variant: number, outcome: VariantOutcome) => void, wanted?: ReadonlySet<number>): void;
-  /** Text that two runs share exactly when their dates and levels are equal. */
+  /** Returns a text that two runs share exactly if their dates and levels are equal. */
   keyOf(run: VariantRun): string;
 }
 
-/** Outcomes in memory, by variant. */
+/** Source of outcomes in memory, by variant. */
 export function outcomesInMemory(outcomes: readonly VariantOutcome[]): OutcomeSource {
   return {
     count: outcomes.length,
@@ -21,7 +21,7 @@ export function outcomesInMemory(outcomes: readonly VariantOutcome[]): OutcomeSo
       outcomes.forEach((outcome, variant) => {
         if (wanted?.has(variant) ?? true) call(variant, outcome);
       }),
-    // A number is written so that it reads back to the same double.
+    // A number is formatted so that it parses to the same double.
     keyOf: ({ days, level }) => `${days.join()} ${level.join()}`,
   };
 }

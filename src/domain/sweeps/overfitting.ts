@@ -4,37 +4,37 @@ import { FIGURES_OF_CHOICE, halvesOf, type BlockSums } from '#kernels/sums/halvi
 import { VARIANCE_MIN } from './stretch.js';
 import { median } from '../numbers/order-statistics.js';
 
-/** What symmetric cross-validation says of choosing the best of several variants by their Sharpe ratio. */
+/** Result of symmetric cross-validation of choosing the best of several variants by their Sharpe ratio. */
 export interface Overfitting {
-  /** Share of the selections whose choice does no better than the median out of sample. */
+  /** Share of the selections whose choice is at or below the median out of sample. */
   readonly probability: number;
   /** Share of the selections whose choice loses out of sample. */
   readonly probabilityOfLoss: number;
-  /** Median over the selections of the logit of the choice's relative rank out of sample. */
+  /** Median over the selections of the logit of the choice's relative out-of-sample rank. */
   readonly medianLogit: number;
-  /** Selections: halves of the blocks. */
+  /** Number of selections: halves of the blocks. */
   readonly combinations: number;
   readonly partitions: number;
-  /** Returns of each variant that take part. */
+  /** Number of returns of each variant. */
   readonly observations: number;
 }
 
 export interface OverfittingInput {
-  /** Returns, [N x T], on dates that all variants have. */
+  /** Returns, [N x T], on common dates of all variants. */
   readonly returns: Float64Array;
   readonly variants: number;
   readonly observations: number;
   /** Even, at least 2. */
   readonly partitions: number;
-  /** Engine of the choices; plain loops unless given. */
+  /** Engine of the choices. Default: plain loops. */
   readonly engine?: Engine;
 }
 
 /**
- * Probability of backtest overfitting by combinatorially symmetric cross-validation: time is cut into S blocks of equal
- * length (the oldest returns that do not fill one are left out), every S/2 of them choose the variant with the highest
- * Sharpe ratio, and its rank among all variants is taken on the others. Ranks of equal ratios are averaged; of several
- * best the first is chosen. Undefined with fewer than two variants or two returns a block.
+ * Computes the probability of backtest overfitting by combinatorially symmetric cross-validation: time is cut into S
+ * blocks of equal length (the oldest returns that do not fill one are excluded), every S/2 of them choose the variant
+ * with the highest Sharpe ratio, and its rank among all variants is determined on the others. Ranks of equal ratios are
+ * averaged; the first of several best is chosen. Undefined with fewer than two variants or two returns per block.
  * @cost O(N T) for sums by block, then some 4 C(S, S/2) N
  * @source Bailey, Borwein, López de Prado and Zhu (2016), The probability of backtest overfitting, Journal of
  *   Computational Finance 20(4), section 3.
@@ -52,15 +52,15 @@ export function overfitting({
   return estimate.end(engine);
 }
 
-/** The estimate for variants whose returns come one after the other: sums by block are all that is kept of each. */
+/** Estimate for variants whose returns arrive one variant at a time: only sums by block are kept. */
 export interface OverfittingEstimate {
   /** @param returns [T] of a variant, each variant once */
   add(variant: number, returns: Float64Array): void;
-  /** @param engine of the choices; plain loops by default */
+  /** @param engine engine of the choices. Default: plain loops. */
   end(engine?: Engine): Overfitting;
 }
 
-/** Undefined with fewer than two variants or two returns a block. */
+/** Undefined with fewer than two variants or two returns per block. */
 export function createOverfitting({
   variants,
   observations,
@@ -113,14 +113,14 @@ function overfittingOf(
 
 interface BlockRow {
   readonly variant: number;
-  /** Of all blocks. */
+  /** Sums over all blocks. */
   readonly returns: Float64Array;
   readonly partitions: number;
-  /** Returns of a block. */
+  /** Number of returns in a block. */
   readonly block: number;
 }
 
-/** Sums by block of the returns of a variant less their mean over all blocks. */
+/** Adds sums by block of the returns of a variant minus their mean over all blocks. */
 function addBlocks({ first, second, means }: BlockSums, { variant, returns, partitions, block }: BlockRow): void {
   const variants = means.length;
   let total = 0;

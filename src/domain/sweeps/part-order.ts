@@ -2,19 +2,19 @@ import { canonicalJson } from '../json/canonical-json.js';
 import { compareText } from '../refusals/findings.js';
 import { variantCount, type Variation } from './variants.js';
 
-/** Variants of a sweep in parts, each of which is computed by one thread. */
+/** Variants of a sweep in parts, each of which one thread computes. */
 export interface SweepParts {
   readonly count: number;
-  /** Variants of a part, in the order in which it runs them. */
+  /** Returns the variants of a part, in the order of computation. */
   variants(part: number): readonly number[];
 }
 
-/** Variants of one part: a second or so of work, after which another job may have its turn. */
+/** Number of variants in one part: about a second of work, after which another job may run. */
 const VARIANTS_PER_PART = 8;
-/** Parts of a sweep: what its database has in rows, and its folder in files. */
+/** Maximum number of parts of a sweep: rows in its database and files in its folder. */
 const PARTS_MAX = 5000;
 
-/** Variants in parts: those of the same definition are neighbours, so that it is decided once. */
+/** Divides variants into parts: variants with the same definition are adjacent, so that it is decided once. */
 export function sweepParts(variation: Variation): SweepParts {
   const count = variantCount(variation);
   const size = Math.max(VARIANTS_PER_PART, Math.ceil(count / PARTS_MAX));
@@ -27,7 +27,7 @@ export function sweepParts(variation: Variation): SweepParts {
 
 const isOfDocument = (pointer: string): boolean => pointer.startsWith('/document/');
 
-/** Variants of a grid in an order in which what is of the document varies slowest. */
+/** Returns variants of a grid in an order in which document parameters vary slowest. */
 function gridOrder(grid: NonNullable<Variation['grid']>): (position: number) => number {
   let stride = 1;
   const axes = Object.entries(grid)
@@ -37,7 +37,7 @@ function gridOrder(grid: NonNullable<Variation['grid']>): (position: number) => 
       stride *= length;
       return axis;
     });
-  // From the one that varies fastest on.
+  // Fastest-varying first.
   const ordered = [
     ...axes.filter(({ pointer }) => !isOfDocument(pointer)),
     ...axes.filter(({ pointer }) => isOfDocument(pointer)),

@@ -1,4 +1,4 @@
-/** Metrics a table can be ranked by, and whether more of one is better. */
+/** Metrics for ranking a table, with their better direction. */
 const RANKINGS = {
   sharpe_ratio: 'descending',
   total_return: 'descending',
@@ -11,7 +11,7 @@ const RANKINGS = {
 export type RankingName = keyof typeof RANKINGS;
 export const RANKING_NAMES = Object.keys(RANKINGS) as [RankingName, ...RankingName[]];
 
-/** Those that returns alone tell, without an index. */
+/** Metrics that need only returns and no index. */
 export const FOLD_RANKINGS = [
   'sharpe_ratio',
   'annualised_return',
@@ -20,7 +20,7 @@ export const FOLD_RANKINGS = [
 ] as const satisfies readonly RankingName[];
 export type FoldRanking = (typeof FOLD_RANKINGS)[number];
 
-/** 1 where more of a metric is better, -1 where less is. */
+/** Returns 1 if more of a metric is better, -1 if less is. */
 export function preferenceOf(metric: RankingName): 1 | -1 {
   return RANKINGS[metric] === 'descending' ? 1 : -1;
 }

@@ -2,24 +2,24 @@ import type { Finding } from '../refusals/findings.js';
 import { Refusal, refuseWithFindings } from '../refusals/refusal.js';
 import { patchAt, variantCount, type Patch, type Variation } from './variants.js';
 
-/** Different findings that are listed; the others are counted. */
+/** Maximum number of different findings listed; the others are counted. */
 const FINDINGS_MAX = 100;
-/** Variants that a finding names as its places; `count` counts all. */
+/** Maximum number of variants listed as places of a finding; `count` counts all. */
 const PLACES_MAX = 100;
-/** Variants that the message names; `detail.variants` has all. */
+/** Maximum number of variants listed in the message; `detail.variants` has all. */
 const NAMED_MAX = 10;
-/** Characters of a value in the name of a variant. */
+/** Maximum length of a value in the name of a variant. */
 const VALUE_MAX = 60;
 
-/** What is wrong with the variants of a sweep. */
+/** Problems of the variants of a sweep. */
 export interface RefusedVariants {
-  /** @param findings errors, their paths below the variant */
+  /** @param findings errors, with paths below the variant */
   add(variant: number, findings: readonly Finding[]): void;
-  /** @throws Refusal VALIDATION_FAILED with every variant that is refused */
+  /** @throws Refusal VALIDATION_FAILED with every refused variant */
   assertNone(): void;
 }
 
-/** A finding of the first variant that has it, and all that have it. */
+/** Finding of the first affected variant, with all affected ones. */
 interface Shared {
   readonly finding: Finding;
   readonly variants: number[];
@@ -53,9 +53,9 @@ export function refusedVariants(variation: Variation): RefusedVariants {
   };
 }
 
-/** A finding as the client reads it: with the name of its first variant, and the places of all. */
+/** Returns a finding for clients: with the name of its first variant, and the places of all. */
 function asSent({ finding, variants }: Shared, member: string, variation: Variation): Finding {
-  const [first] = variants as [number, ...number[]]; // It was met once at least.
+  const [first] = variants as [number, ...number[]]; // It occurred at least once.
   const others = variants.length - 1;
   const also = others === 0 ? '' : ` and ${others} more`;
   const places = variants.slice(0, PLACES_MAX).map((variant) => `${member}[${variant}]`);
@@ -75,7 +75,7 @@ const moreOf = (path: string, count: number): Finding => ({
   count,
 });
 
-/** What a variant changes: `/document/overlay/factor 0`. */
+/** Returns the changes of a variant: `/document/overlay/factor 0`. */
 export function variantName(patch: Patch): string {
   const set = Object.entries(patch).map(([pointer, value]) => `${pointer} ${shortened(JSON.stringify(value) ?? '')}`);
   return set.length === 0 ? 'the base' : set.join(', ');
@@ -83,7 +83,7 @@ export function variantName(patch: Patch): string {
 
 const shortened = (text: string): string => (text.length <= VALUE_MAX ? text : `${text.slice(0, VALUE_MAX - 3)}...`);
 
-/** `variant 3`, `variants 0, 3 and 7`. */
+/** Returns `variant 3` or `variants 0, 3 and 7`. */
 function listed(variants: readonly number[]): string {
   const named = variants.slice(0, NAMED_MAX).map(String);
   const rest = variants.length - named.length;

@@ -13,7 +13,7 @@ import { Refusal, type ErrorDetail } from '../refusals/refusal.js';
 import type { StoredModels } from '../risk/stored-model.js';
 import type { Variant } from './variants.js';
 
-/** How one variant went. */
+/** Outcome of one variant. */
 export type VariantOutcome = VariantRun | { readonly kind: 'refused'; readonly error: ErrorDetail };
 
 export interface VariantRun {
@@ -30,23 +30,23 @@ export interface VariantsInput {
   readonly market: MarketData;
   readonly calendars: Calendars;
   readonly variants: readonly Variant[];
-  /** Documents that variants reach, besides themselves. */
+  /** Documents that variants refer to, in addition to themselves. */
   readonly documents: BacktestPlan['documents'];
-  /** Stored risk models of the variants; absent where they use none. */
+  /** Stored risk models of the variants; absent if there are none. */
   readonly models?: StoredModels;
   readonly createDecider: DeciderFactory;
-  /** What was known of the market at decisions, for variants that ask for it. */
+  /** Market as known at decisions, for variants that ask for it. */
   readonly known?: KnownMarkets | undefined;
-  /** Memory for weights, where it serves other variants too. */
+  /** Memory for weights, shared with other variants. */
   readonly room?: SparseRoom;
-  /** Progress, 0 to 1; stops the work by throwing. */
+  /** Reports progress, 0 to 1; throws to stop the work. */
   readonly report: (fraction: number) => void;
 }
 
 /**
- * Runs variants one after the other, each as a run of its own would go, bit for bit: they share the aligned market and
- * its growth, memory for weights, those with the same definition up to the same end its compositions, and those of them
- * that span the same sessions the index. One that is refused says why.
+ * Runs variants one after the other, each bit for bit as a single run: they share the aligned market and its growth,
+ * and memory for weights; variants with the same definition and end share its compositions, and those of them with the
+ * same sessions share the index. Refused variants have a reason.
  */
 export function runVariants(input: VariantsInput): VariantOutcome[] {
   const { variants, report, room = createSparseRoom() } = input;
@@ -73,7 +73,7 @@ export function runVariants(input: VariantsInput): VariantOutcome[] {
   return outcomes;
 }
 
-/** Positions of variants with one definition up to one end, in the order of the first of each. */
+/** Returns positions of variants with one definition and end, in the order of the first of each. */
 function byDefinition(variants: readonly Variant[]): Iterable<readonly number[]> {
   const groups = new Map<string, number[]>();
   variants.forEach(({ document, request }, position) => {
@@ -87,9 +87,9 @@ function byDefinition(variants: readonly Variant[]): Iterable<readonly number[]>
 
 interface VariantInput {
   readonly variant: Variant;
-  /** The last variant of the same definition that ran. */
+  /** Last variant of the same definition that ran. */
   readonly before: ComputedRun | undefined;
-  /** Memory for the weights where nobody reads them but the portfolio that holds the index. */
+  /** Memory for the weights if only the portfolio that holds the index reads them. */
   readonly room: SparseRoom | null;
   readonly tick: (fraction: number) => void;
 }

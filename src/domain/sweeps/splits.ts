@@ -1,6 +1,6 @@
 import type { SweepFolds } from './fold-terms.js';
 
-/** A part of time that chooses and another that tests, as bits by group. */
+/** Split into a sample and a test, as bits by group. */
 export interface Split {
   readonly train: number;
   readonly test: number;
@@ -9,18 +9,18 @@ export interface Split {
 export interface Splits {
   /** In the order of their tests. */
   readonly splits: readonly Split[];
-  /** Of each path the split that tests each group, by group; -1 where no group of the path is tested. */
+  /** For each path the split that tests each group, by group; -1 if no group of the path is tested. */
   readonly paths: readonly (readonly number[])[];
 }
 
-/** Every split of the groups, and the paths that their tests join to: each group of a path is tested once. */
+/** Returns every split of the groups, and the paths to which their tests join: each group of a path is tested once. */
 export function splitsOf(folds: SweepFolds): Splits {
   return folds.method === 'combinatorial' ? combinatorial(folds) : walkForward(folds);
 }
 
 /**
- * Every choice of the test groups. The j-th test of each group is in the j-th path, so that C(N - 1, k - 1) paths cover
- * all groups.
+ * Returns every choice of the test groups. The j-th test of each group is in the j-th path, so that C(N - 1, k - 1)
+ * paths cover all groups.
  * @source López de Prado (2018), Advances in Financial Machine Learning, section 12.4.
  */
 function combinatorial({ groups, test_groups: count }: Extract<SweepFolds, { method: 'combinatorial' }>): Splits {
@@ -32,7 +32,7 @@ function combinatorial({ groups, test_groups: count }: Extract<SweepFolds, { met
   return { splits, paths: tests[0]!.map((_, path) => tests.map((ofGroup) => ofGroup[path]!)) };
 }
 
-/** The groups one after the other, each tested by what came before. */
+/** Returns splits that test each group with the earlier ones as sample. */
 function walkForward({ groups, train_groups: first, window }: Extract<SweepFolds, { method: 'walk_forward' }>): Splits {
   const splits = groupsBelow(groups - first).map((i) => {
     const test = first + i;
@@ -42,12 +42,12 @@ function walkForward({ groups, train_groups: first, window }: Extract<SweepFolds
   return { splits, paths: [groupsBelow(groups).map((group) => (group < first ? -1 : group - first))] };
 }
 
-/** Whether a group is among those of a mask. */
+/** Returns true if a group is in a mask. */
 export function has(mask: number, group: number): boolean {
   return (mask & (1 << group)) !== 0;
 }
 
-/** The groups of a mask, ascending. */
+/** Returns the groups of a mask, ascending. */
 export function groupsOf(mask: number, groups: number): number[] {
   return groupsBelow(groups).filter((group) => has(mask, group));
 }
@@ -56,7 +56,7 @@ function groupsBelow(groups: number): number[] {
   return Array.from({ length: groups }, (_, group) => group);
 }
 
-/** Every choice of some groups as bits, in lexicographic order. */
+/** Returns every choice of some groups as bits, in lexicographic order. */
 export function choicesOf(groups: number, count: number, from = 0): number[] {
   if (count === 0) return [0];
   const choices: number[] = [];

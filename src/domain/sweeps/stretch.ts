@@ -1,18 +1,18 @@
 import { powerOf } from '#kernels/power.js';
 import type { FoldRanking } from './rankings.js';
 
-/** Figures of consecutive returns that join with those of the returns after them. */
+/** Figures of consecutive returns that can be joined with those of later returns. */
 export interface Stretch {
   count: number;
-  /** Of returns less a mean of all, so that the sum of squares loses nothing by subtraction. */
+  /** Sum of returns minus a common mean, so that the sum of squares loses nothing by subtraction. */
   sum: number;
   squares: number;
-  /** Level at the end for 1 at the beginning. */
+  /** Level at the end, for 1 at the start. */
   growth: number;
-  /** Highest and lowest level, the beginning among them. */
+  /** Highest and lowest level, including the start. */
   high: number;
   low: number;
-  /** Least level against the highest before it, less 1. */
+  /** Lowest level relative to the highest before it, minus 1. */
   drawdown: number;
 }
 
@@ -21,7 +21,7 @@ export function emptyStretch(): Stretch {
   return { count: 0, sum: 0, squares: 0, growth: 1, high: 1, low: 1, drawdown: 0 };
 }
 
-/** Figures of returns from one to before another. @param mean taken off for the sums */
+/** Computes figures of returns from one to before another. @param mean subtracted for the sums */
 export function stretchOf(returns: Float64Array, { from, to, mean }: StretchRange): Stretch {
   const stretch = emptyStretch();
   for (let t = from; t < to; t++) {
@@ -43,7 +43,7 @@ export interface StretchRange {
   readonly mean: number;
 }
 
-/** Joins what comes later to a stretch, in place: the returns between them, if any, are left out. */
+/** Joins later figures to a stretch, in place: returns between them are excluded. */
 export function join(stretch: Stretch, later: Stretch): void {
   stretch.count += later.count;
   stretch.sum += later.sum;
@@ -54,10 +54,13 @@ export function join(stretch: Stretch, later: Stretch): void {
   stretch.growth *= later.growth;
 }
 
-/** Below this the variance of returns is rounding noise. */
+/** Variance below which returns count as constant. */
 export const VARIANCE_MIN = 1e-30;
 
-/** The metric of a stretch, as a run has it: ratios and volatility annualised. @param of.mean that was taken off. @param of.periods sessions of a year */
+/**
+ * Returns the metric of a stretch, as in a run: ratios and volatility annualised. @param of.mean mean that was
+ * subtracted. @param of.periods sessions of a year
+ */
 export function metricOf(
   { count, sum, squares, growth, drawdown }: Stretch,
   { mean, metric, periods }: { readonly mean: number; readonly metric: FoldRanking; readonly periods: number },

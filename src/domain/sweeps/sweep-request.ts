@@ -10,20 +10,20 @@ import { RANKING_NAMES } from './rankings.js';
 
 const Patch = z.record(z.string(), z.unknown());
 
-/** How a strategy trades, as far as a sweep varies it. */
+/** Trading terms of a strategy that a sweep can vary. */
 export const SweepStrategy = StrategyDocument.pick({ rebalance: true, drift_tolerance: true, exposure: true }).meta({
   id: 'SweepStrategy',
 });
 
-/** Terms of the backtests of a sweep: those of a single one but for an external benchmark. */
+/** Terms of the backtests of a sweep: those of a single one without an external benchmark. */
 export const SweepTerms = BacktestFields.omit({ benchmark: true }).meta({ id: 'SweepTerms' });
 
-/** What a sweep is asked for: a base, and how its variants differ from it. */
+/** Request of a sweep: a base, and the differences of its variants. */
 export const SweepRequest = z
   .strictObject({
     sweep_id: Id.nullable()
       .default(null)
-      .meta({ description: 'Second half of the id of the job; made up by default.' }),
+      .meta({ description: 'Second half of the id of the job. Default: generated.' }),
     as_known_on: AsKnownOn,
     index_id: Id.nullable().default(null).meta({ description: 'A stored index as the base.' }),
     document: z
@@ -34,7 +34,7 @@ export const SweepRequest = z
     request: SweepTerms.prefault({}).meta({ description: 'Terms of the backtests.' }),
     strategy: SweepStrategy.nullable()
       .default(null)
-      .meta({ description: 'Terms of a strategy that follows the index; by default the index is simply held.' }),
+      .meta({ description: 'Terms of a strategy that follows the index. Default: the index is held.' }),
     grid: z
       .record(z.string(), z.array(z.unknown()).min(1).max(LIMITS.MAX_SWEEP_VARIANTS))
       .nullable()
@@ -49,17 +49,17 @@ export const SweepRequest = z
       .max(LIMITS.MAX_SWEEP_PATCHES)
       .nullable()
       .default(null)
-      .meta({ description: 'Or the variants one by one, each as values by JSON pointer.' }),
+      .meta({ description: 'Or a list of variants, each as values by JSON pointer.' }),
     rank_by: z
       .enum(RANKING_NAMES)
       .default('sharpe_ratio')
       .meta({ description: 'Metric of the ranking; ties keep the order of the variants.' }),
     partitions: z.int().min(2).max(16).multipleOf(2).default(16).meta({
       description:
-        'Blocks of time that the estimate of overfitting divides the returns into; every half of them selects once.',
+        'Number of time blocks into which the estimate of overfitting divides the returns; every half of them selects once.',
     }),
     folds: SweepFolds.nullable().default(null).meta({
-      description: 'How time is cut to test the choice among the variants on data it has not seen; null tests nothing.',
+      description: 'Splits of time to test the choice among the variants out of sample; null for no test.',
     }),
   })
   .superRefine(

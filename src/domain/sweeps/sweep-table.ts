@@ -11,50 +11,50 @@ import type { OutcomeSource } from './outcome-source.js';
 import type { VariantRun } from './run-variants.js';
 import { preferenceOf, type RankingName } from './rankings.js';
 
-/** A run of a variant without its levels. */
+/** Run of a variant without its levels. */
 export interface RunSummary {
   readonly metrics: BacktestMetrics;
   readonly totalCosts: number;
   /** First and last day. */
   readonly start: number;
   readonly end: number;
-  /** Dates. */
+  /** Number of dates. */
   readonly observations: number;
 }
 
-/** A variant in the table. */
+/** Variant in the table. */
 export interface SweepRow {
-  /** From 1 for the best; null for a variant that was refused. */
+  /** From 1 for the best; null for a refused variant. */
   readonly rank: number | null;
   /** Position among the variants. */
   readonly variant: number;
   readonly run: RunSummary | null;
   readonly error: ErrorDetail | null;
-  /** Probability that the true Sharpe ratio is above what the best of all trials would show if all true ones were 0. */
+  /** Probability that the true Sharpe ratio exceeds the expected maximum of all trials without skill. */
   readonly deflatedSharpe: number | null;
 }
 
-/** What choosing one of several variants does to its Sharpe ratio. Ratios are of a session, not annualised. */
+/** Effect of choosing one of several variants on its Sharpe ratio. Ratios are per session, not annualised. */
 export interface Selection {
-  /** Variants that ran: those of equal levels are one trial. */
+  /** Number of variants that ran: those with equal levels are one trial. */
   readonly trials: number;
   readonly sharpeVariance: number;
   readonly expectedMaximumSharpe: number;
-  /** Of the variant ranked first. */
+  /** Statistics of the variant ranked first. */
   readonly best: SharpeSample;
   readonly deflatedSharpe: number | null;
 }
 
 export interface SweepTable {
-  /** By rank, then those that were refused. */
+  /** By rank, then refused ones. */
   readonly rows: readonly SweepRow[];
-  /** Null when no variant ran. */
+  /** Null if no variant ran. */
   readonly selection: Selection | null;
-  /** Null with fewer than two trials, or too few dates that all of them have. */
+  /** Null with fewer than two trials, or too few common dates. */
   readonly overfitting: Overfitting | null;
-  /** What the choice is worth out of sample, trials as variants by position; null unless it was asked for. */
+  /** Out-of-sample value of the choice, with trials as variants by position; null unless requested. */
   readonly folds: ChoiceByFolds | FoldsTooShort | null;
-  /** Variants whose levels are equal bit for bit, by position: a group for each that several have. */
+  /** Variants whose levels are equal bit for bit, by position: one group for each that several have. */
   readonly identical: readonly (readonly number[])[];
 }
 
@@ -63,19 +63,19 @@ export interface SweepTableInput {
   readonly rankBy: RankingName;
   readonly partitions: number;
   readonly folds: SweepFolds | null;
-  /** Engine of the choices; plain loops unless given. */
+  /** Engine of the choices. Default: plain loops. */
   readonly engine?: Engine | undefined;
   readonly tick?: ((fraction: number) => void) | undefined;
 }
 
-/** Shares of the work: outcomes are visited for the ranking, and again for the worth of the choice. */
+/** Shares of the work: outcomes are visited for the ranking, and again for the value of the choice. */
 const RANKED = 0.3;
 const WEIGHED = 0.7;
 
 /**
- * Ranks variants and estimates the worth of the choice.
+ * Ranks variants and estimates the value of the choice.
  * @cost two visits of the outcomes, a third of some with folds; that of `overfitting` and `chooseByFolds`; memory for
- *   some hundred bytes a variant, with folds as many more as `trialFigureBytes` has
+ *   some hundred bytes per variant, with folds also `trialFigureBytes`
  */
 export function sweepTable({ outcomes, rankBy, partitions, folds, engine, tick }: SweepTableInput): SweepTable {
   const { ran, refused, identical, days } = summarise(outcomes, tick);
@@ -122,7 +122,7 @@ interface Ran {
   readonly sample: SharpeSample;
 }
 
-/** Everything about the outcomes that needs no other outcome, by variant ascending. */
+/** Summarises the outcomes individually, by variant ascending. */
 function summarise(outcomes: OutcomeSource, tick: SweepTableInput['tick']) {
   const ran: Ran[] = [];
   const refused: { readonly variant: number; readonly error: ErrorDetail }[] = [];
@@ -149,7 +149,7 @@ function summarise(outcomes: OutcomeSource, tick: SweepTableInput['tick']) {
   return { ran, refused, identical: identicalOf(ran, keys), days: days ?? new Int32Array(0) };
 }
 
-/** Variants of equal keys, each group and the groups in the order of the variants. */
+/** Groups variants with equal keys; groups and their members are in the order of the variants. */
 function identicalOf(ran: readonly Ran[], keys: readonly string[]): number[][] {
   const groups = new Map<string, number[]>();
   for (const { variant } of ran) {
@@ -164,11 +164,11 @@ interface Trials {
   readonly outcomes: OutcomeSource;
   /** Variants that count, ascending. */
   readonly trials: readonly number[];
-  /** Days that every run has, ascending. */
+  /** Common days of all runs, ascending. */
   readonly days: Int32Array;
 }
 
-/** Overfitting, and the choice by folds, on the dates that all trials have. */
+/** Computes overfitting, and the choice by folds, on the common dates of all trials. */
 function outOfSample(
   { outcomes, trials, days }: Trials,
   { partitions, folds, engine, tick }: Pick<SweepTableInput, 'partitions' | 'folds' | 'engine' | 'tick'>,
@@ -180,7 +180,7 @@ function outOfSample(
   let visited = 0;
   const visit = (call: (trial: number, returns: Float64Array) => void, wanted: ReadonlySet<number>): void =>
     outcomes.visit((variant, outcome) => {
-      if (outcome.kind === 'run') call(trialOf.get(variant)!, returnsOn(outcome, days)); // Every wanted one is a trial.
+      if (outcome.kind === 'run') call(trialOf.get(variant)!, returnsOn(outcome, days)); // Every requested one is a trial.
     }, wanted);
   if (estimate !== undefined || study?.kind === 'study')
     visit((trial, returns) => {
@@ -203,14 +203,14 @@ function outOfSample(
   return { overfitting: found, folds: { ...chosen, choices } };
 }
 
-/** Days that two runs have, ascending. */
+/** Returns common days of two runs, ascending. */
 function sharedDays(days: Int32Array, others: Int32Array): Int32Array {
   if (isEqual(days, others)) return days;
   const known = new Set(others);
   return days.every((day) => known.has(day)) ? days : days.filter((day) => known.has(day));
 }
 
-/** Returns between days of a run. */
+/** Returns returns between days of a run. */
 function returnsOn({ days, level }: VariantRun, wanted: Int32Array): Float64Array {
   const returns = new Float64Array(Math.max(0, wanted.length - 1));
   let at = 0;
@@ -218,7 +218,7 @@ function returnsOn({ days, level }: VariantRun, wanted: Int32Array): Float64Arra
   for (let i = 0; i < wanted.length; i++) {
     while (days[at] !== wanted[i]) at++;
     const value = level[at]!;
-    // What is worth nothing any more stays that.
+    // A value of zero stays zero.
     if (i > 0) returns[i - 1] = before === 0 ? 0 : value / before - 1;
     before = value;
   }

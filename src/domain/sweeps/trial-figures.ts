@@ -2,26 +2,26 @@ import type { FoldRanking } from './rankings.js';
 import { has } from './splits.js';
 import { emptyStretch, join, metricOf, stretchOf, type Stretch } from './stretch.js';
 
-/** Sessions that a sample leaves out next to a test. */
+/** Number of sessions that a sample excludes next to a test. */
 export interface Trim {
   /** At the end of a sample, before a test. */
   readonly before: number;
-  /** At its beginning, after a test. */
+  /** At its start, after a test. */
   readonly after: number;
 }
 
-/** Figures of trials by group of time, each whole and without the sessions next to a test, in one piece of memory. */
+/** Figures of trials by time group, each whole and without the sessions next to a test, in one block of memory. */
 export interface TrialFigures {
-  /** @param returns of all groups */
+  /** @param returns returns of all groups */
   add(trial: number, returns: Float64Array): void;
-  /** A metric of a trial over some groups. */
+  /** Returns a metric of a trial over some groups. */
   metric(trial: number, over: Over): number;
 }
 
 export interface Over {
-  /** Groups that are joined. */
+  /** Groups to join. */
   readonly mask: number;
-  /** Groups next to which sessions are left out. */
+  /** Groups next to which sessions are excluded. */
   readonly test: number;
   readonly metric: FoldRanking;
   /** Sessions of a year. */
@@ -30,7 +30,7 @@ export interface Over {
 
 export interface FigureTerms {
   readonly groups: number;
-  /** Returns of a group. */
+  /** Number of returns in a group. */
   readonly length: number;
   readonly left: Trim;
 }
@@ -41,7 +41,7 @@ const TRIMS = [0, TRIMMED_HEAD, TRIMMED_TAIL, TRIMMED_HEAD | TRIMMED_TAIL] as co
 const FIGURES = ['count', 'sum', 'squares', 'growth', 'high', 'low', 'drawdown'] as const satisfies (keyof Stretch)[];
 const STRIDE = FIGURES.length;
 
-/** Bytes of the figures of a trial. */
+/** Returns the bytes of the figures of a trial. */
 export const trialFigureBytes = (groups: number): number => 8 * (1 + groups * TRIMS.length * STRIDE);
 
 export function createTrialFigures(trials: number, { groups, length, left }: FigureTerms): TrialFigures {

@@ -21,12 +21,16 @@ export interface VariantGround {
   readonly calendars: Calendars;
 }
 
-/** Variants whose documents are checked before a sweep is queued: those of one that is run within minutes. */
+/**
+ * Maximum number of variants whose documents are checked before a sweep is queued: those of a sweep that runs within
+ * minutes.
+ */
 const CHECKED_FIRST_MAX = 2000;
 
 /**
- * Variants that are checked before the sweep is queued: all, or of a large sweep each value of a grid once (some of them,
- * where there are too many), the others at their first. The others are checked when they run.
+ * Returns the variants that are checked before the sweep is queued: all, or for a large sweep each value of a grid once
+ * (a sample, if there are too many), with the others at their first value. The remaining ones are checked when they
+ * run.
  */
 export function checkedFirst(variation: Variation): readonly number[] {
   const count = variantCount(variation);
@@ -36,7 +40,7 @@ export function checkedFirst(variation: Variation): readonly number[] {
   return listed.filter((_, i) => i % step === 0);
 }
 
-/** Variants of a grid that differ from its first in one pointer at most. */
+/** Returns variants of a grid that differ from its first in at most one pointer. */
 function singleChanges(grid: NonNullable<Variation['grid']>): number[] {
   let stride = 1;
   const changes = Object.values(grid)
@@ -49,7 +53,7 @@ function singleChanges(grid: NonNullable<Variation['grid']>): number[] {
   return [0, ...changes].toSorted((a, b) => a - b);
 }
 
-/** Errors about a variant that the market is the reason for. @param reached the document and those beneath it, by id */
+/** Returns errors of a variant that the market causes. @param reached the document and its underlying ones, by id */
 export function lackedByVariant(
   document: IndexDocument,
   reached: Readonly<Record<string, IndexDocument>>,
@@ -65,19 +69,19 @@ export function lackedByVariant(
       .map((finding) =>
         one.id === document.id
           ? { ...finding, path: `/document.${finding.path}` }
-          : { ...finding, path: '/document', message: `The index ${one.id} beneath: ${finding.message}` },
+          : { ...finding, path: '/document', message: `The underlying index ${one.id}: ${finding.message}` },
       ),
   );
 }
 
 export interface CheckGround extends VariantGround {
-  /** Documents that the variants which were checked first reach, besides themselves. */
+  /** Documents that the first checked variants refer to, in addition to themselves. */
   readonly documents: Readonly<Record<string, IndexDocument>>;
   /** Ids of the stored risk models that those use. */
   readonly models: ReadonlySet<string>;
 }
 
-/** A variant of a large sweep with everything that is wrong with it, on what those reach that were checked first. */
+/** Checks a variant of a large sweep, on the documents and models of the first checked ones. */
 export function checkVariant(base: SweepBase, patch: Patch, ground: CheckGround): PatchedVariant {
   const { documents, models, calendars } = ground;
   const { variant, findings } = applyPatch(base, patch, {
@@ -118,6 +122,6 @@ const unreached = (id: string): Finding => ({
   severity: 'error',
   code: 'UNKNOWN_INDEX',
   path: '/document',
-  message: `${id} is used by this combination only: a large sweep runs on what each of its values uses.`,
+  message: `${id} is used by this combination only: a large sweep provides only what single values use.`,
   value: id,
 });

@@ -9,7 +9,7 @@ import { SweepStrategy, SweepTerms, type SweepRequest } from './sweep-request.js
 /** Values by JSON pointer. */
 export type Patch = Readonly<Record<string, unknown>>;
 
-/** One variant of a sweep: the base with a patch applied. */
+/** Variant of a sweep: the base with a patch applied. */
 export interface Variant {
   readonly patch: Patch;
   readonly document: IndexDocument;
@@ -17,13 +17,13 @@ export interface Variant {
   readonly strategy: StrategyTerms | null;
 }
 
-/** Variants of a sweep: all combinations of a grid, or patches one by one. */
+/** Variants of a sweep: all combinations of a grid, or individual patches. */
 export interface Variation {
   readonly grid: Readonly<Record<string, readonly unknown[]>> | null;
   readonly patches: readonly Patch[] | null;
 }
 
-/** The patch of a variant: as listed, or a combination of a grid, its last pointer varying fastest. */
+/** Returns the patch of a variant: as listed, or a combination of a grid, its last pointer varying fastest. */
 export function patchAt({ grid, patches }: Variation, variant: number): Patch {
   if (patches !== null) return patches[variant]!;
   let rest = variant;
@@ -36,31 +36,34 @@ export function patchAt({ grid, patches }: Variation, variant: number): Patch {
   return Object.fromEntries(chosen.reverse());
 }
 
-/** The patches of a sweep in order. */
+/** Returns the patches of a sweep in order. */
 export function patchesOf(variation: Variation): readonly Patch[] {
   return variation.patches ?? Array.from({ length: variantCount(variation) }, (_, i) => patchAt(variation, i));
 }
 
-/** How many variants a sweep has, without making them. */
+/** Returns the number of variants of a sweep, without creating them. */
 export function variantCount({ grid, patches }: Variation): number {
   return patches === null
     ? Object.values(grid ?? {}).reduce((count, values) => count * values.length, 1)
     : patches.length;
 }
 
-/** What a sweep asks for too much of. */
+/** Reports a sweep that is too large. */
 export function sizeFindings(variation: Variation): Finding[] {
   const count = variantCount(variation);
   const max = LIMITS.MAX_SWEEP_VARIANTS;
-  return count <= max ? [] : [tooLarge(variation, `The sweep has ${count} variants; at most ${max} are run.`)];
+  return count <= max ? [] : [tooLarge(variation, `The sweep has ${count} variants; the maximum is ${max}.`)];
 }
 
-/** Findings about its levels, which are on disk until it ends. @param sessions of a variant, as many at most */
+/**
+ * Reports too many levels, which are stored on disk until the end. @param sessions maximum number of sessions of a
+ * variant
+ */
 export function levelFindings(variation: Variation, sessions: number): Finding[] {
   const count = variantCount(variation);
   const max = LIMITS.MAX_SWEEP_LEVELS;
   if (count * sessions <= max) return [];
-  const message = `The sweep has ${count} variants of ${sessions} sessions, ${count * sessions} levels; at most ${max} are kept: set a later request.start.`;
+  const message = `The sweep has ${count} variants of ${sessions} sessions, ${count * sessions} levels; the maximum is ${max}: set a later request.start.`;
   return [tooLarge(variation, message)];
 }
 
@@ -77,23 +80,23 @@ export interface SweepBase {
   readonly strategy: SweepRequest['strategy'];
 }
 
-/** Checks a changed document: the document, or what is wrong with it. */
+/** Checks a changed document: returns the document, or its problems. */
 export type DocumentCheck = (body: Readonly<Record<string, unknown>>) => {
   readonly document: IndexDocument | undefined;
   readonly findings: readonly Finding[];
 };
 
 export interface PatchedVariant {
-  /** Undefined when a finding is an error. */
+  /** Undefined if a finding is an error. */
   readonly variant: Variant | undefined;
-  /** Errors, each below `path`. */
+  /** Errors, each with a path below `path`. */
   readonly findings: readonly Finding[];
 }
 
 /**
- * The base with one patch applied and checked as if it had been sent by itself. A field that no document has is an
- * error here: the variant would be the base.
- * @param path of the patch in what the client sent
+ * Applies one patch to the base and checks it as if it had been sent separately. An unknown field is an error here,
+ * because the variant would equal the base.
+ * @param path path of the patch in the request
  */
 export function applyPatch(
   base: SweepBase,
@@ -117,10 +120,10 @@ export function applyPatch(
         ...finding,
         severity: 'error',
         path: `${path}/${part}${finding.path === '' ? '' : `.${finding.path}`}`,
-        // For a document by itself it is a finding that the field was dropped.
+        // For a single document the finding would be that the field was dropped.
         ...(finding.severity === 'error'
           ? {}
-          : { message: `The field ${finding.path} is not known: the variant would be its base.` }),
+          : { message: `Unknown field ${finding.path}: the variant would equal its base.` }),
       }));
   const wrong = [
     ...misplaced,
@@ -147,7 +150,7 @@ export function applyPatch(
   };
 }
 
-/** An overlay whose terms are changed, and its currency is not, has the one that they lead into, as one that is sent. */
+/** Returns an overlay with changed terms and unchanged currency in the currency of its terms, like one that is sent. */
 function withItsCurrency(document: Record<string, unknown>, patch: Patch): Record<string, unknown> {
   const pointers = Object.keys(patch);
   const isChanged = pointers.some((text) => text.startsWith('/document/overlay'));
@@ -184,13 +187,13 @@ function setFindings(parts: Record<string, unknown>, { text, value, path }: Sett
       severity: 'error',
       code: 'UNKNOWN_FIELD_NAME',
       path: at,
-      message: `${text} leads nowhere: the base has nothing at ${unreachable.at}.`,
+      message: `${text} leads nowhere: the base has no value at ${unreachable.at}.`,
       ...smallValue(text),
     },
   ];
 }
 
-/** A single run with such a range is refused before it is queued. */
+/** A single run with this range is refused before it is queued. */
 function orderFindings(request: SweepRequest['request'] | undefined): Finding[] {
   const { start = null, end = null } = request ?? {};
   if (start === null || end === null || start <= end) return [];
@@ -205,13 +208,13 @@ function orderFindings(request: SweepRequest['request'] | undefined): Finding[] 
   ];
 }
 
-/** A variant is the index of the base, defined otherwise: under another id it would be another index. */
+/** Requires a variant to keep the id of its base: under another id it would be another index. */
 function identityFindings(
   { document: { id, universe } }: SweepBase,
   document: IndexDocument | undefined,
   path: string,
 ): Finding[] {
-  // The names of a watchlist are filled in once, in the base.
+  // The securities of a watchlist are filled in once, in the base.
   const [own, ofBase] = [watchlistsIn(document?.universe), watchlistsIn(universe)];
   const other = own.find((id) => !ofBase.includes(id));
   if (other !== undefined)
@@ -220,7 +223,7 @@ function identityFindings(
         severity: 'error',
         code: 'IMMUTABLE_FIELD',
         path: `${path}/document.universe.watchlist_id`,
-        message: `A variant keeps the watchlist of its base; ${other} is another.`,
+        message: `A variant must keep the watchlist of its base; ${other} differs.`,
         value: other,
       },
     ];
@@ -230,7 +233,7 @@ function identityFindings(
       severity: 'error',
       code: 'IMMUTABLE_FIELD',
       path: `${path}/document.id`,
-      message: `A variant keeps the id of its base: it is ${id}, not ${document.id}.`,
+      message: `A variant must keep the id of its base: ${id}, not ${document.id}.`,
       value: document.id,
     },
   ];

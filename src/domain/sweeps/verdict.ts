@@ -2,12 +2,12 @@ import type { ChoiceByFolds, FoldsTooShort } from './choose-by-folds.js';
 import type { FoldRanking } from './rankings.js';
 import type { SweepTable } from './sweep-table.js';
 
-/** A probability of overfitting above which a choice is no better than a coin. */
+/** Probability of overfitting above which a choice is no better than a coin toss. */
 const CHANCE = 0.5;
 
 /**
- * What the figures of a sweep come to, a sentence each. What is said of skill is said with what it was tested against,
- * and never without an overfitting above one half.
+ * Describes the figures of a sweep, one sentence each. A statement on skill includes what it was tested against, and is
+ * not made with an overfitting probability above one half.
  */
 export function verdictOf({ selection, overfitting, folds, identical }: SweepTable): string[] {
   if (selection === null) return [];
@@ -24,7 +24,7 @@ export function verdictOf({ selection, overfitting, folds, identical }: SweepTab
   ];
 }
 
-/** Groups of variants that a sentence lists, and variants of each. */
+/** Maximum number of variant groups in a sentence, and of variants in each. */
 const GROUPS_MAX = 100;
 const MEMBERS_MAX = 20;
 
@@ -41,7 +41,7 @@ function skillSentence(deflatedSharpe: number, trials: number, overfit: number |
   const best = trials === 1 ? 'it' : `the best of ${trials} trials`;
   const tested = `Tested against a true Sharpe ratio of zero, the first beats what ${best} would show by chance with a probability of ${percent(deflatedSharpe)}`;
   if (overfit === null || overfit <= CHANCE) return `${tested}.`;
-  return `${tested}, but the probability of overfitting is ${percent(overfit)}, above one half: that it is first among these says nothing of how it will rank.`;
+  return `${tested}, but the probability of overfitting is ${percent(overfit)}, above one half: its first rank here does not predict its future rank.`;
 }
 
 const METRIC_WORDS: Readonly<Record<FoldRanking, string>> = {
@@ -51,10 +51,10 @@ const METRIC_WORDS: Readonly<Record<FoldRanking, string>> = {
   volatility: 'volatility',
 };
 
-/** What the choice shows in sample and out of it. */
+/** Describes the result of the choice in sample and out of sample. */
 function foldsSentence(folds: ChoiceByFolds | FoldsTooShort): string {
   if (folds.kind === 'short')
-    return `The choice was not tested by folds: all variants have ${folds.observations} returns, and the folds take ${folds.needed}.`;
+    return `The choice was not tested by folds: the variants have ${folds.observations} common returns, but the folds need ${folds.needed}.`;
   const { folds: terms, choices, paths, inSample, overPaths, probabilityOfLoss } = folds;
   const metric = terms.select_by;
   const write = metric === 'sharpe_ratio' ? (value: number) => value.toFixed(2) : percent;

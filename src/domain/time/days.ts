@@ -1,10 +1,10 @@
-/** A calendar day as the count of days since 1970-01-01. The domain has no other notion of a date. */
+/** Calendar day as the number of days since 1970-01-01, the only form of dates in the domain. */
 export type Day = number;
 
 const TEXT = /^\d{4}-\d{2}-\d{2}$/;
 const MS_PER_DAY = 86_400_000;
 
-/** The day of `YYYY-MM-DD`, or undefined when the text is not such a date or names a day that does not exist. */
+/** Parses `YYYY-MM-DD`; undefined if the text is not such a date or the day does not exist. */
 export function parseDay(text: string): Day | undefined {
   if (!TEXT.test(text)) return undefined;
   const day = dayOf({
@@ -15,7 +15,7 @@ export function parseDay(text: string): Day | undefined {
   return formatDay(day) === text ? day : undefined;
 }
 
-/** The day of a text already known to be a date. A text that is not is a defect of the caller. */
+/** Parses a text that is known to be a date. Another text is a bug of the caller. */
 export function dayFrom(text: string): Day {
   const day = parseDay(text);
   if (day === undefined) throw new Error(`not a date: ${text}`);
@@ -28,10 +28,10 @@ export function formatDay(day: Day): string {
   return `${year}${MINUS_TWO_DIGITS[month]!}${MINUS_TWO_DIGITS[dayOfMonth]!}`;
 }
 
-/** A minus and a number of two digits, up to 31. */
+/** A minus sign and a two-digit number, up to 31. */
 const MINUS_TWO_DIGITS = Array.from({ length: 32 }, (_, number) => `-${String(number).padStart(2, '0')}`);
 
-/** The full ISO-8601 timestamp of a market date: midnight UTC with an offset. */
+/** Formats a market date as a full ISO-8601 timestamp: midnight UTC with an offset. */
 export function formatDayTimestamp(day: Day): string {
   return `${formatDay(day)}T00:00:00+00:00`;
 }
@@ -44,7 +44,7 @@ export interface CivilDate {
   readonly day: number;
 }
 
-/** The day of a date; a day beyond the end of its month is one of the next. */
+/** Returns the day of a date; a day beyond the end of its month is in the next month. */
 export function dayOf({ year, month, day }: CivilDate): Day {
   const own = month <= 2 ? year - 1 : year;
   const era = Math.floor(own / 400);
@@ -61,7 +61,7 @@ export function dayOf({ year, month, day }: CivilDate): Day {
 }
 
 /**
- * The date of a day by the calendar in use since 1582, as if it always had been.
+ * Returns the date of a day in the proleptic Gregorian calendar.
  * @source Hinnant, chrono-compatible low-level date algorithms: years begin in March, so that the leap day is their
  *   last.
  */
@@ -82,18 +82,18 @@ export function civilOf(day: Day): CivilDate {
   };
 }
 
-/** Days of 400 years, after which the calendar begins again. */
+/** Number of days in 400 years, after which the calendar repeats. */
 const DAYS_PER_ERA = 146_097;
-/** From 1 March of the year 0. */
+/** Days from 1 March of the year 0. */
 const DAYS_BEFORE_1970 = 719_468;
 
-/** Number of the month of a day: one more each month, for comparisons. */
+/** Returns a consecutive month number of a day, for comparisons. */
 export function monthOf(day: Day): number {
   const { year, month } = civilOf(day);
   return 12 * year + month;
 }
 
-/** 0 Monday to 6 Sunday. */
+/** Returns 0 for Monday to 6 for Sunday. */
 export function weekdayOf(day: Day): number {
   return (((day + 3) % 7) + 7) % 7;
 }
@@ -105,7 +105,7 @@ export function daysInMonth(year: number, month: number): number {
   );
 }
 
-/** The day `months` later, clipped to the end of its month. */
+/** Returns the day `months` later, clipped to the end of its month. */
 export function addMonths(day: Day, months: number): Day {
   const { year, month, day: dayOfMonth } = civilOf(day);
   const count = year * 12 + (month - 1) + months;

@@ -1,4 +1,4 @@
-/** Entries of one page of a listing. */
+/** Number of entries per page of a listing. */
 export const PAGE_ENTRIES = 100;
 
 export interface Page<T> {
@@ -7,7 +7,7 @@ export interface Page<T> {
   readonly nextCursor?: string;
 }
 
-/** One page of entries; undefined for a cursor that the listing has not given. */
+/** Returns one page of entries; undefined for an unknown cursor. */
 export function pageOf<T>(entries: readonly T[], cursor: string | undefined, entriesMax: number): Page<T> | undefined {
   const from = cursor === undefined ? 0 : Number(/^\d{1,9}$/.exec(cursor)?.[0] ?? NaN);
   if (!Number.isInteger(from) || from % entriesMax > 0 || (from > 0 && from >= entries.length)) return undefined;
@@ -15,7 +15,7 @@ export function pageOf<T>(entries: readonly T[], cursor: string | undefined, ent
   return { page: entries.slice(from, to), ...(to < entries.length && { nextCursor: String(to) }) };
 }
 
-/** Entries in groups whose JSON has at most `bytesMax` bytes; a longer entry is a group. */
+/** Groups entries so that the JSON of a group has at most `bytesMax` bytes; a longer entry is a separate group. */
 export function pagesByBytes<T>(entries: readonly T[], bytesMax: number): T[][] {
   const pages: T[][] = [];
   let room = 0;

@@ -5,7 +5,7 @@ import { bundled } from '#bundle';
 
 export type Sdk = typeof import('./sdk.js');
 
-/** The SDK: a bundle of its parts, or the compiled module where the bundle is not current. Loaded at the first call. */
+/** Loads the SDK at the first call: a bundle of its parts, or the compiled module if the bundle is out of date. */
 export const loadSdk: () => Sdk = once(() => {
   const place = bundled('mcp-sdk.cjs') ?? new URL('./sdk.js', import.meta.url).href;
   return createRequire(import.meta.url)(fileURLToPath(place)) as Sdk;

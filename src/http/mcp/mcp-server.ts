@@ -15,7 +15,7 @@ import { toolRequest, type Arguments } from './tool-request.js';
 import { WAIT_TOOL, type ListedTool, type Tool } from './tools.js';
 import { waitForJob, waitTool } from './wait-for-job.js';
 
-/** Sources of the tools, equal for every client. */
+/** Sources of the tools, the same for every client. */
 export interface McpCatalogue {
   readonly version: string;
   readonly isReadOnly: boolean;
@@ -28,9 +28,9 @@ export interface McpCatalogue {
 export interface McpClient {
   readonly principal: Principal;
   readonly toolsets: ReadonlySet<string>;
-  /** Headers that requests inside the service inherit. */
+  /** Headers that internal requests inherit. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Aborted when the client cancels or leaves. */
+  /** Aborts when the client cancels or disconnects. */
   readonly signal: AbortSignal;
   /** Answers a request as if the client had sent it. */
   readonly ask: (request: Request) => Promise<Answer>;
@@ -41,14 +41,14 @@ Tools are the operations of its HTTP API. Rates, returns and weights are fractio
 Work on an index: listRuleTypes and getGuidePage (page "define") explain definitions; validateIndex, then previewDocument, then createIndex, startBacktest and ${WAIT_TOOL}; then the views of the run (getOverview, getPerformance, getAttribution, getWeights).
 An error has a code, a hint and findings with the path of each fault: correct those and call again. Long answers are shortened: narrow the request by dates or identifiers.`;
 
-/** A server of the protocol for one request of one client. */
+/** Creates a protocol server for one request of one client. */
 export function createMcpServer(sdk: Sdk, catalogue: McpCatalogue, client: McpClient): SdkServer {
   const server = new sdk.Server(
     { name: 'divisor', title: 'Divisor', version: catalogue.version },
     {
       capabilities: { tools: {}, resources: {}, prompts: {} },
       instructions: INSTRUCTIONS,
-      // Only answers to questions to the client are validated, and the service asks none.
+      // The SDK validates only replies to questions for the client, and the service asks none.
       jsonSchemaValidator: { getValidator: () => () => ({ valid: false, data: undefined, errorMessage: '' }) },
     },
   );
@@ -64,7 +64,7 @@ function serveTools(sdk: Sdk, server: SdkServer, catalogue: McpCatalogue, client
   server.setRequestHandler(sdk.ListToolsRequestSchema, ({ params }) => {
     const listed = known.filter(({ toolset }) => client.toolsets.has(toolset)).map((tool) => tool.listed);
     const all = [...(client.toolsets.has('jobs') ? [waitTool()] : []), ...listed] as Mutable<ListedTool>[];
-    const { page, ...next } = paged(sdk, pagesByBytes(all, LISTING_BYTES_MAX), params?.cursor, 1);
+    const { page, ...next } = pageOfListing(sdk, pagesByBytes(all, LISTING_BYTES_MAX), params?.cursor, 1);
     return { tools: page.flat(), ...next };
   });
   server.setRequestHandler(sdk.CallToolRequestSchema, async ({ params: { name, arguments: given = {} } }, extra) => {
@@ -80,27 +80,27 @@ function serveTools(sdk: Sdk, server: SdkServer, catalogue: McpCatalogue, client
       const names = [WAIT_TOOL, ...known.map(({ listed }) => listed.name)];
       throw new sdk.McpError(
         sdk.ErrorCode.InvalidParams,
-        `There is no tool ${name.slice(0, 80)}.${didYouMean(name.slice(0, 80), names)}`,
+        `Unknown tool ${name.slice(0, 80)}.${didYouMean(name.slice(0, 80), names)}`,
       );
     }
     return refusalAsResult(() => callTool(tools.get(name), given, client, report));
   });
 }
 
-/** Bytes of one page of tools: 25,000 tokens of four bytes, as English has them. */
+/** Maximum bytes of one page of tools: 25,000 tokens of four bytes each. */
 const LISTING_BYTES_MAX = 100_000;
 
-/** Lists of the SDK are mutable. */
+/** Mutable form of a type; lists of the SDK are mutable. */
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
-/** A tool that the key lacks the scope of is not listed; called all the same, the route refuses it. */
+/** Returns true if the key has the scope of the tool. Other tools are not listed, and their routes refuse a call. */
 function mayCall({ route }: Tool, { isReadOnly }: McpCatalogue, { principal: { scopes } }: McpClient): boolean {
   const { scope } = route;
   if (isReadOnly && ((scope !== 'read' && scope !== 'open') || startsJobs(route))) return false;
   return scope === 'open' || scopes.has(scope) || scopes.has('admin');
 }
 
-/** @param tool undefined for the one that waits */
+/** @param tool undefined for the tool that waits for a job */
 async function callTool(
   tool: Tool | undefined,
   given: Arguments,
@@ -117,7 +117,7 @@ async function callTool(
   return toolResult(await ask(request), request);
 }
 
-/** Wrong arguments are an answer that an agent can correct, as those that the routes refuse. */
+/** Returns a refusal as a tool result that an agent can correct, for wrong arguments and for errors of the routes. */
 async function refusalAsResult(call: () => Promise<ToolResult>): Promise<ToolResult> {
   try {
     return await call();
@@ -127,11 +127,11 @@ async function refusalAsResult(call: () => Promise<ToolResult>): Promise<ToolRes
   }
 }
 
-/** A page of a listing. @throws McpError for a cursor of another listing */
-function paged<T>(sdk: Sdk, entries: readonly T[], cursor: string | undefined, entriesMax: number): Page<T> {
+/** Returns a page of a listing. @throws McpError for a cursor of another listing */
+function pageOfListing<T>(sdk: Sdk, entries: readonly T[], cursor: string | undefined, entriesMax: number): Page<T> {
   const page = pageOf(entries, cursor, entriesMax);
   if (page !== undefined) return page;
-  const message = `The cursor ${JSON.stringify(cursor?.slice(0, 40))} is not one of this listing.`;
+  const message = `The cursor ${JSON.stringify(cursor?.slice(0, 40))} does not belong to this listing.`;
   throw new sdk.McpError(sdk.ErrorCode.InvalidParams, message);
 }
 
@@ -139,16 +139,16 @@ function serveResources(sdk: Sdk, server: SdkServer, catalogue: McpCatalogue, cl
   const invalid = (message: string, data?: unknown) => new sdk.McpError(sdk.ErrorCode.InvalidParams, message, data);
   server.setRequestHandler(sdk.ListResourcesRequestSchema, async ({ params }) => {
     const all: ListedResource[] = [...documentationResources(catalogue.pages), ...(await storedIndices(client))];
-    const { page, ...next } = paged(sdk, all, params?.cursor, PAGE_ENTRIES);
+    const { page, ...next } = pageOfListing(sdk, all, params?.cursor, PAGE_ENTRIES);
     return { resources: page, ...next };
   });
   server.setRequestHandler(sdk.ListResourceTemplatesRequestSchema, ({ params }) => {
-    const { page, ...next } = paged(sdk, catalogue.templates, params?.cursor, PAGE_ENTRIES);
+    const { page, ...next } = pageOfListing(sdk, catalogue.templates, params?.cursor, PAGE_ENTRIES);
     return { resourceTemplates: page, ...next };
   });
   server.setRequestHandler(sdk.ReadResourceRequestSchema, async ({ params: { uri } }) => {
     const path = pathOfResource(uri);
-    if (path === undefined) throw invalid('A resource begins with divisor://service/.', { uri });
+    if (path === undefined) throw invalid('A resource URI must begin with divisor://service/.', { uri });
     const { headers, signal, ask } = client;
     const answer = await ask(new Request(`http://localhost${path}`, { headers: { ...headers }, signal }));
     const type = typeOf(answer);
@@ -158,7 +158,7 @@ function serveResources(sdk: Sdk, server: SdkServer, catalogue: McpCatalogue, cl
     }
     const bytes = await bytesWithin(answer, LIMITS.MAX_RESOURCE_BYTES);
     if (bytes === undefined)
-      throw invalid(`The resource has more than ${LIMITS.MAX_RESOURCE_BYTES} bytes: read it by HTTP, GET ${path}.`, {
+      throw invalid(`The resource has more than ${LIMITS.MAX_RESOURCE_BYTES} bytes: read it over HTTP, GET ${path}.`, {
         uri,
       });
     const text = Buffer.from(bytes);
@@ -173,7 +173,7 @@ function serveResources(sdk: Sdk, server: SdkServer, catalogue: McpCatalogue, cl
   });
 }
 
-/** Definitions and methodology texts of the indices that the client may read. */
+/** Lists definitions and methodology texts of the indices that the client may read. */
 async function storedIndices({ ask, headers }: McpClient): Promise<ListedResource[]> {
   const answer = await ask(new Request(`http://localhost/indices?limit=${INDICES_MAX}`, { headers: { ...headers } }));
   const bytes = answer.status === 200 ? await bytesWithin(answer, LIMITS.MAX_RESOURCE_BYTES) : undefined;
@@ -184,7 +184,7 @@ async function storedIndices({ ask, headers }: McpClient): Promise<ListedResourc
   return indexResources(indices.map(({ id }) => id));
 }
 
-/** Indices that are listed as resources; more are read by their template. */
+/** Maximum number of indices to list as resources; a template reads the others. */
 const INDICES_MAX = 200;
 
 function servePrompts(sdk: Sdk, server: SdkServer): void {
@@ -211,6 +211,6 @@ function servePrompts(sdk: Sdk, server: SdkServer): void {
 
 function faultOf(prompt: Prompt | undefined, name: string, missing: readonly string[]): string {
   const names = PROMPTS.map((each) => each.name);
-  if (prompt === undefined) return `There is no prompt ${name.slice(0, 80)}.${didYouMean(name.slice(0, 80), names)}`;
-  return `The prompt ${prompt.name} needs ${missing.join(', ')}.`;
+  if (prompt === undefined) return `Unknown prompt ${name.slice(0, 80)}.${didYouMean(name.slice(0, 80), names)}`;
+  return `The prompt ${prompt.name} requires ${missing.join(', ')}.`;
 }

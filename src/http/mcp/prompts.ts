@@ -1,10 +1,10 @@
-/** A task that a person starts by name: the steps of a specialist, by the tools of the service. */
+/** A prompt that a person starts by name: the steps of a specialist with the tools of the service. */
 export interface Prompt {
   readonly name: string;
   readonly title: string;
   readonly description: string;
   readonly arguments: readonly { readonly name: string; readonly description: string; readonly required: boolean }[];
-  /** @param given the arguments, all of those that are required */
+  /** @param given all required arguments */
   text(given: Readonly<Record<string, string>>): string;
 }
 
@@ -35,7 +35,7 @@ Weights and returns are fractions. Never invent a figure: quote the tool that re
     description: 'Explains the return of an index against a benchmark over a period.',
     arguments: [
       { name: 'index_id', description: 'The index.', required: true },
-      { name: 'benchmark', description: 'Index or series it is compared with.', required: true },
+      { name: 'benchmark', description: 'Index or series to compare with.', required: true },
       { name: 'start', description: 'First date, YYYY-MM-DD.', required: true },
       { name: 'end', description: 'Last date, YYYY-MM-DD.', required: true },
     ],

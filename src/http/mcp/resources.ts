@@ -13,7 +13,7 @@ export interface ListedResource {
 const MARKDOWN = 'text/markdown';
 const JSON_TYPE = 'application/json';
 
-/** Resources that every service has: the contract and the guide. */
+/** Resources of every service: the contract and the guide. */
 export const documentationResources = (
   pages: readonly { readonly name: string; readonly title: string }[],
 ): ListedResource[] => [
@@ -31,7 +31,7 @@ export const documentationResources = (
   })),
 ];
 
-/** Definition and methodology text of a stored index. */
+/** Resources of a stored index: definition and methodology text. */
 export const indexResources = (ids: readonly string[]): ListedResource[] =>
   ids.flatMap((id) => [
     { uri: resourceUri(`http://_/indices/${id}`), name: id, title: `Definition of ${id}`, mimeType: JSON_TYPE },
@@ -43,10 +43,10 @@ export const indexResources = (ids: readonly string[]): ListedResource[] =>
     },
   ]);
 
-/** True for a route that is read as a resource. */
+/** Returns true for a route that can be read as a resource. */
 export const isResource = (route: Route): boolean => route.method === 'GET' && route.scope === 'read' && isTool(route);
 
-/** Templates of everything that a GET answers. */
+/** Lists the URI templates of all GET routes. */
 export const resourceTemplates = (api: Readonly<Record<string, Route>>) =>
   Object.entries(api)
     .filter(([, route]) => isResource(route) && toolsetOf(route) !== 'mcp')

@@ -1,19 +1,19 @@
 import { LIMITS } from '#domain/refusals/limits.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 
-/** Who sent a request, and its name: clients choose the ids of their requests themselves. */
+/** Identity of a request: its sender and its id, which clients choose themselves. */
 export interface CallName {
   readonly keyId: string | null;
-  /** Session that the service named in its first answer; undefined of a client that keeps none. */
+  /** Session that the service named in its first response; undefined for a client that keeps none. */
   readonly session: string | undefined;
   readonly id: string | number;
 }
 
-/** Requests of agents that run now, which a later message may cancel. */
+/** Running requests of agents, which a later message may cancel. */
 export interface RunningCalls {
-  /** @throws Refusal RATE_LIMITED where the key has too many */
+  /** @throws Refusal RATE_LIMITED if the key has too many */
   begin(name: CallName): { readonly signal: AbortSignal; end(): void };
-  /** Aborts a request; one that is unknown or has ended is ignored, as the protocol requires. */
+  /** Aborts a request; ignores one that is unknown or has ended, as the protocol requires. */
   cancel(name: CallName): void;
 }
 
@@ -50,9 +50,12 @@ export function createRunningCalls(perKeyMax: number = LIMITS.MAX_KEY_TOOL_CALLS
   };
 }
 
-/** Reason of a signal that a client's message has aborted, where a lost connection has another one. */
+/** Abort reason of a cancellation by the client, distinct from a lost connection. */
 export const CANCELLED = Symbol('cancelled');
 
-/** Clients without a session may use the same ids: their requests cannot be cancelled. */
+/**
+ * Returns no key for clients without a session, because they may use the same ids; their requests cannot be
+ * cancelled.
+ */
 const keyOf = ({ keyId, session, id }: CallName): string | undefined =>
   session === undefined ? undefined : JSON.stringify([keyId, session, id]);

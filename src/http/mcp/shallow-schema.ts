@@ -2,39 +2,39 @@ import type { JsonSchema } from '#views/documentation/operation.js';
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** Deepest nesting that is looked at; the full schema is in the OpenAPI document. */
+/** Maximum nesting of a shallow schema; the full schema is in the OpenAPI document. */
 const DEPTH_MAX = 8;
 
 /**
- * The schema of a body without references, as deep as `charactersMax` allows: below, objects keep their description and
- * accept anything, because the route checks them.
- * @param components schemas by name, as references name them
+ * Expands the schema of a body as deeply as `charactersMax` allows. Deeper objects keep their description and
+ * accept anything, because the route validates them.
+ * @param components schemas by the names in references
  */
 export function shallowSchema(schema: JsonSchema, components: Json, charactersMax: number): JsonSchema {
   let fitting: JsonSchema = { type: 'object' };
-  // From above: deeper schemas grow fast, and expressions contain expressions.
+  // Tries depths from the smallest: schemas grow fast with depth, and expressions contain expressions.
   for (let depth = 1; depth <= DEPTH_MAX; depth++) {
-    const shallow = expanded(schema, components, depth) as JsonSchema;
+    const shallow = expandSchema(schema, components, depth) as JsonSchema;
     if (JSON.stringify(shallow).length > charactersMax) break;
     fitting = shallow;
   }
   return fitting;
 }
 
-/** Members of a schema whose values are schemas by name. */
+/** Members of a schema that map names to schemas. */
 const BY_NAME: ReadonlySet<string> = new Set(['properties', 'patternProperties']);
-/** Members that are the same value in other words, a level no deeper. */
+/** Members that describe the same value in alternative forms, at the same depth. */
 const ALTERNATIVES: ReadonlySet<string> = new Set(['anyOf', 'oneOf', 'allOf']);
-/** Members that say nothing to a caller. */
+/** Members without information for a caller. */
 const DROPPED: ReadonlySet<string> = new Set(['title', 'example', 'examples', 'additionalProperties']);
 
-function expanded(schema: unknown, components: Json, depth: number): unknown {
-  if (Array.isArray(schema)) return schema.map((each) => expanded(each, components, depth));
+function expandSchema(schema: unknown, components: Json, depth: number): unknown {
+  if (Array.isArray(schema)) return schema.map((each) => expandSchema(each, components, depth));
   if (typeof schema !== 'object' || schema === null) return schema;
   const { $ref, ...own } = schema as Json;
   if (typeof $ref === 'string') {
     const target = components[$ref.slice($ref.lastIndexOf('/') + 1)] as Json;
-    return depth === 0 ? leaf({ ...target, ...own }) : expanded({ ...target, ...own }, components, depth);
+    return depth === 0 ? leaf({ ...target, ...own }) : expandSchema({ ...target, ...own }, components, depth);
   }
   if (depth === 0) return leaf(own);
   return Object.fromEntries(
@@ -44,15 +44,15 @@ function expanded(schema: unknown, components: Json, depth: number): unknown {
         name,
         BY_NAME.has(name)
           ? namedSchemas(member as Json, components, depth - 1)
-          : expanded(member, components, ALTERNATIVES.has(name) ? depth : depth - 1),
+          : expandSchema(member, components, ALTERNATIVES.has(name) ? depth : depth - 1),
       ]),
   );
 }
 
 const namedSchemas = (schemas: Json, components: Json, depth: number): Json =>
-  Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, expanded(schema, components, depth)]));
+  Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, expandSchema(schema, components, depth)]));
 
-/** A schema whose inside is left out. */
+/** Reduces a schema to its type and description. */
 function leaf({ type, description, enum: values, const: value }: Json): Json {
   return {
     ...(type === undefined ? {} : { type }),

@@ -4,7 +4,7 @@ import type { Answer } from '../reply.js';
 import { resourceUri } from './resource-uri.js';
 import { shortenJson, type Cut } from './shorten-json.js';
 
-/** Content of a tool's result. */
+/** Content of a tool result. */
 export type Content =
   | { readonly type: 'text'; readonly text: string }
   | {
@@ -21,12 +21,12 @@ export interface ToolResult {
   readonly [extension: string]: unknown;
 }
 
-/** Room for the sentences around an answer. */
+/** Bytes reserved for the notices around a response. */
 const NOTICE_BYTES = 2000;
-/** An answer of more bytes is not parsed on the event loop: 4 MB take 30 ms. */
+/** Size limit for parsing a response on the event loop: 4 MB take 30 ms. */
 const PARSED_BYTES_MAX = 4_194_304;
 
-/** The result of a tool: the route's answer, shortened where it is long, with a link to all of it. */
+/** Converts a response to a tool result, shortened if it is long, with a link to the whole. */
 export async function toolResult(answer: Answer, address: Pick<Request, 'method' | 'url'>): Promise<ToolResult> {
   const type = typeOf(answer);
   const isText = /^(?:application\/(?:json|x-ndjson)|text\/)/.test(type);
@@ -51,7 +51,7 @@ function shortenText(text: string, bytesMax: number): ReturnType<typeof shortenJ
 }
 
 function noticeOf(cuts: readonly Cut[], type: string, address: Pick<Request, 'method' | 'url'>): Content[] {
-  const places = cuts.map(({ path, total, unit }) => `${path || 'the answer'} has ${total} ${unit}`).join('; ');
+  const places = cuts.map(({ path, total, unit }) => `${path || 'the response'} has ${total} ${unit}`).join('; ');
   const notice = `Shortened to ${LIMITS.MAX_TOOL_ANSWER_BYTES} bytes; the first and last are shown: ${places}. Narrow the request (dates, identifiers, limit), or read all of it: ${whole(address)}.`;
   return [{ type: 'text', text: notice }, ...linkTo(type, address)];
 }
@@ -59,21 +59,21 @@ function noticeOf(cuts: readonly Cut[], type: string, address: Pick<Request, 'me
 const whole = ({ method, url }: Pick<Request, 'method' | 'url'>): string =>
   `${method} ${url.replace(/^\w+:\/\/[^/]+/, '')}`;
 
-/** A resource is read by GET; the answer of another method is only available by its request. */
+/** Links to a resource of a GET; the response of another method is available only by its request. */
 function linkTo(type: string, { method, url }: Pick<Request, 'method' | 'url'>): Content[] {
   if (method !== 'GET') return [];
   const uri = resourceUri(url);
-  return [{ type: 'resource_link', uri, name: uri, mimeType: type, description: 'The whole answer.' }];
+  return [{ type: 'resource_link', uri, name: uri, mimeType: type, description: 'The whole response.' }];
 }
 
 function linkOnly(answer: Answer, type: string, address: Pick<Request, 'method' | 'url'>): ToolResult {
   discard(answer);
   const size = answer.headers.length === undefined ? '' : ` of ${answer.headers.length} bytes`;
-  const text = `The answer is a file${size} (${type}), available by ${whole(address)}.`;
+  const text = `The response is a file${size} (${type}); read it with ${whole(address)}.`;
   return { content: [{ type: 'text', text }, ...linkTo(type, address)] };
 }
 
-/** The error of the service with the meaning of its code, so that an agent can correct its call. */
+/** Returns an error with the meaning of its code, so that an agent can correct its call. */
 function errorResult(answer: Answer, text: string): ToolResult {
   const { error } = JSON.parse(text) as { readonly error: ErrorDetail };
   const retry = answer.headers.byName()['Retry-After'];
@@ -81,15 +81,15 @@ function errorResult(answer: Answer, text: string): ToolResult {
 }
 
 export function errorOf(error: ErrorDetail, more: Readonly<Record<string, unknown>> = {}): ToolResult {
-  const told = { error, hint: ERRORS[error.code].help, ...more };
-  return { content: [{ type: 'text', text: shortenJson(told, LIMITS.MAX_TOOL_ANSWER_BYTES).text }], isError: true };
+  const detail = { error, hint: ERRORS[error.code].help, ...more };
+  return { content: [{ type: 'text', text: shortenJson(detail, LIMITS.MAX_TOOL_ANSWER_BYTES).text }], isError: true };
 }
 
 /** Media type without its parameters. */
 export const typeOf = ({ headers }: Answer): string =>
   (headers.byName()['Content-Type'] ?? 'text/plain').split(';')[0]!.trim();
 
-/** The bytes of an answer; undefined, and the answer closed, where there are more. */
+/** Reads the body of a response; returns undefined, and closes the response, if it is longer than the limit. */
 export async function bytesWithin(answer: Answer, bytesMax: number): Promise<Uint8Array | undefined> {
   const { body, headers } = answer;
   if (body === null) return new Uint8Array(0);

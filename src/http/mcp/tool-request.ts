@@ -6,13 +6,13 @@ import type { Tool, ToolParameter } from './tools.js';
 
 export type Arguments = Readonly<Record<string, unknown>>;
 
-/** Members of a client's request that the request of a tool inherits. */
+/** Parts of a client's request that the request of a tool inherits. */
 export interface OuterRequest {
   readonly headers: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
 }
 
-/** Base of addresses inside the service, which only its router reads. */
+/** Base of internal addresses, which only the router reads. */
 const BASE = 'http://localhost';
 
 /** Parts of a request that arguments fill. */
@@ -23,8 +23,8 @@ interface Parts {
 }
 
 /**
- * The request of a tool call, as a client of HTTP would send it. The route checks the values.
- * @throws Refusal VALIDATION_FAILED for arguments that the tool does not have, or that have no form in a request
+ * Builds the HTTP request of a tool call. The route validates the values.
+ * @throws Refusal VALIDATION_FAILED for unknown arguments and for values without a form in a request
  */
 export function toolRequest(tool: Tool, given: Arguments, outer: OuterRequest): Request {
   const { route, parameters, hasBody } = tool;
@@ -50,14 +50,14 @@ export function toolRequest(tool: Tool, given: Arguments, outer: OuterRequest): 
   });
 }
 
-/** Puts an argument where it belongs. @returns what is wrong with it */
+/** Writes an argument to its part of the request. @returns a finding for an invalid argument */
 function fill(
   parts: Parts,
   { argument, name, in: place, required }: ToolParameter,
   value: unknown,
 ): Finding | undefined {
   if (value === undefined || value === null) {
-    return required ? finding('REQUIRED', argument, `${argument} must be given.`) : undefined;
+    return required ? finding('REQUIRED', argument, `${argument} is required.`) : undefined;
   }
   const words = (Array.isArray(value) ? value : [value]) as readonly unknown[];
   if (words.some((word) => typeof word === 'object'))
@@ -71,7 +71,7 @@ function fill(
       parts.headers[name.toLowerCase()] = headerText(text);
       return undefined;
     case 'path':
-      // The parser of addresses would resolve a dot segment.
+      // The address parser would resolve a dot segment.
       if (/^\.{0,2}$/.test(text))
         return finding('WRONG_TYPE', argument, `${argument} must be an id, not ${JSON.stringify(text)}.`, text);
       parts.path = parts.path.replace(`{${name}}`, () => encodeURIComponent(text).replaceAll('%3A', ':'));
@@ -79,14 +79,14 @@ function fill(
   }
 }
 
-/** Text for an agent where the route has it, else its only type. */
+/** Requests text for an agent if the route offers it, else its only type. */
 function acceptOf(route: Tool['route']): string {
   const offered = offeredBy(route);
   if (offered.includes(JSON_TYPE)) return JSON_TYPE;
   return offered.find((type) => type === 'text/markdown') ?? '*/*';
 }
 
-/** UTF-8 as the bytes of a header, in one line. */
+/** Encodes UTF-8 as the bytes of a header, on one line. */
 const headerText = (text: string): string => Buffer.from(text.replaceAll(/[\r\n\0]/g, ' ')).toString('latin1');
 
 function unknownArguments(known: readonly string[], given: Arguments): Finding[] {

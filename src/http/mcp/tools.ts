@@ -6,7 +6,7 @@ import { LIMITS } from '#domain/refusals/limits.js';
 import { operationsOf, type JsonSchema, type Operation, type Parameter } from '#views/documentation/operation.js';
 import { shallowSchema } from './shallow-schema.js';
 
-/** A tool as an agent sees it. */
+/** A tool in a listing for agents. */
 export interface ListedTool {
   readonly name: string;
   readonly description: string;
@@ -28,7 +28,7 @@ export interface Tool {
   readonly hasBody: boolean;
 }
 
-/** Where an argument goes in the request. */
+/** Mapping of an argument to the request. */
 export interface ToolParameter {
   /** Name of the argument. */
   readonly argument: string;
@@ -38,18 +38,18 @@ export interface ToolParameter {
   readonly required: boolean;
 }
 
-/** Characters of a description: longer texts are in the guide and in the contract. */
+/** Maximum length of a description; guide and contract have the full text. */
 const DESCRIPTION_MAX = 400;
-/** Characters of the description of a parameter. */
+/** Maximum length of the description of a parameter. */
 const PARAMETER_MAX = 100;
-/** Characters of the schema of a body: 600 tokens. */
+/** Maximum length of the schema of a body: 600 tokens. */
 const BODY_SCHEMA_MAX = 2500;
-/** Characters of the example of a body. */
+/** Maximum length of the example of a body. */
 const EXAMPLE_MAX = 900;
 
 const UNITS = 'Units: fractions (0.05 is 5 %), dates YYYY-MM-DD.';
 
-/** Every route of the table that is a tool, by its operation id. */
+/** Lists the routes that are tools, by operation id. */
 export function toolsOf(api: Readonly<Record<string, Route>>, document: OpenApiDocument): ReadonlyMap<string, Tool> {
   const { schemas } = document.components;
   return new Map(
@@ -93,11 +93,14 @@ function toolOf(operation: Operation, route: Route, components: Readonly<Record<
   };
 }
 
-/** Callbacks need a receiver, etags a client that keeps them, and other formats than JSON are for programs. */
+/**
+ * Excludes parameters that agents cannot use: callbacks need a receiver, etags a client that keeps them, and
+ * formats other than JSON are for programs.
+ */
 const isForAgents = ({ name, description: help }: Parameter): boolean =>
   name !== 'callback' && name !== 'If-Match' && !(name === 'format' && help === 'Instead of `Accept`.');
 
-/** `X-Change-Note` is `change_note`. */
+/** Derives the argument name: `X-Change-Note` becomes `change_note`. */
 const argumentOf = ({ name, in: place }: Parameter): string =>
   place === 'header' ? name.toLowerCase().replace(/^x-/, '').replaceAll('-', '_') : name;
 
@@ -113,7 +116,7 @@ function description({ summary, description: more }: Operation): string {
   return cutAtWord(more === undefined ? summary : `${summary} ${more}`, DESCRIPTION_MAX);
 }
 
-/** The beginning of a text; all of it is in the contract. */
+/** Cuts a text at a word; the contract has the full text. */
 function cutAtWord(text: string, charactersMax: number): string {
   if (text.length <= charactersMax) return text;
   const cut = text.slice(0, charactersMax);
@@ -132,7 +135,7 @@ function limits(route: Route): string {
     .concat('.');
 }
 
-/** Name of the one tool that is not a route. */
+/** Name of the one tool without a route. */
 export const WAIT_TOOL = 'waitForJob';
 
 function hints({ method, scope }: Route): ListedTool['annotations'] {

@@ -9,7 +9,7 @@ import { toolResult, type ToolResult } from './tool-answer.js';
 import type { Arguments } from './tool-request.js';
 import { WAIT_TOOL, type ListedTool } from './tools.js';
 
-/** Between two looks at the progress of a job. */
+/** Interval between checks of a job's progress. */
 const LOOK_SECONDS = 1;
 const WAIT_DEFAULT_SECONDS = 30;
 
@@ -20,10 +20,10 @@ const WaitArguments = z.strictObject({
     .min(0)
     .max(LIMITS.MAX_TOOL_WAIT_SECONDS)
     .default(WAIT_DEFAULT_SECONDS)
-    .meta({ description: 'Longest wait in seconds.' }),
+    .meta({ description: 'Maximum wait in seconds.' }),
 });
 
-/** The tool that waits for a job of any kind. */
+/** Describes the tool that waits for a job of any kind. */
 export function waitTool(): ListedTool {
   const { $schema: _, ...inputSchema } = z.toJSONSchema(WaitArguments, { io: 'input' });
   return {
@@ -37,7 +37,7 @@ export function waitTool(): ListedTool {
 export interface Waiting {
   /** Sends a request to the service. */
   readonly ask: (method: 'GET' | 'DELETE', path: string) => Promise<Answer>;
-  /** Aborted by the client: with the reason CANCELLED the job is cancelled. */
+  /** Aborts by the client; the reason CANCELLED also cancels the job. */
   readonly signal: AbortSignal;
   readonly report: (progress: number, message: string) => Promise<void>;
 }
@@ -69,7 +69,7 @@ export async function waitForJob(given: Arguments, { ask, signal, report }: Wait
   }
 }
 
-/** The status in an answer that is short; a long one has a result, so that its job is over. */
+/** Parses the status of a short response; a long one contains a result, so its job has ended. */
 async function statusOf({ status, body }: Answer): Promise<JobStatus | undefined> {
   return status === 200 && typeof body === 'string' ? (JSON.parse(body) as JobStatus) : undefined;
 }

@@ -1,19 +1,19 @@
 import { SCOPES, type Scope } from '#contract/route.js';
 import type { Principal } from '../handler.js';
 
-/** What a value of a claim grants: `groups=desk:read+write:a-+b-`. */
+/** Scopes that a value of a claim grants: `groups=desk:read+write:a-+b-`. */
 export interface ClaimGrant {
   readonly claim: string;
   readonly value: string;
   readonly scopes: readonly Scope[];
-  /** Beginnings of ids; absent where all ids are granted. */
+  /** Prefixes of ids. Default: all ids. */
   readonly prefixes?: readonly string[];
 }
 
 const GRANT =
   /^([^=:]{1,200})=([^:]{1,200}):([a-z]+(?:\+[a-z]+)*)(?::([A-Za-z0-9_-]{1,32}(?:\+[A-Za-z0-9_-]{1,32})*))?$/;
 
-/** Reads `claim=value:scope+scope`, with `:prefix+prefix` behind it or without; undefined where a text is none. */
+/** Parses `claim=value:scope+scope`, optionally followed by `:prefix+prefix`; undefined if the text is invalid. */
 export function claimGrantIn(text: string): ClaimGrant | undefined {
   const [, claim, value, words, prefixes] = GRANT.exec(text) ?? [];
   const scopes = words?.split('+') ?? [];
@@ -28,12 +28,12 @@ const NAME_LENGTH_MAX = 64;
 const NAME_CLAIMS = ['name', 'preferred_username', 'email'] as const;
 
 /**
- * The client that verified claims describe. Its scopes are those of all grants that apply; it is limited to prefixes
- * where every one of them is.
+ * Returns the client of verified claims. It gets the scopes of all matching grants, and is limited to prefixes
+ * if every matching grant has some.
  */
 export function principalOf(claims: Claims, grants: readonly ClaimGrant[]): Principal {
   const subject = String(claims.sub);
-  const applying = grants.filter(({ claim, value }) => holds(claims[claim], value));
+  const applying = grants.filter(({ claim, value }) => matchesClaim(claims[claim], value));
   const isLimited = applying.length > 0 && applying.every(({ prefixes }) => prefixes !== undefined);
   return {
     keyId: subject,
@@ -44,8 +44,8 @@ export function principalOf(claims: Claims, grants: readonly ClaimGrant[]): Prin
   };
 }
 
-/** Whether a claim is, lists, or in a text of words as `scope` names a value. */
-function holds(claim: unknown, value: string): boolean {
+/** Returns true if a claim equals or lists a value, or contains it as a word like `scope`. */
+function matchesClaim(claim: unknown, value: string): boolean {
   if (typeof claim === 'string') return claim === value || claim.split(' ').includes(value);
   return Array.isArray(claim) && claim.includes(value);
 }

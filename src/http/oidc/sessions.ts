@@ -3,31 +3,31 @@ import type { Scope } from '#contract/route.js';
 import type { EndedSessions } from '#services/operations/ended-sessions.js';
 import type { Principal } from '../handler.js';
 
-/** Who is signed in with a browser. */
+/** Session of a signed-in browser. */
 export interface Session {
-  /** By which a session is ended before its time. */
+  /** Identifies the session when it is ended early. */
   readonly id: string;
   readonly subject: string;
   readonly name: string;
   readonly scopes: readonly Scope[];
   readonly prefixes?: readonly string[];
-  /** What writes must repeat in a header, which no other site can read. */
+  /** Secret that writes repeat in a header, which no other site can read. */
   readonly csrf: string;
-  /** Milliseconds since 1970. */
+  /** End of the session in milliseconds since 1970. */
   readonly ends: number;
 }
 
-/** What a cookie is for: none serves another purpose. */
+/** Purpose of a cookie; a cookie of one purpose is invalid for another. */
 export type CookiePurpose = 'session' | 'attempt';
 
-/** Sessions that live in an encrypted cookie: every front that has the key knows them. */
+/** Sessions in encrypted cookies, so that every front with the key accepts them. */
 export interface Sessions {
-  /** A cookie's value, which is worth nothing from the time that it names. */
+  /** Encrypts the value of a cookie, which is valid until its `ends`. */
   seal(purpose: CookiePurpose, value: { readonly ends: number }): string;
-  /** What was sealed for a purpose; undefined where it was not, was changed, or has ended. */
+  /** Decrypts a value; undefined if it was not sealed for the purpose, was changed, or has expired. */
   open<T extends { readonly ends: number }>(purpose: CookiePurpose, text: string): T | undefined;
   begin(principal: Principal): Session;
-  /** The session of a cookie, undefined when there is none that still lasts. */
+  /** Returns the valid session of a cookie, else undefined. */
   find(cookie: string | undefined): Session | undefined;
   /** Ends a session on every front. */
   end(session: Session): Promise<void>;
@@ -39,10 +39,10 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
 export interface SessionsDependencies {
-  /** 32 bytes, of this process alone or of all fronts. */
+  /** 32 bytes, random for one process or shared by all fronts. */
   readonly key: Buffer;
   readonly ended: EndedSessions;
-  /** Milliseconds since 1970. */
+  /** Current time in milliseconds since 1970. */
   readonly now: () => number;
 }
 
@@ -62,10 +62,10 @@ export function createSessions({ key, ended, now }: SessionsDependencies): Sessi
         });
         decipher.setAAD(Buffer.from(purpose)).setAuthTag(bytes.subarray(-TAG_BYTES));
         const opened = [decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()];
-        const value = JSON.parse(Buffer.concat(opened).toString('utf8')) as T; // nobody else can have sealed it
+        const value = JSON.parse(Buffer.concat(opened).toString('utf8')) as T; // only a holder of the key can have sealed it
         return value.ends > now() ? value : undefined;
       } catch {
-        return undefined; // cut, changed, of another purpose or of another process
+        return undefined; // truncated, changed, or sealed for another purpose or by another process
       }
     },
     begin: ({ keyId, name, scopes, prefixes }) => ({
@@ -94,13 +94,13 @@ export const principalIn = ({ subject, name, scopes, prefixes }: Session): Princ
   ...(prefixes && { prefixes }),
 });
 
-/** Whether a header repeats the secret of a session. */
+/** Returns true if a header repeats the secret of a session. */
 export function isRepeated({ csrf }: Session, header: string | null): boolean {
   const [given, wanted] = [Buffer.from(header ?? ''), Buffer.from(csrf)];
   return given.length === wanted.length && timingSafeEqual(given, wanted);
 }
 
-/** The value of a cookie. */
+/** Returns the value of a cookie. */
 export function cookieIn(header: string | null, name: string): string | undefined {
   for (const part of header?.split(';') ?? []) {
     const at = part.indexOf('=');

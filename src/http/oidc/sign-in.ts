@@ -6,12 +6,12 @@ import { principalOf, type ClaimGrant } from './claims.js';
 export interface SignInTerms {
   readonly issuer: string;
   readonly clientId: string;
-  /** Of a confidential client. */
+  /** Secret of a confidential client. */
   readonly clientSecret: string | undefined;
   readonly grants: readonly ClaimGrant[];
 }
 
-/** What a browser must bring back from the provider. */
+/** State of a sign-in that the browser must return from the provider. */
 export interface Attempt {
   readonly verifier: string;
   readonly state: string;
@@ -19,26 +19,26 @@ export interface Attempt {
   readonly redirect: string;
 }
 
-/** The authorization code flow with PKCE. */
+/** Authorization code flow with PKCE. */
 export interface SignIn {
-  /** @param redirect address that the provider sends the browser back to */
+  /** @param redirect address to which the provider returns the browser */
   begin(redirect: string): Promise<{ readonly url: string; readonly attempt: Attempt }>;
-  /** @param search what the provider sent, after the question mark @throws Refusal UNAUTHENTICATED */
+  /** @param search query string from the provider @throws Refusal UNAUTHENTICATED */
   finish(search: string, attempt: Attempt): Promise<Principal>;
 }
 
-/** The provider is asked for when the first browser signs in. */
+/** Creates the sign-in; discovers the provider when the first browser signs in. */
 export function createSignIn({ issuer, clientId, clientSecret, grants }: SignInTerms): SignIn {
   let opening: Promise<Configuration> | undefined;
   const library = () => import('openid-client');
 
   async function configuration(): Promise<Configuration> {
     const { discovery, allowInsecureRequests, enableNonRepudiationChecks } = await library();
-    const isLocal = issuer.startsWith('http:'); // as the setting was checked
+    const isLocal = issuer.startsWith('http:'); // allowed by the setting's check
     opening ??= discovery(new URL(issuer), clientId, clientSecret, undefined, {
       execute: [enableNonRepudiationChecks, ...(isLocal ? [allowInsecureRequests] : [])],
     });
-    opening.catch(() => (opening = undefined)); // The next browser asks again.
+    opening.catch(() => (opening = undefined)); // The next browser tries again.
     return opening;
   }
 
@@ -66,7 +66,7 @@ export function createSignIn({ issuer, clientId, clientSecret, grants }: SignInT
           throw new Refusal('UNAUTHENTICATED', 'The provider did not confirm the sign-in.', null, { cause });
         },
       );
-      return principalOf(tokens.claims()!, grants); // an ID token was expected
+      return principalOf(tokens.claims()!, grants); // an ID token was required
     },
   };
 }

@@ -3,7 +3,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import type { Principal } from '../handler.js';
 import { principalOf, type ClaimGrant } from './claims.js';
 
-/** Signatures that are accepted: those of a private key. No symmetric one, and never none. */
+/** Accepted signature algorithms: asymmetric ones only, never a shared secret or none. */
 const ALGORITHMS = [
   'RS256',
   'RS384',
@@ -18,7 +18,7 @@ const ALGORITHMS = [
   'Ed25519',
 ];
 const CLOCK_SKEW_SECONDS = 60;
-/** Keys are read again after this time, and for an unknown key no more often than each half minute. */
+/** Maximum age of the cached keys; an unknown key reloads them at most every half minute. */
 const KEYS_AGE_MS = 600_000;
 const KEYS_COOLDOWN_MS = 30_000;
 const PROVIDER_MS = 5_000;
@@ -28,9 +28,9 @@ export interface TokenTerms {
   readonly issuer: string;
   readonly audience: string;
   readonly grants: readonly ClaimGrant[];
-  /** Told of a provider that does not answer. */
+  /** Receives failures of the provider. */
   readonly onFailure: (cause: unknown) => void;
-  /** Least time between two readings of the keys for an unknown one. */
+  /** Minimum time between two reloads for an unknown key. */
   readonly cooldownMs?: number;
 }
 
@@ -40,11 +40,11 @@ export interface Tokens {
   verify(token: string): Promise<Principal>;
 }
 
-/** Whether a credential has the form of a signed token. */
+/** Returns true if a credential has the form of a signed token. */
 export const isToken = (credential: string): boolean =>
   credential.length <= TOKEN_LENGTH_MAX && /^[\w-]+\.[\w-]+\.[\w-]*$/.test(credential);
 
-/** Verifies tokens by the keys that the provider publishes, which are read when the first one comes. */
+/** Verifies tokens with the published keys of the provider, loaded for the first token. */
 export function createTokens({
   issuer,
   audience,
@@ -81,7 +81,7 @@ export function createTokens({
       } catch (failure) {
         const { code } = failure as { readonly code?: string };
         if (code === undefined || code === 'ERR_JWKS_TIMEOUT') {
-          verifying = undefined; // The next token asks the provider again.
+          verifying = undefined; // The next token tries again.
           onFailure(failure);
         }
         throw new Refusal('UNAUTHENTICATED', 'The token is not valid here.', null, { cause: undefined });
@@ -90,13 +90,16 @@ export function createTokens({
   };
 }
 
-/** Whether an issuer is a provider on this machine: any other speaks HTTPS, or its keys could be those of anybody. */
+/**
+ * Returns true for a provider on this machine; any other must use HTTPS, because its keys could otherwise be
+ * forged.
+ */
 export function isLocalIssuer(issuer: string): boolean {
   const { protocol, hostname, username } = URL.parse(issuer) ?? {};
   return protocol === 'http:' && username === '' && ['localhost', '127.0.0.1', '[::1]'].includes(hostname ?? '');
 }
 
-/** Where a provider publishes its keys. @source OpenID Connect Discovery 1.0, section 4 */
+/** Returns the address of a provider's keys. @source OpenID Connect Discovery 1.0, section 4 */
 async function keysOf(issuer: string): Promise<URL> {
   const place = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
   const response = await fetch(place, { signal: AbortSignal.timeout(PROVIDER_MS), redirect: 'error' });

@@ -8,7 +8,7 @@ import { CSV_CONTENT_TYPE, CSV_TYPE } from '#views/csv-table.js';
 import { askedRun } from '../asked-run.js';
 import { namesEtag } from '../reply.js';
 
-/** The routes that are no views of one run. */
+/** Routes that are not views of one run. */
 type OwnRoutes = Omit<typeof analyticsRoutes, keyof ViewRoutes<typeof analyticsRoutes>>;
 
 export function analyticsHandlers(analytics: Analytics, batches: BacktestBatches): Handlers<OwnRoutes> {
@@ -17,13 +17,13 @@ export function analyticsHandlers(analytics: Analytics, batches: BacktestBatches
       await analytics.assertSubject(params.index_id);
       const { if_stale: isIfStale, as_known_on: asKnownOn, ...said } = body();
       const request = isIfStale ? await analytics.onStoredTerms(params.index_id, said) : said;
-      const asked = { request, asKnownOn };
-      const current = isIfStale ? await analytics.currentRun(params.index_id, asked) : undefined;
+      const terms = { request, asKnownOn };
+      const current = isIfStale ? await analytics.currentRun(params.index_id, terms) : undefined;
       if (current) {
         const { open, length } = await analytics.resultOf(current);
         return { status: 200, stream: await open(), length };
       }
-      const status = await analytics.start(params.index_id, asked, origin);
+      const status = await analytics.start(params.index_id, terms, origin);
       return { json: status, headers: { Location: `/jobs/${status.job_id}` } };
     },
     async startBacktests({ body, origin }) {
@@ -38,7 +38,7 @@ export function analyticsHandlers(analytics: Analytics, batches: BacktestBatches
     },
     async getRecord({ params, query, header }) {
       const { etag, read } = await analytics.record(askedRun({ params, query }));
-      // What the client has already need not be written: the reply is a 304 whatever its bytes.
+      // A client with a current copy gets a 304, so its body is not written.
       return namesEtag(header('if-none-match'), etag) ? { bytes: NOTHING, etag } : storedReply(await read());
     },
     async deleteRecord({ params, precondition, authorship }) {
@@ -51,7 +51,7 @@ export function analyticsHandlers(analytics: Analytics, batches: BacktestBatches
 
 const NOTHING = new Uint8Array(0);
 
-/** Bytes stored with the run, as a stream. */
+/** Streams bytes that are stored with the run. */
 async function storedReply({ length, etag, open }: StoredBytes): Promise<Reply> {
   return { stream: await open(), length, etag };
 }

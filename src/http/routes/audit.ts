@@ -18,7 +18,7 @@ export function auditHandlers(audit: Audit): Handlers<typeof auditRoutes> {
   };
 }
 
-/** A whole log as lines has its signatures behind its entries. */
+/** Appends the signatures of a whole log after its entries. */
 async function* withSeals(batches: AuditReading['batches'], seals: AuditReading['seals']): AsyncGenerator<object[]> {
   for await (const batch of batches) yield [...batch];
   yield seals.map((seal) => ({ seal }));

@@ -4,20 +4,20 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import { codingFor, type Coding } from '../content-coding.js';
 import type { Handlers, Reply, RouteRequest } from '../handler.js';
 
-/** A file of the console in every coding that the build has made. */
+/** A file of the console with its compressed forms from the build. */
 export interface ConsoleFile {
   readonly type: string;
-  /** SHA-256 of the bytes as they are. */
+  /** SHA-256 of the plain bytes. */
   readonly etag: string;
   readonly bytes: Uint8Array<ArrayBuffer>;
   readonly coded: Readonly<Partial<Record<Coding, Uint8Array<ArrayBuffer>>>>;
 }
 
-/** The console as the build made it. */
+/** Built files of the console. */
 export interface ConsoleFiles {
-  /** The page that every address of the console shows; undefined where only the sources were compiled. */
+  /** Returns the page for every address of the console; undefined if only the sources were compiled. */
   page(): ConsoleFile | undefined;
-  /** A script, style, font or picture by its name, which holds a hash of its content. */
+  /** Returns a script, style, font or picture by its name, which contains a hash of its content. */
   asset(name: string): ConsoleFile | undefined;
 }
 
@@ -30,10 +30,10 @@ const page = {
   errors: [],
 } as const;
 
-/** The pages of the console, beside the contract: they hold no data and need no key. */
+/** Pages of the console, outside the contract: they contain no data and need no key. */
 export const consoleRoutes = routes({
   getConsole: { ...page, path: '/', summary: 'The console.' },
-  getConsolePage: { ...page, path: '/console/*', summary: 'A page of the console, at an address that can be sent.' },
+  getConsolePage: { ...page, path: '/console/*', summary: 'A page of the console, at an address to share.' },
   getConsoleAsset: {
     ...page,
     path: '/console/assets/{asset}',
@@ -43,7 +43,7 @@ export const consoleRoutes = routes({
   },
 });
 
-/** Only what the service itself serves may run, style or be asked; a PDF made here may be shown. */
+/** Policy that allows scripts, styles and requests only of the service itself, and shows PDFs made in the page. */
 export const CONSOLE_POLICY = [
   "default-src 'self'",
   "frame-src 'self' blob:",
@@ -53,16 +53,19 @@ export const CONSOLE_POLICY = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-type Asked = Pick<RouteRequest<Route>, 'header'>;
+type PageRequest = Pick<RouteRequest<Route>, 'header'>;
 
 export function consoleHandlers(files: ConsoleFiles): Handlers<typeof consoleRoutes> {
-  /** Browsers ask for HTML by name; other clients get ROUTE_NOT_FOUND. */
-  function pageReply(request: Asked): Reply {
+  /** Serves the page to browsers, which accept HTML by name; other clients get ROUTE_NOT_FOUND. */
+  function pageReply(request: PageRequest): Reply {
     if (!/(^|,)\s*text\/html\s*(;|,|$)/i.test(request.header('accept') ?? ''))
-      throw new Refusal('ROUTE_NOT_FOUND', 'The console is here for browsers; GET /openapi.json lists the routes.');
+      throw new Refusal(
+        'ROUTE_NOT_FOUND',
+        'This address serves the console to browsers; GET /openapi.json lists the routes.',
+      );
     const file = files.page();
     if (file === undefined)
-      throw new Refusal('ROUTE_NOT_FOUND', 'The console has not been built; `npm run build` makes it.');
+      throw new Refusal('ROUTE_NOT_FOUND', 'The console has not been built; run `npm run build`.');
     const { etag, ...reply } = codedReply(file, request);
     return {
       ...reply,
@@ -76,18 +79,17 @@ export function consoleHandlers(files: ConsoleFiles): Handlers<typeof consoleRou
     getConsolePage: pageReply,
     getConsoleAsset(request) {
       const file = files.asset(request.params.asset);
-      if (file === undefined)
-        throw new Refusal('ROUTE_NOT_FOUND', 'The console has no such file; load its page again.');
+      if (file === undefined) throw new Refusal('ROUTE_NOT_FOUND', 'The console has no such file; reload the page.');
       const { etag: _, ...reply } = codedReply(file, request);
       return { ...reply, headers: { ...reply.headers, 'Cache-Control': 'public, max-age=31536000, immutable' } };
     },
   };
 }
 
-/** In the best coding the client takes. */
+/** Replies in the best coding that the client accepts. */
 export function codedReply(
   { type, etag, bytes, coded }: ConsoleFile,
-  { header }: Asked,
+  { header }: PageRequest,
 ): Reply & { readonly etag: string } {
   const coding = codingFor(header('accept-encoding'));
   const stored = coding === null ? undefined : coded[coding];

@@ -30,7 +30,7 @@ export function dataHandlers(data: Data): Handlers<typeof dataRoutes> {
 
 const FORMATS: Readonly<Record<string, 'csv' | 'arrow'>> = { [CSV_TYPE]: 'csv', [ARROW_TYPE]: 'arrow' };
 
-/** A row for each name, empty for what the store does not know of it. */
+/** Writes one row per security, empty where the store has no value. */
 function referenceCsv({ entries }: BatchReferenceResponse): string {
   const names = [...new Set(entries.flatMap(({ fields }) => Object.keys(fields)))];
   const rows = entries.map(({ identifier, found, fields }) => [
@@ -43,5 +43,5 @@ function referenceCsv({ entries }: BatchReferenceResponse): string {
 
 function cellOf(value: unknown): string | number | boolean | null {
   if (value === undefined || value === null) return null;
-  return typeof value === 'object' ? JSON.stringify(value) : (value as string | number | boolean); // no JSON is anything else
+  return typeof value === 'object' ? JSON.stringify(value) : (value as string | number | boolean); // other values do not occur in JSON
 }

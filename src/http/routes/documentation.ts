@@ -13,24 +13,24 @@ import type { Handlers, Reply, RouteRequest } from '../handler.js';
 
 export interface DocumentationSources {
   readonly openApi: () => OpenApiDocument;
-  /** Pages of the guide in reading order, the first one named by the empty word. */
+  /** Pages of the guide in reading order; the first one has an empty name. */
   readonly guide: () => readonly GuidePage[];
-  /** A page of the guide as it is written, in Markdown. */
+  /** Returns the Markdown source of a page of the guide. */
   readonly written: (name: string) => string;
-  /** A picture of the guide by its name; undefined where there is none. */
+  /** Returns a picture of the guide by name; undefined if there is none. */
   readonly picture: (name: string) => Uint8Array<ArrayBuffer> | undefined;
-  /** What the build has made of the contract, undefined where it has made nothing of this one. */
+  /** Returns a document of the build; undefined if the build has another contract. */
   readonly built: (what: BuiltDocument) => Page | undefined;
-  /** A page in a coding, by its etag; undefined where the build has not made it. */
+  /** Returns a page in a coding by its etag; undefined if the build has none. */
   readonly coded: (etag: string, coding: Coding) => Uint8Array<ArrayBuffer> | undefined;
 }
 
-/** The contract for programs, and for people. */
+/** The contract for programs, and its reference for people. */
 export type BuiltDocument = 'contract' | 'reference';
 
 /**
- * Each document is read, or made where the build has not, at its first request and never again.
- * @cost of making the contract some 200 ms
+ * Reads each document, or renders it if the build did not, at its first request, and caches it.
+ * @cost about 200 ms to render the contract
  */
 export function documentationHandlers(sources: DocumentationSources): Handlers<typeof documentationRoutes> {
   const openApi = once(sources.openApi);
@@ -44,9 +44,9 @@ export function documentationHandlers(sources: DocumentationSources): Handlers<t
   const reference = once(() => sources.built('reference') ?? referencePage(openApi(), guide()));
   const pages = once(() => new Map(guide().map((page) => [page.name, guidePage(page, guide())])));
 
-  const coded = memoised(sources.coded);
+  const coded = memoise(sources.coded);
 
-  /** In the best coding the client takes; each has an etag of its own, as its bytes are others. */
+  /** Replies in the best coding that the client accepts; each coding has a separate etag, because its bytes differ. */
   function replyOf(
     { bytes, etag }: Page,
     { header }: Pick<RouteRequest<Route>, 'header'>,
@@ -73,7 +73,7 @@ export function documentationHandlers(sources: DocumentationSources): Handlers<t
     return { bytes, type: `${MARKDOWN_MEDIA}; charset=utf-8`, etag: createHash('sha256').update(bytes).digest('hex') };
   }
 
-  const pictures = memoised(sources.picture);
+  const pictures = memoise(sources.picture);
 
   function pictureReply(name: string): Reply {
     const bytes = pictures(name);
@@ -95,13 +95,13 @@ const PAGE: Pick<Reply, 'type' | 'headers'> = {
   headers: { 'Content-Security-Policy': PAGE_POLICY },
 };
 
-/** Asks once for each combination of words. */
-function memoised<W extends readonly string[], T>(read: (...words: W) => T): (...words: W) => T {
+/** Caches the result for each combination of arguments. */
+function memoise<W extends readonly string[], T>(read: (...words: W) => T): (...words: W) => T {
   const known = new Map<string, T>();
   return (...words) => {
     const key = words.join('.');
     const found = known.get(key);
-    if (found !== undefined || known.has(key)) return found as T; // It was put in.
+    if (found !== undefined || known.has(key)) return found as T; // cached before, possibly as undefined
     const value = read(...words);
     known.set(key, value);
     return value;

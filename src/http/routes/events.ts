@@ -30,13 +30,13 @@ function icalendarOf(view: EventsView, today: Day): string {
     events.map(({ date, kind, index_id: indexId, calendar, effective, summary }) => ({
       uid: `${date}-${kind}-${indexId ?? calendar}${kind === 'announcement' ? `-${effective}` : ''}@divisor`,
       day: dayFrom(date),
-      summary: named(summary, indexId),
+      summary: summaryOf(summary, indexId),
       category: kind,
     })),
   );
 }
 
-/** Names of indices may be alike, and an entry of a calendar shows nothing else of one. */
-function named(summary: string, indexId: string | null): string {
+/** Adds the id to the summary: names of indices may be equal, and a calendar entry shows nothing else of an index. */
+function summaryOf(summary: string, indexId: string | null): string {
   return indexId === null || summary.startsWith(`${indexId}: `) ? summary : `${summary} (${indexId})`;
 }

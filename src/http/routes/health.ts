@@ -5,7 +5,7 @@ import type { Handlers, Principal, Reply } from '../handler.js';
 
 const live = { text: JSON.stringify({ status: 'live' }) };
 
-/** @param limits that are in force in this process */
+/** @param limits limits of this process */
 export function healthHandlers(
   health: HealthService,
   limits: Health['limits'] = LIMITS,
@@ -25,5 +25,5 @@ export function healthHandlers(
   };
 }
 
-/** Whether nothing is known of who asks. */
+/** Returns true for an unauthenticated client. */
 const isStranger = ({ scopes }: Principal): boolean => scopes.size === 0;

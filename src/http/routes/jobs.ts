@@ -1,12 +1,13 @@
 import type { jobRoutes } from '#contract/jobs.js';
 import type { AnyJobEvent } from '#services/operations/job-events.js';
 import type { JobsService, JobView } from '#services/operations/jobs.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { framedStream } from '#services/shared/framed-stream.js';
 import type { Handlers, Reply } from '../handler.js';
 
 /**
- * Proxies close a connection that says nothing; this is well below the 60 s most of them wait. A key that has ended ends
- * its quiet streams within this time.
+ * Interval of comments on a quiet stream, well below the 60 s after which most proxies close it. It also ends
+ * the streams of a key that expired.
  */
 const COMMENT_EVERY_MS = 15_000;
 
@@ -15,8 +16,12 @@ export function jobHandlers(jobs: JobsService): Handlers<typeof jobRoutes> {
     listJobs: async ({ query: { kind, status, limit, before } }) => ({
       json: await jobs.list({ kinds: kind, statuses: status, limit, before }),
     }),
-    getJob: async ({ params, query, signal }) =>
-      jobReply(await jobs.read(params.job_id, { waitSeconds: query.wait, signal })),
+    async getJob({ params, query, signal, isStillAllowed }) {
+      const view = await jobs.read(params.job_id, { waitSeconds: query.wait, signal });
+      if (query.wait > 0 && !(await isStillAllowed()))
+        throw new Refusal('UNAUTHENTICATED', 'The key, token or session ended while the request waited.');
+      return jobReply(view);
+    },
     retryJobs: async ({ body }) => ({ json: await jobs.retry(body()) }),
     cancelJob: async ({ params, authorship }) => jobReply(await jobs.cancel(params.job_id, authorship())),
     followJob: async ({ params, header, principal, isStillAllowed }) =>
@@ -37,7 +42,7 @@ function eventsReply(events: AsyncIterableIterator<AnyJobEvent>, isStillAllowed:
   };
 }
 
-/** A status with its result. A result kept as bytes is passed through between head and tail, never parsed. */
+/** Replies with a status and its result. A result stored as bytes is passed through, never parsed. */
 export async function jobReply({ status, resultBytes }: JobView): Promise<Reply> {
   if (resultBytes === null) return { json: status };
   const { result: _, ...rest } = status;
@@ -71,7 +76,7 @@ function parseEventId(header: string | undefined): number | undefined {
   return header !== undefined && /^\d{1,16}$/.test(header) ? Number(header) : undefined;
 }
 
-/** The events as text, until their end or until the client may no longer ask for them: that is checked before each. */
+/** Writes events as text until they end or the client loses access, which is checked before each event. */
 function eventStream(
   events: AsyncIterableIterator<AnyJobEvent>,
   isStillAllowed: () => Promise<boolean>,
@@ -79,8 +84,8 @@ function eventStream(
   const encoder = new TextEncoder();
   let comments: NodeJS.Timeout | undefined;
   const comment = async (controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> => {
-    if (!(await isStillAllowed())) return void (await events.return?.()); // which ends the pull that waits
-    // A client that reads nothing has comments waiting for it already.
+    if (!(await isStillAllowed())) return void (await events.return?.()); // ends the pending pull
+    // A client that does not read already has comments queued.
     if ((controller.desiredSize ?? 0) > 0) controller.enqueue(encoder.encode(':\n\n'));
   };
   return new ReadableStream<Uint8Array>({
@@ -89,17 +94,24 @@ function eventStream(
       comments.unref();
     },
     async pull(controller) {
-      const { done, value } = await events.next();
+      const { done, value } = await events.next().catch(ended);
       if (done !== true && (await isStillAllowed())) return controller.enqueue(encoder.encode(eventText(value)));
-      clearInterval(comments);
-      if (done !== true) await events.return?.();
+      await end();
       controller.close();
     },
-    async cancel() {
-      clearInterval(comments);
-      await events.return?.();
-    },
+    cancel: end,
   });
+
+  async function end(): Promise<void> {
+    clearInterval(comments);
+    await events.return?.();
+  }
+
+  /** A stream that fails is not cancelled: its place is given back here. @throws what it failed of */
+  async function ended(failure: unknown): Promise<never> {
+    await end();
+    throw failure;
+  }
 }
 
 function eventText(event: AnyJobEvent): string {

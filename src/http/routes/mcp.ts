@@ -4,13 +4,14 @@ import { currentSpan, traceParentOf } from '#base/tracing/spans.js';
 import { DEFAULT_TOOLSETS, TOOLSETS, type mcpRoutes } from '#contract/mcp.js';
 import type { OpenApiDocument } from '#contract/openapi.js';
 import type { Route } from '#contract/route.js';
-import type { Handlers, Principal, Reply, RouteRequest } from '../handler.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import type { App } from '../app.js';
+import type { Handlers, Reply, RouteRequest } from '../handler.js';
 import { loadSdk } from '../mcp/load-sdk.js';
 import { createMcpServer, type McpCatalogue, type McpClient } from '../mcp/mcp-server.js';
 import { resourceTemplates } from '../mcp/resources.js';
 import { createRunningCalls, type RunningCalls } from '../mcp/running-calls.js';
 import { toolsOf } from '../mcp/tools.js';
-import type { Answer } from '../reply.js';
 
 export interface McpSources {
   readonly api: Readonly<Record<string, Route>>;
@@ -18,11 +19,11 @@ export interface McpSources {
   readonly isReadOnly: boolean;
   readonly openApi: () => OpenApiDocument;
   readonly pages: () => McpCatalogue['pages'];
-  /** Answers a request for a client that is known already. */
-  readonly answerFor: (request: Request, principal: Principal) => Promise<Answer>;
+  /** Answers a request on behalf of an authenticated client. */
+  readonly answerFor: App['answerFor'];
 }
 
-/** Members of a message of the protocol that are read before the SDK parses it. */
+/** Members of a protocol message that are read before the SDK parses it. */
 interface Message {
   readonly id?: unknown;
   readonly method?: unknown;
@@ -32,8 +33,8 @@ interface Message {
 type McpRequest = RouteRequest<(typeof mcpRoutes)['callMcp']>;
 
 /**
- * Answers agents. A server of the protocol lives for one request, so that every front of a service can answer every message;
- * only the requests that run are remembered, for messages that cancel them.
+ * Answers agents. A protocol server lives for one request, so that every front of a service can answer every
+ * message; the service only remembers running requests, for messages that cancel them.
  */
 export function mcpHandlers(sources: McpSources): Handlers<typeof mcpRoutes> {
   const { api, version, isReadOnly } = sources;
@@ -57,12 +58,12 @@ export function mcpHandlers(sources: McpSources): Handlers<typeof mcpRoutes> {
       }
       if (!isId(message.id)) return { status: 202 }; // the server sends no requests, and other notifications change nothing
       const call = running.begin({ keyId, session, id: message.id });
-      return answered(request, message, { call, catalogue: catalogue(), answerFor: sources.answerFor });
+      return answerMessage(request, message, { call, catalogue: catalogue(), answerFor: sources.answerFor });
     },
   };
 }
 
-/** Characters of a session's name that are looked at; the service gives 36. */
+/** Maximum length of a session name that is read; names of the service have 36 characters. */
 const SESSION_MAX = 64;
 
 const isId = (id: unknown): id is string | number => typeof id === 'string' || typeof id === 'number';
@@ -73,7 +74,7 @@ interface Answering {
   readonly answerFor: McpSources['answerFor'];
 }
 
-async function answered(
+async function answerMessage(
   request: McpRequest,
   message: Message,
   { call, catalogue, answerFor }: Answering,
@@ -90,7 +91,7 @@ async function answered(
   try {
     await server.connect(transport);
     const version = request.header('mcp-protocol-version');
-    const asked = new Request('http://localhost/mcp', {
+    const transportRequest = new Request('http://localhost/mcp', {
       method: 'POST',
       headers: {
         accept: 'application/json, text/event-stream',
@@ -98,9 +99,12 @@ async function answered(
         ...(version === undefined ? {} : { 'mcp-protocol-version': version }),
       },
     });
-    // A client that cancels a request expects no answer to it.
+    // A client that cancels a request expects no response to it.
     const cancelled = aborted(call.signal);
-    const response = await Promise.race([transport.handleRequest(asked, { parsedBody: message }), cancelled]);
+    const response = await Promise.race([
+      transport.handleRequest(transportRequest, { parsedBody: message }),
+      cancelled,
+    ]);
     if (response === undefined) {
       end();
       return { status: 202 };
@@ -117,7 +121,7 @@ const aborted = (signal: AbortSignal): Promise<undefined> =>
   new Promise((resolve) => signal.addEventListener('abort', () => resolve(undefined), { once: true }));
 
 function clientOf(
-  { query, principal, header }: McpRequest,
+  { query, principal, header, isStillAllowed }: McpRequest,
   signal: AbortSignal,
   answerFor: McpSources['answerFor'],
 ): McpClient {
@@ -134,13 +138,17 @@ function clientOf(
     toolsets: new Set<string>(names.includes('all') ? Object.keys(TOOLSETS) : names),
     headers: inherited,
     signal,
-    ask: (asked) => answerFor(asked, principal),
+    ask: (asked) => answerFor(asked, { principal, isStillAllowed }),
   };
 }
 
-/** The answer of the transport as that of a route. A session is only a name for what may be cancelled. */
+/**
+ * Converts a response of the transport to a route's reply. A session is only a name for requests that can be
+ * cancelled.
+ */
 async function replyOf(response: Response, { method }: Message, end: () => void): Promise<Reply> {
   const { status, body } = response;
+  if (status >= 400) throw await refusalOf(response);
   const type = response.headers.get('content-type') ?? 'application/json';
   const headers = method === 'initialize' ? { 'Mcp-Session-Id': randomUUID() } : {};
   if (body === null || !type.startsWith('text/event-stream')) {
@@ -152,7 +160,13 @@ async function replyOf(response: Response, { method }: Message, end: () => void)
   return { status, headers: noBuffering, type, stream: untilEnd(body, end) };
 }
 
-/** A stream that reports its end, also where its reader leaves. */
+/** The refusal of a message that the transport does not accept. */
+async function refusalOf(response: Response): Promise<Refusal> {
+  const { error } = (await response.json()) as { readonly error?: { readonly message?: string } };
+  return new Refusal('MALFORMED_REQUEST', `The message cannot be read: ${error?.message ?? response.status}.`);
+}
+
+/** Reports the end of a stream, also when its reader disconnects. */
 function untilEnd(stream: ReadableStream<Uint8Array>, end: () => void): ReadableStream<Uint8Array> {
   const reader = stream.getReader();
   return new ReadableStream({

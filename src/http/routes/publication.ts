@@ -25,10 +25,10 @@ export function publicationHandlers(publications: Publications, bundles: Bundles
   };
 }
 
-/** Bytes of one piece of an answer. */
+/** Size of one chunk of a response in bytes. */
 const PIECE_BYTES = 1 << 18;
 
-/** Parts as a stream whose pieces leave other requests their turn. */
+/** Streams parts in chunks, so that other requests get their turn. */
 function byteStream(parts: Iterable<Uint8Array>): ReadableStream<Uint8Array> {
   const pieces = (function* () {
     for (const part of parts)

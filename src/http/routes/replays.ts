@@ -8,7 +8,7 @@ export function replayHandlers(replays: Replays): Handlers<typeof replayRoutes> 
     async replayRun({ params, query, body, origin }) {
       const run = askedRun({ params, query });
       await replays.assertRun(run);
-      body(); // Has no members; one that has is refused.
+      body(); // has no members; one that has some is refused
       const status = await replays.replay(run, origin);
       return { json: status, headers: { Location: `/jobs/${status.job_id}` } };
     },

@@ -25,7 +25,7 @@ export function riskModelHandlers(
       return { stream: json, etag: `${etag}-export` };
     },
     importRiskModel: async (request) => ({
-      json: await imports.importModel(request.params.model_id, importedBody(request), {
+      json: await imports.importModel(request.params.model_id, parseImport(request), {
         asker: { client: request.principal.keyId, signal: request.signal },
         by: request.authorship(),
       }),
@@ -45,8 +45,8 @@ export function riskModelHandlers(
   };
 }
 
-/** The body of an import: JSON that says all, or a file whose query says the rest. @throws Refusal VALIDATION_FAILED */
-function importedBody({
+/** Parses the body of an import: complete JSON, or a file completed by the query. @throws Refusal VALIDATION_FAILED */
+function parseImport({
   query,
   body,
   upload,
@@ -56,11 +56,11 @@ function importedBody({
   if (file !== undefined) {
     const { value: terms, findings } = checkShape(ImportTerms, asked);
     if (terms === undefined) throw refuseWithFindings('query', findings);
-    const format = MODEL_FILES[file.media as keyof typeof MODEL_FILES]; // The route takes no other type.
+    const format = MODEL_FILES[file.media as keyof typeof MODEL_FILES]; // the route accepts no other type
     return { kind: 'file', format, terms, date: date ?? null, bytes: file.bytes };
   }
   const [name] = Object.keys(query);
   if (name === undefined) return { kind: 'json', bytes: body() };
-  const message = `${name} is in the body where that is JSON.`;
+  const message = `For a JSON body, ${name} must be in the body.`;
   throw refuseWithFindings('query', [{ severity: 'error', code: 'UNKNOWN_FIELD', message, path: name }]);
 }

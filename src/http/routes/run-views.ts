@@ -10,12 +10,12 @@ import { contentTypeOf, exportFormat } from '../export-format.js';
 
 type Summaries = Pick<typeof API, 'listSummaries'>;
 
-/** A handler for every route that is a view of a stored run. */
+/** Creates a handler for every route that is a view of a stored run. */
 export function runViewHandlers(views: RunViews): Handlers<ViewRoutes<typeof API> & Summaries> {
   const handlers: Record<string, Handler<ViewRoute>> = {};
   for (const [id, route] of Object.entries<Route>(API)) if (isView(route)) handlers[id] = viewHandler(route, views);
   return {
-    ...(handlers as unknown as Handlers<ViewRoutes<typeof API>>), // One for each of them.
+    ...(handlers as unknown as Handlers<ViewRoutes<typeof API>>), // one for each of them
     listSummaries: async ({ query, signal }) => ({ json: await views.summaries(query, signal) }),
   };
 }
@@ -23,25 +23,27 @@ export function runViewHandlers(views: RunViews): Handlers<ViewRoutes<typeof API
 const isView = (route: Route): route is ViewRoute => route.view !== undefined;
 
 function viewHandler({ view, success }: ViewRoute, views: RunViews): Handler<ViewRoute> {
-  return async ({ params, query: parsed, media, body, signal }: Parameters<Handler<ViewRoute>>[0]) => {
-    const asked = { params, query: parsed } as unknown as RunParameters; // As every such route declares them.
-    const query: Readonly<Record<string, unknown>> = { ...parsed, ...params };
+  return async ({ params, query: parameters, media, body, signal }: Parameters<Handler<ViewRoute>>[0]) => {
+    const runParameters = { params, query: parameters } as unknown as RunParameters; // as every such route declares them
+    const query: Readonly<Record<string, unknown>> = { ...parameters, ...params };
     const format = media === '' ? 'json' : exportFormat(media);
     assertFile(query.table as string | undefined, format, success.media);
-    const question = { terms: view, name: askedRun(asked), query, format, body };
+    const question = { terms: view, name: askedRun(runParameters), query, format, body };
     const { bytes, etag } = await views.show(question, signal);
     if (format === 'json') return { bytes, etag };
-    const name = [asked.params.index_id, view.name, ...(query.table === undefined ? [] : [query.table])].join('-');
+    const name = [runParameters.params.index_id, view.name, ...(query.table === undefined ? [] : [query.table])].join(
+      '-',
+    );
     const headers = { 'Content-Disposition': `attachment; filename="${name}.${EXPORT_FORMATS[format].extension}"` };
     return { bytes, etag, type: contentTypeOf(format), headers };
   };
 }
 
-/** A table is what a file has: JSON is the whole answer. @throws Refusal VALIDATION_FAILED */
+/** Refuses a table without a file format: JSON is always the whole response. @throws Refusal VALIDATION_FAILED */
 function assertFile(table: string | undefined, format: ExportFormat, media: readonly string[] = []): void {
   if (table === undefined || format !== 'json') return;
   const formats = media.map(exportFormat);
-  const message = `table ${table} is of a file: format is required beside it, ${formats.join(' or ')}; JSON is the whole answer.`;
+  const message = `table ${table} requires a file format, ${formats.join(' or ')}; JSON is always the whole response.`;
   throw refuseWithFindings('query', [
     { severity: 'error', code: 'REQUIRED', path: 'format', message, accepted: formats },
   ]);

@@ -7,7 +7,7 @@ import type { Attempt, SignIn } from '../oidc/sign-in.js';
 
 const page = { scope: 'open', tag: 'sign-in', openQuery: true, errors: [] } as const;
 
-/** Sign-in of browsers, beside the contract: programs send tokens. */
+/** Sign-in of browsers, outside the contract: programs send tokens. */
 export const signInRoutes = routes({
   beginSignIn: {
     ...page,
@@ -20,14 +20,14 @@ export const signInRoutes = routes({
     ...page,
     method: 'GET',
     path: '/auth/callback',
-    summary: 'Takes the browser back.',
+    summary: 'Returns the browser from the provider.',
     success: { status: 200, description: 'A redirection.' },
   },
   getSession: {
     ...page,
     method: 'GET',
     path: '/auth/session',
-    summary: 'Who is signed in, and what writes must repeat.',
+    summary: 'The signed-in client, and the token that writes must repeat.',
     success: { status: 200, description: 'The session.' },
   },
   endSession: {
@@ -36,32 +36,32 @@ export const signInRoutes = routes({
     path: '/auth/session',
     summary: 'Signs out.',
     body: { schema: z.unknown(), optional: true },
-    success: { status: 204, description: 'Nobody is signed in.' },
+    success: { status: 204, description: 'No client is signed in.' },
   },
 });
 
 export interface SignInOptions {
-  /** Undefined where no provider is configured for browsers. */
+  /** Undefined if no provider is configured for browsers. */
   readonly signIn: SignIn | undefined;
   readonly sessions: Sessions;
-  /** Milliseconds since 1970. */
+  /** Current time in milliseconds since 1970. */
   readonly now: () => number;
-  /** Whether the service itself speaks HTTPS. */
+  /** True if the service itself uses HTTPS. */
   readonly isSecure: boolean;
-  /** Address of the service as browsers have it. Default: by the request. */
+  /** Address of the service for browsers. Default: that of the request. */
   readonly publicUrl: string | undefined;
 }
 
-/** The cookie of a session; with the prefix, browsers take it from this host over HTTPS alone. */
+/** Name of the session cookie; with the prefix, browsers accept it only from this host over HTTPS. */
 export const sessionCookie = (isSecure: boolean): string => (isSecure ? '__Host-divisor' : 'divisor_session');
 const attemptCookie = (isSecure: boolean): string => (isSecure ? '__Host-divisor_login' : 'divisor_login');
 const ATTEMPT_SECONDS = 600;
 const SESSION_SECONDS = SESSION_MS / 1000;
 
-/** An attempt as it is sealed. */
+/** A sealed attempt with its end. */
 type TimedAttempt = Attempt & { readonly ends: number };
 
-type Asked = Pick<RouteRequest<Route>, 'header'>;
+type PageRequest = Pick<RouteRequest<Route>, 'header'>;
 
 export function signInHandlers(options: SignInOptions): Handlers<typeof signInRoutes> {
   const { signIn, sessions, isSecure, publicUrl, now } = options;
@@ -70,7 +70,7 @@ export function signInHandlers(options: SignInOptions): Handlers<typeof signInRo
   const cookie = (key: string, value: string, seconds: number, site: 'Strict' | 'Lax'): string =>
     `${key}=${value}; Path=/; Max-Age=${seconds}; HttpOnly; SameSite=${site}${isHttps ? '; Secure' : ''}`;
 
-  function redirectOf({ header }: Asked): string {
+  function redirectOf({ header }: PageRequest): string {
     const origin = publicUrl ?? `${isSecure ? 'https' : 'http'}://${header('host') ?? 'localhost'}`;
     return `${origin.replace(/\/$/, '')}/auth/callback`;
   }
@@ -90,7 +90,7 @@ export function signInHandlers(options: SignInOptions): Handlers<typeof signInRo
       const sealed = cookieIn(request.header('cookie') ?? null, attemptName);
       const attempt = sealed === undefined ? undefined : sessions.open<TimedAttempt>('attempt', sealed);
       if (attempt === undefined)
-        throw new Refusal('UNAUTHENTICATED', 'The sign-in was not begun in this browser, or too long ago.');
+        throw new Refusal('UNAUTHENTICATED', 'The sign-in did not begin in this browser, or it expired.');
       const principal = await requireSignIn().finish(request.search(), attempt);
       const session = cookie(name, sessions.seal('session', sessions.begin(principal)), SESSION_SECONDS, 'Strict');
       return redirection('/', session);
@@ -107,7 +107,7 @@ export function signInHandlers(options: SignInOptions): Handlers<typeof signInRo
       const session = sessions.find(cookieIn(request.header('cookie') ?? null, name));
       if (session !== undefined) {
         if (!isRepeated(session, request.header('x-csrf-token') ?? null))
-          throw new Refusal('FORBIDDEN_ORIGIN', 'The header X-CSRF-Token does not repeat that of the session.');
+          throw new Refusal('FORBIDDEN_ORIGIN', 'The header X-CSRF-Token does not match the session.');
         await sessions.end(session);
       }
       return { headers: { 'Set-Cookie': cookie(name, '', 0, 'Strict') } };

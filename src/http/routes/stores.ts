@@ -14,7 +14,7 @@ export function datasetHandlers(datasets: Datasets, removals: Removals): Handler
   return {
     listStores: async ({ query }) => ({ json: await datasets.list(query) }),
     createStore: async (request) => ({
-      json: await datasets.create(request.body(), askerOf(request), request.authorship()),
+      json: await datasets.create(request.body(), requesterOf(request), request.authorship()),
     }),
     async getStore({ params }) {
       const { store, etag } = await datasets.get(params.store_id);
@@ -38,15 +38,15 @@ export function datasetHandlers(datasets: Datasets, removals: Removals): Handler
       return { json: await datasets.refresh(request.params.store_id, request.body(), request.origin) };
     },
     syncData: async (request) => ({ json: await datasets.sync(request.body(), request.origin) }),
-    auditStore: async (request) => ({ json: await datasets.audit(request.params.store_id, askerOf(request)) }),
+    auditStore: async (request) => ({ json: await datasets.audit(request.params.store_id, requesterOf(request)) }),
     async repairStore(request) {
       await datasets.get(request.params.store_id);
       const { params, body, authorship } = request;
-      return { json: await datasets.repair(params.store_id, body(), askerOf(request), authorship()) };
+      return { json: await datasets.repair(params.store_id, body(), requesterOf(request), authorship()) };
     },
-    inspectData: async (request) => ({ json: await datasets.inspect(request.body(), askerOf(request)) }),
+    inspectData: async (request) => ({ json: await datasets.inspect(request.body(), requesterOf(request)) }),
     importStore: async (request) => ({
-      json: await datasets.importData(importedBody(request), askerOf(request), request.authorship()),
+      json: await datasets.importData(parseImport(request), requesterOf(request), request.authorship()),
     }),
     getImportTemplate({ query, media }) {
       const { bytes, type, name } = datasets.template(query.format ?? (media === ZIP_TYPE ? 'csv.zip' : 'xlsx'));
@@ -58,16 +58,16 @@ export function datasetHandlers(datasets: Datasets, removals: Removals): Handler
   };
 }
 
-/** Who has a store read: the work ends when the client leaves. */
-const askerOf = ({ principal, signal }: Pick<RouteRequest<Route>, 'principal' | 'signal'>): Asker => ({
+/** Identity of the client that requests a store; the work ends when the client disconnects. */
+const requesterOf = ({ principal, signal }: Pick<RouteRequest<Route>, 'principal' | 'signal'>): Asker => ({
   client: principal.keyId,
   signal,
 });
 
 const ZIP_TYPE = 'application/zip';
 
-/** JSON of the query; a text that is none is refused as the text that it is. */
-function parsedMapping(text: string): unknown {
+/** Parses JSON in the query; returns invalid JSON as text, which validation then refuses. */
+function parseMapping(text: string): unknown {
   try {
     return parseJson(Buffer.from(text)).value;
   } catch {
@@ -75,19 +75,19 @@ function parsedMapping(text: string): unknown {
   }
 }
 
-/** The body of an import: JSON that says all, or a table whose query says the rest. @throws Refusal VALIDATION_FAILED */
-function importedBody({ query, body, upload }: RouteRequest<(typeof storeRoutes)['importStore']>): ImportedBody {
+/** Parses the body of an import: complete JSON, or a table completed by the query. @throws Refusal VALIDATION_FAILED */
+function parseImport({ query, body, upload }: RouteRequest<(typeof storeRoutes)['importStore']>): ImportedBody {
   const table = upload();
   const { dataset = 'market', mapping, ...said } = query;
   if (table !== undefined) {
-    const mapped = mapping === undefined ? said : { ...said, mapping: parsedMapping(mapping) };
+    const mapped = mapping === undefined ? said : { ...said, mapping: parseMapping(mapping) };
     const { value: header, findings } = checkShape(ImportHeader, mapped);
     if (header === undefined) throw refuseWithFindings('query', findings);
-    const format = TABLE_FORMATS[table.media as keyof typeof TABLE_FORMATS]; // the route takes no other type
+    const format = TABLE_FORMATS[table.media as keyof typeof TABLE_FORMATS]; // the route accepts no other type
     return { kind: 'table', header, dataset, format, bytes: table.bytes };
   }
   const [name] = Object.keys(query);
   if (name === undefined) return { kind: 'json', bytes: body() };
-  const message = `${name} stands in the body where that is JSON.`;
+  const message = `For a JSON body, ${name} must be in the body.`;
   throw refuseWithFindings('query', [{ severity: 'error', code: 'UNKNOWN_FIELD', message, path: name }]);
 }

@@ -4,7 +4,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import type { Handlers } from '../handler.js';
 import { codedReply, type ConsoleFile } from './console.js';
 
-/** Files of the page `/verify`; undefined where there is no such file, or the engine has not been built. */
+/** Returns a file of the page `/verify`; undefined if it does not exist or the engine has not been built. */
 export type VerifyFiles = (name: string) => ConsoleFile | undefined;
 
 const page = {
@@ -16,7 +16,7 @@ const page = {
   errors: [],
 } as const;
 
-/** The page that recomputes published closes: it holds no data and needs no key. */
+/** Page that recomputes published closes: it contains no data and needs no key. */
 export const verifyRoutes = routes({
   getVerifyPage: { ...page, path: '/verify', summary: 'The page that verifies a published index in the browser.' },
   getVerifyFile: {
@@ -29,7 +29,7 @@ export const verifyRoutes = routes({
 
 const NOTHING_ELSE = ["base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"];
 
-/** The page asks this service for a bundle, and nobody else for anything. */
+/** Policy of the page, which requests a bundle from this service and nothing from others. */
 export const VERIFY_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -39,7 +39,7 @@ export const VERIFY_POLICY = [
   ...NOTHING_ELSE,
 ].join('; ');
 
-/** The worker, which has the data, connects to nothing. */
+/** Policy of the worker, which has the data and connects to nothing. */
 export const WORKER_POLICY = [
   "default-src 'none'",
   "script-src 'self' 'wasm-unsafe-eval'",

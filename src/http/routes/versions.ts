@@ -1,6 +1,8 @@
 import type { versionRoutes } from '#contract/versions.js';
 import type { Authorship, VersionedKind } from '#domain/documents/version-document.js';
 import type { DatasetRegistration } from '#services/datasets/registration.js';
+import { ScheduleDocument } from '#domain/daily-plans/schedule-document.js';
+import type { Schedules } from '#services/daily-plans/schedules.js';
 import type { Watchlists } from '#services/datasets/watchlists.js';
 import type { Plugins } from '#services/indices/plugins.js';
 import type { VersionContent, Versions } from '#services/history/versions.js';
@@ -11,9 +13,10 @@ import type { Reports } from '#services/reports/reports.js';
 import type { Precondition } from '#services/shared/preconditions.js';
 import { WatchlistDocument } from '#domain/documents/watchlist-document.js';
 import { PluginDocument } from '#domain/documents/plugin-document.js';
-import type { Handlers, Reply } from '../handler.js';
+import type { Handlers, Principal, Reply } from '../handler.js';
+import { assertMaySchedule, scheduleReply } from './schedules.js';
 
-/** The services whose documents have versions: a restoration is a write of theirs. */
+/** Services with versioned documents; a restoration is one of their writes. */
 export interface VersionedServices {
   readonly versions: Versions;
   readonly indices: Pick<Indices, 'replace'>;
@@ -22,22 +25,23 @@ export interface VersionedServices {
   readonly reports: Pick<Reports, 'putTemplate'>;
   readonly watchlists: Pick<Watchlists, 'put'>;
   readonly plugins: Pick<Plugins, 'put'>;
+  readonly schedules: Pick<Schedules, 'put'>;
   readonly datasets: Pick<DatasetRegistration, 'restore'>;
 }
 
 export function versionHandlers(services: VersionedServices): Handlers<typeof versionRoutes> {
-  const { versions, indices, strategies, optimisations, reports, watchlists, plugins, datasets } = services;
+  const { versions, indices, strategies, optimisations, reports, watchlists, plugins, schedules, datasets } = services;
   const index = familyHandlers(versions, 'index', 'index_id', async ({ body }, id, ifMatch, by) =>
-    saved(await indices.replace(id, body, ifMatch, by)),
+    savedReply(await indices.replace(id, body, ifMatch, by)),
   );
   const strategy = familyHandlers(versions, 'strategy', 'strategy_id', async ({ body }, id, ifMatch, by) =>
-    saved(await strategies.replace(id, body, ifMatch, by)),
+    savedReply(await strategies.replace(id, body, ifMatch, by)),
   );
   const set = familyHandlers(versions, 'constraint-set', 'constraint_set_id', async ({ body }, id, ifMatch, by) =>
-    saved(await optimisations.replaceSet(id, body, ifMatch, by)),
+    savedReply(await optimisations.replaceSet(id, body, ifMatch, by)),
   );
   const template = familyHandlers(versions, 'template', 'template_id', async ({ body }, id, ifMatch, by) =>
-    saved(await reports.putTemplate(id, body, ifMatch, by)),
+    savedReply(await reports.putTemplate(id, body, ifMatch, by)),
   );
   const watchlist = familyHandlers(versions, 'watchlist', 'watchlist_id', async ({ body }, id, ifMatch, by) => {
     const restored = await watchlists.put(id, WatchlistDocument.parse(body), ifMatch, by);
@@ -46,6 +50,11 @@ export function versionHandlers(services: VersionedServices): Handlers<typeof ve
   const plugin = familyHandlers(versions, 'plugin', 'plugin_id', async ({ body }, id, ifMatch, by) => {
     const restored = await plugins.put(id, PluginDocument.parse(body), ifMatch, by);
     return { json: restored.plugin, etag: restored.etag };
+  });
+  const schedule = familyHandlers(versions, 'schedule', 'schedule_id', async ({ body }, id, ifMatch, by, principal) => {
+    const plan = ScheduleDocument.parse(body);
+    assertMaySchedule(principal, plan);
+    return scheduleReply(await schedules.put(id, plan, ifMatch, by));
   });
   const store = familyHandlers(versions, 'store', 'store_id', async (version, _, ifMatch, by) => {
     const { store: json, etag } = await datasets.restore(version, ifMatch, by);
@@ -76,6 +85,10 @@ export function versionHandlers(services: VersionedServices): Handlers<typeof ve
     diffPluginVersions: plugin.difference,
     getPluginVersion: plugin.read,
     restorePluginVersion: plugin.restore,
+    listScheduleVersions: schedule.list,
+    diffScheduleVersions: schedule.difference,
+    getScheduleVersion: schedule.read,
+    restoreScheduleVersion: schedule.restore,
     listStoreVersions: store.list,
     diffStoreVersions: store.difference,
     getStoreVersion: store.read,
@@ -83,15 +96,19 @@ export function versionHandlers(services: VersionedServices): Handlers<typeof ve
   };
 }
 
-/** Writes a version again. */
+/** Restores a version. */
 type Restore = (
   version: VersionContent,
   id: string,
   ifMatch: Precondition | undefined,
   by: Authorship,
+  principal: Principal,
 ) => Promise<Reply>;
 
-const saved = ({ saved: json, etag }: { readonly saved: unknown; readonly etag: string }): Reply => ({ json, etag });
+const savedReply = ({ saved: json, etag }: { readonly saved: unknown; readonly etag: string }): Reply => ({
+  json,
+  etag,
+});
 
 interface OfDocument<N extends string> {
   readonly params: { readonly [K in N]: string };
@@ -101,7 +118,14 @@ interface OfVersion<N extends string> {
   readonly params: { readonly [K in N | 'version']: string };
 }
 
-/** The four handlers of a family whose documents are named by one parameter of the path. */
+/** The part of a request that writes a version again. */
+interface Writing {
+  readonly principal: Principal;
+  precondition(): Precondition | undefined;
+  authorship(): Authorship;
+}
+
+/** Creates the four handlers of a family whose documents are named by one path parameter. */
 function familyHandlers<N extends string>(versions: Versions, kind: VersionedKind, name: N, write: Restore) {
   return {
     list: async (request: OfDocument<N> & { readonly query: Parameters<Versions['list']>[1] }): Promise<Reply> => ({
@@ -114,12 +138,16 @@ function familyHandlers<N extends string>(versions: Versions, kind: VersionedKin
       const { body, etag, version } = await versions.read({ kind, id: params[name] }, Number(params.version));
       return { json: body, etag, headers: { 'X-Version': String(version) } };
     },
-    async restore(
-      request: OfVersion<N> & { precondition(): Precondition | undefined; authorship(): Authorship },
-    ): Promise<Reply> {
+    async restore(request: OfVersion<N> & Writing): Promise<Reply> {
       const id = request.params[name];
       const version = await versions.restorable({ kind, id }, Number(request.params.version));
-      return write(version, id, request.precondition(), { ...request.authorship(), restores: version.version });
+      return write(
+        version,
+        id,
+        request.precondition(),
+        { ...request.authorship(), restores: version.version },
+        request.principal,
+      );
     },
   };
 }

@@ -2,7 +2,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import { admit, type Admission } from '../admission.js';
 import type { JobQueue, NewJob, QueueLimits } from '../queue.js';
 import type { JobStatus } from '../status.js';
-import type { ComingJobs } from './coming.js';
+import type { PendingSubmissions } from './pending-submissions.js';
 import type { JobTable, LiveJob } from './job-table.js';
 import type { Lines } from './lines.js';
 
@@ -13,14 +13,14 @@ export interface Acceptance extends Pick<JobQueue, 'submit' | 'retry'> {
 
 export interface AcceptanceDependencies {
   readonly table: JobTable;
-  readonly coming: ComingJobs;
+  readonly coming: PendingSubmissions;
   readonly lines: Lines;
   readonly limits: QueueLimits;
   readonly isDraining: () => boolean;
   readonly onWork: () => void;
 }
 
-/** @returns what queues jobs: new ones, and failed ones anew */
+/** @returns functions that queue new jobs and retry failed ones */
 export function createAcceptance(dependencies: AcceptanceDependencies): Acceptance {
   const { table, coming, lines, limits, isDraining, onWork } = dependencies;
 
@@ -78,7 +78,7 @@ export function createAcceptance(dependencies: AcceptanceDependencies): Acceptan
   return { submit, retry, requireStatus };
 }
 
-/** A second submission of a live job may bring a callback of its own. */
+/** A second submission of a live job may add a callback. */
 async function addCallback(table: JobTable, { jobId, origin }: NewJob): Promise<void> {
   const job = table.live(jobId);
   const url = origin?.callback ?? null;

@@ -4,11 +4,11 @@ import { delayMsOf, type Life, type LifeEvent } from '../life-cycle.js';
 import type { LiveJob } from './job-table.js';
 import type { Lines } from './lines.js';
 
-/** Jobs that wait for the time at which they may begin again. */
+/** Jobs that wait for their earliest start. */
 export interface DelayedJobs {
-  /** Puts a job first in line, once it may begin. */
+  /** Puts a job first in line, once it may start. */
   queueAgain(job: LiveJob, event: LifeEvent): void;
-  /** Puts a job of the process before in line, once it may begin. */
+  /** Puts a job of the previous process in line, once it may start. */
   restore(job: LiveJob): void;
 }
 

@@ -4,21 +4,21 @@ import { isTerminal } from '../life-cycle.js';
 import type { JobQuery } from '../queue.js';
 import type { JobState } from '../status.js';
 
-/** The fields of every job that listings filter on; the others are read from disk. */
+/** Fields of every job that listings filter on; all others are read from disk. */
 export interface JobHistory {
-  /** Adds a job as the newest, in place of an ended one of the same id. */
+  /** Adds a job as the newest, replacing an ended one of the same id. */
   add(identity: JobIdentity, status: JobState): void;
   change(jobId: string, status: JobState): void;
   /** Counts a change of a job. */
   touch(jobId: string): void;
-  /** Count of changes at the last change of a job; of all jobs where it is unknown. */
+  /** Returns the change counter at the last change of a job; of all jobs if the job is unknown. */
   revisionOf(jobId: string): number;
-  /** The oldest ended jobs beyond those that are remembered, so many at most. */
+  /** Lists at most `countMax` of the oldest ended jobs beyond `endedMax`. */
   surplus(endedMax: number, countMax: number): readonly RememberedJob[];
   forget(job: RememberedJob): void;
-  /** Ids of a kind, oldest first. */
+  /** Lists the ids of a kind, oldest first. */
   ids(kind: JobKindName): string[];
-  /** Ids that a query asks for, newest first, more of them than its limit. */
+  /** Lists the ids that match a query, newest first, without its limit. */
   matching(query: Omit<JobQuery, 'limit'>): Iterable<string>;
 }
 
@@ -27,7 +27,7 @@ export interface RememberedJob {
   readonly sequence: number;
 }
 
-/** @param revision ahead of what the last process counted to */
+/** @param revision higher than the counter of the previous process */
 export function createJobHistory(revision: number): JobHistory {
   /** Oldest first. */
   const jobs = new Map<
@@ -42,7 +42,7 @@ export function createJobHistory(revision: number): JobHistory {
   return {
     add({ job_id: jobId, kind, sequence }, status) {
       endedCount += countEnded(status) - countEnded(jobs.get(jobId)?.status);
-      jobs.delete(jobId); // A replaced job is the newest again.
+      jobs.delete(jobId); // A replaced job becomes the newest.
       jobs.set(jobId, { kind, sequence, status, revision: latest });
     },
     change(jobId, status) {

@@ -17,7 +17,7 @@ import {
   readJobRecord,
   splitRecord,
   toStatus,
-  traced,
+  logFields,
   type JobIdentity,
   type JobRecord,
 } from '../job-record.js';
@@ -37,45 +37,42 @@ import { lanesOf } from './lane-tally.js';
 import { deleteJob, failedJob, isEndedIn, submittedIn, writeLife, type Effect, type FailedJob } from './stored-jobs.js';
 import { createJobWatchers } from './watchers.js';
 
-/** A job that is pending or running. */
+/** A pending or running job. */
 export interface LiveJob {
   readonly identity: JobIdentity;
   readonly life: Life;
 }
 
 /**
- * Every job and its state. A state is first on disk and visible afterwards; progress and heartbeat lie in memory,
- * start over after a restart and are never written.
+ * Every job and its state. A state is on disk before it is visible; progress and heartbeat are in memory, restart from
+ * zero and are never written.
  */
 export interface JobTable {
-  /** Reads the stored jobs; returns those that have not ended, oldest first. */
+  /** Reads the stored jobs; returns the unfinished ones, oldest first. */
   load(): Promise<LiveJob[]>;
-  /**
-   * Writes a new job, in place of an ended one of the same id; the oldest ended ones beyond the limit are forgotten
-   * with it.
-   */
+  /** Writes a new job, replacing an ended one of the same id, and deletes the oldest ended jobs beyond the limit. */
   add(job: NewJob): Promise<LiveJob>;
-  /** A failed job with what it was submitted with. @throws Refusal DOCUMENT_UNREADABLE when that is gone */
+  /** Returns a failed job with its input. @throws Refusal DOCUMENT_UNREADABLE if the input no longer exists */
   failed(jobId: string): Promise<FailedJob | undefined>;
-  /** Writes a failed job as one that waits anew, as `add` does. */
+  /** Writes a failed job as a waiting one, like `add`. */
   renew(job: FailedJob): Promise<LiveJob>;
   /**
-   * Takes a job through an event, together with its effect. Events of one job follow each other.
-   * @returns the life after it, or why the event came too late
-   * @throws whatever the store or the effect refused with; then nothing has changed
+   * Applies an event to a job, together with its effect. Events of one job follow each other.
+   * @returns the life after it, or the reason why the event came too late
+   * @throws the error of the store or of the effect; then nothing has changed
    */
   transition(job: LiveJob, event: LifeEvent, effect?: Effect): Promise<Life | Impossible>;
   /**
-   * Adds a callback URL to a job. Where the job has ended meanwhile, the callback is due at once.
-   * @throws Refusal OVERLOADED when the job has as many as it may
+   * Adds a callback URL to a job. If the job has ended meanwhile, the callback is due at once.
+   * @throws Refusal OVERLOADED if the job has the maximum number
    */
   addCallback(job: LiveJob, url: string): Promise<void>;
-  /** Takes a running job through a heartbeat. */
+  /** Records a heartbeat of a running job. */
   beat(job: LiveJob): void;
-  /** Whether the next state of a job is on its way to disk. */
+  /** Returns true while the next state of a job is being written. */
   isSettling(job: LiveJob): boolean;
   live(jobId: string): LiveJob | undefined;
-  /** Input of a live job; undefined when it cannot be read. */
+  /** Returns the input of a live job; undefined if it is unreadable. */
   input(jobId: string): Promise<StoredInput | undefined>;
   find(jobId: string): Promise<FoundJob | undefined>;
   /** Reads that need only memory and documents. */
@@ -88,16 +85,16 @@ export interface JobTableDependencies {
   readonly store: DocumentStore;
   readonly clock: Clock;
   readonly retryOf: RetryPolicies;
-  /** Ended jobs that are remembered. */
+  /** Maximum number of ended jobs to keep. */
   readonly endedMax: number;
   readonly log: JobLog;
-  /** Progress of the attempt of a running job, if known. */
+  /** Returns the progress of the attempt of a running job, if known. */
   readonly progressOf: (job: LiveJob) => TaskProgress | undefined;
   /** Called after every change of state, once it is visible. */
   readonly onChange: (job: LiveJob, before: JobState, event: LifeEvent) => void;
 }
 
-/** Ended jobs forgotten with one new one: enough to catch up, little enough for one transaction. */
+/** Maximum number of ended jobs deleted with a new one: enough to catch up, small enough for one transaction. */
 const FORGOTTEN_AT_ONCE_MAX = 100;
 
 interface Entry extends LiveJob {
@@ -161,13 +158,13 @@ export function createJobTable(dependencies: JobTableDependencies): JobTable {
     });
     for (const ended of surplus) history.forget(ended);
     const entry = adopt(identity, life);
-    log.info(traced(identity), 'job accepted');
+    log.info(logFields(identity), 'job accepted');
     notify(jobId);
     return entry;
   }
 
   function transition(job: LiveJob, event: LifeEvent, effect?: Effect): Promise<Life | Impossible> {
-    const entry = job as Entry; // Every LiveJob was made by `adopt`.
+    const entry = job as Entry; // `adopt` created every LiveJob
     const turn = entry.tail.then(async () => {
       refresh(entry);
       const next = advanceBy(entry, event);
@@ -203,7 +200,7 @@ export function createJobTable(dependencies: JobTableDependencies): JobTable {
           : added;
         const isReplaced =
           isTerminal(entry.life.status) && !(await isEndedIn(tx, { ...identity, id: identity.job_id }));
-        if (isReplaced) return; // by a later submission under its id, which has callbacks of its own
+        if (isReplaced) return; // replaced by a later submission under its id, which has separate callbacks
         await tx.put('job', identity.job_id, { ...job, callbacks: [...before, ...callbacks] } satisfies JobRecord);
       }),
     );
@@ -219,14 +216,14 @@ export function createJobTable(dependencies: JobTableDependencies): JobTable {
     history.change(jobId, life.status);
     if (isTerminal(life.status)) live.delete(jobId);
     log.info(
-      { ...traced(entry.identity), status: life.status, attempt: life.attempt, code: life.error?.code },
+      { ...logFields(entry.identity), status: life.status, attempt: life.attempt, code: life.error?.code },
       'job changed',
     );
     notify(jobId);
     onChange(entry, before, event);
   }
 
-  /** Progress of a running job as its node last reported it; frozen while the next state is on its way to disk. */
+  /** Updates the progress of a running job from its node; frozen while the next state is being written. */
   function refresh(entry: Entry): void {
     if (entry.life.status !== 'running' || entry.isSettling) return;
     const progress = progressOf(entry);
@@ -313,7 +310,7 @@ export function createJobTable(dependencies: JobTableDependencies): JobTable {
     live: (jobId) => live.get(jobId),
     async input(jobId) {
       const stored = await store.get('job-input', jobId);
-      // Written by `add` and sealed by the store.
+      // `add` wrote it and the store sealed it.
       return stored === undefined || 'unreadable' in stored ? undefined : (stored.body as StoredInput);
     },
     find,

@@ -1,22 +1,22 @@
 /**
- * Jobs that wait for one lane. Owners take turns, each with its own jobs in order of submission,
- * so that one client's hundred sweeps do not stand before another's first backtest.
+ * Jobs that wait for one lane. Owners take turns, each with its jobs in order of submission, so that a hundred sweeps
+ * of one client do not precede the first backtest of another.
  */
 export interface LaneQueue {
   readonly length: number;
-  /** Jobs of one owner that wait. */
+  /** Returns the number of waiting jobs of one owner. */
   lengthOf(owner: string): number;
   push(owner: string, jobId: string): void;
   /** Puts a job before all others of its owner. */
   unshift(owner: string, jobId: string): void;
-  /** The job whose turn it is among the owners that may have one. */
+  /** Returns the next job among the owners that may run one. */
   peek(mayRun?: (owner: string) => boolean): string | undefined;
-  /** Takes the job that `peek` shows; its owner goes to the end of the line. */
+  /** Removes the job that `peek` returns; its owner moves to the end of the line. */
   shift(mayRun?: (owner: string) => boolean): string | undefined;
   remove(owner: string, jobId: string): boolean;
 }
 
-const anybody = (): boolean => true;
+const anyOwner = (): boolean => true;
 
 export function createLaneQueue(): LaneQueue {
   const waitingByOwner = new Map<string, string[]>(); // in order of turns
@@ -40,8 +40,8 @@ export function createLaneQueue(): LaneQueue {
     lengthOf: (owner) => waitingByOwner.get(owner)?.length ?? 0,
     push: (owner, jobId) => add(owner, (list) => list.push(jobId)),
     unshift: (owner, jobId) => add(owner, (list) => list.unshift(jobId)),
-    peek: (mayRun = anybody) => first(mayRun)?.[1][0],
-    shift(mayRun = anybody) {
+    peek: (mayRun = anyOwner) => first(mayRun)?.[1][0],
+    shift(mayRun = anyOwner) {
       const turn = first(mayRun);
       if (turn === undefined) return undefined;
       const [owner, list] = turn;

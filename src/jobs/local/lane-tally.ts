@@ -18,7 +18,7 @@ export function lanesOf(
   for (const { identity, life } of live) {
     const lane = tallies[jobClassOf(identity)];
     if (life.status !== 'pending') lane.running++;
-    // Times of the service are written alike: they are in the order of their texts.
+    // Times of the service have one format, so their texts sort like the times.
     else if (lane.waiting++ === 0 || identity.created_at < lane.oldest) lane.oldest = identity.created_at;
   }
   const load = ({ waiting, running, oldest }: ReturnType<typeof tally>): Omit<LaneLoad, 'places'> => ({

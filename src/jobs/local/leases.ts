@@ -2,28 +2,28 @@ import type { AttemptKey } from '../attempt-key.js';
 import type { Lease } from '../queue.js';
 import type { LiveJob } from './job-table.js';
 
-/** The leases of running jobs, and when each was last heard of. */
+/** Leases of running jobs with their last heartbeats. */
 export interface Leases {
-  /** The lease of an attempt that begins now. */
+  /** Grants a lease for an attempt that starts now. */
   grant(job: LiveJob, nowMs: number): Lease;
-  /** The lease of the attempt that a job has. */
+  /** Returns the lease of a job's attempt. */
   of(job: LiveJob): Lease | undefined;
-  /** The lease that this process holds of a job. */
+  /** Returns the lease that this process holds for a job. */
   ofJob(jobId: string): Lease | undefined;
-  /** Whether a lease is that of the attempt that its job has. */
+  /** Returns true if a lease belongs to the current attempt of its job. */
   isHeld(lease: Lease): boolean;
-  /** Notes a heartbeat. */
+  /** Records a heartbeat. */
   beat(lease: Lease, nowMs: number): void;
-  /** Leases without a heartbeat since before some time. */
+  /** Lists the leases without a heartbeat since a time. */
   silentSince(ms: number): readonly Lease[];
-  /** Takes a lease back; one that its own node did not end is lost. */
+  /** Ends the lease of a job; it is lost if its node did not end it. */
   end(job: LiveJob, isLost: boolean): void;
-  /** Takes back a lease that another process has given to somebody else. */
+  /** Ends a lease that another process has given to another node. */
   lose(lease: Lease): void;
   readonly count: number;
 }
 
-/** A lease, and how to give it up. */
+/** A lease, and the function that revokes it. */
 export interface NewLease {
   readonly lease: Lease;
   giveUp(): void;
@@ -34,9 +34,9 @@ interface Held extends NewLease {
 }
 
 export function createLeases(): Leases {
-  /** By job. */
+  /** Leases by job. */
   const leases = new Map<string, Held>();
-  const held = ({ jobId, sequence, attempt }: Lease): Held | undefined => {
+  const current = ({ jobId, sequence, attempt }: Lease): Held | undefined => {
     const own = leases.get(jobId);
     return own?.lease.sequence === sequence && own.lease.attempt === attempt ? own : undefined;
   };
@@ -49,9 +49,9 @@ export function createLeases(): Leases {
     },
     of: ({ identity }) => leases.get(identity.job_id)?.lease,
     ofJob: (jobId) => leases.get(jobId)?.lease,
-    isHeld: (lease) => held(lease) !== undefined,
+    isHeld: (lease) => current(lease) !== undefined,
     beat(lease, nowMs) {
-      const own = held(lease);
+      const own = current(lease);
       if (own !== undefined) own.beatMs = nowMs;
     },
     silentSince: (ms) => [...leases.values()].flatMap(({ lease, beatMs }) => (beatMs < ms ? [lease] : [])),
@@ -61,7 +61,7 @@ export function createLeases(): Leases {
       if (isLost) own?.giveUp();
     },
     lose(lease) {
-      const own = held(lease);
+      const own = current(lease);
       if (own === undefined) return;
       leases.delete(lease.jobId);
       own.giveUp();
@@ -72,7 +72,7 @@ export function createLeases(): Leases {
   };
 }
 
-/** Less than an AbortSignal, of which every attempt has one of its own. */
+/** Creates a lease with fewer allocations than an AbortSignal, because every attempt has one. */
 export function newLease({ jobId, sequence, attempt }: AttemptKey): NewLease {
   const calls: (() => void)[] = [];
   let isLost = false;

@@ -3,9 +3,9 @@ import type { Lane } from '../compute-pool.js';
 import type { JobIdentity } from '../job-record.js';
 import { createLaneQueue, type LaneQueue } from './lane-queue.js';
 
-/** The waiting jobs of every lane. */
+/** Waiting jobs of every lane. */
 export interface Lines extends Readonly<Record<Lane, LaneQueue>> {
-  /** Puts a job behind the others of its owner. */
+  /** Puts a job after the others of its owner. */
   add(job: JobIdentity): void;
   /** Puts a job before the others of its owner. */
   addFirst(job: JobIdentity): void;

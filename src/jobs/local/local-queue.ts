@@ -4,7 +4,7 @@ import type { Clock } from '../clock.js';
 import type { Lane } from '../compute-pool.js';
 import { endedJob, eventOf } from '../ending.js';
 import { placesByClass, type JobClass } from '../job-class.js';
-import { traced } from '../job-record.js';
+import { logFields } from '../job-record.js';
 import type { LifeEvent } from '../life-cycle.js';
 import type {
   Claim,
@@ -19,7 +19,7 @@ import type {
   QueueLimits,
 } from '../queue.js';
 import type { JobState, JobStatus } from '../status.js';
-import { createComingJobs } from './coming.js';
+import { createPendingSubmissions } from './pending-submissions.js';
 import { createDelayedJobs } from './delayed-jobs.js';
 import { createAcceptance } from './acceptance.js';
 import { createJobTable, type LiveJob } from './job-table.js';
@@ -30,20 +30,20 @@ export interface LocalQueueDependencies {
   readonly store: DocumentStore;
   readonly clock: Clock;
   readonly limits: QueueLimits;
-  /** Jobs that this node runs at once. */
+  /** Maximum number of running jobs of this node. */
   readonly places?: Readonly<Record<Lane, number>>;
   readonly log: JobLog;
-  /** Receives every job that has ended. */
+  /** Receives every ended job. */
   readonly onEnded?: (job: EndedJob) => void;
 }
 
-/** How often leases are looked at, and how long a start that could not be written waits. */
+/** Interval between checks of leases, and delay before a failed start is retried. */
 const TICK_MS = 1000;
 
-/** The queue of one process on its own documents: the order of what waits lies in memory, every state on disk. */
+/** Creates the queue of one process on its documents: the order of waiting jobs is in memory, every state on disk. */
 export function createLocalQueue(dependencies: LocalQueueDependencies): JobQueue {
   const { store, clock, limits, log, onEnded, places = { heavy: 0, light: 0 } } = dependencies;
-  const coming = createComingJobs();
+  const coming = createPendingSubmissions();
   const lines = createLines();
   const leases = createLeases();
   const table = createJobTable({ store, clock, ...limits, log, progressOf, onChange: follow });
@@ -61,7 +61,7 @@ export function createLocalQueue(dependencies: LocalQueueDependencies): JobQueue
     return lease && node?.progressOf(lease);
   }
 
-  /** Keeps lines and leases in step with a change of state. */
+  /** Updates lines and leases after a change of state. */
   function follow(job: LiveJob, before: JobState, event: LifeEvent): void {
     const { status } = job.life;
     if (status === 'running') {
@@ -76,7 +76,7 @@ export function createLocalQueue(dependencies: LocalQueueDependencies): JobQueue
   }
 
   async function cancel(jobId: string): Promise<JobStatus> {
-    await coming.find(jobId)?.durable.catch(() => undefined); // A submission on its way to disk is cancelled once it is there.
+    await coming.find(jobId)?.durable.catch(() => undefined); // A pending submission is cancelled once it is on disk.
     const job = table.live(jobId);
     if (job !== undefined) await table.transition(job, { type: 'cancel', at: timestamp() });
     return accept.requireStatus(jobId);
@@ -88,7 +88,7 @@ export function createLocalQueue(dependencies: LocalQueueDependencies): JobQueue
     const lost = left.filter(({ life }) => life.status === 'running');
     for (const job of left) if (job.life.status === 'pending') delayed.restore(job);
     const cause = 'the service ended while the job ran';
-    // Each stands first in line again, so the oldest goes last.
+    // Each goes to the front of its line, so the oldest goes last.
     await Promise.all(
       lost
         .reverse()
@@ -108,10 +108,7 @@ export function createLocalQueue(dependencies: LocalQueueDependencies): JobQueue
     return { lease, job: job.identity, input: await table.input(lease.jobId) };
   }
 
-  /**
-   * Writes the start of a job. One that could not be written (a full disk) is first in line again from the next tick
-   * on.
-   */
+  /** Writes the start of a job. After a failure (a full disk) the job is first in line again from the next tick. */
   async function start(job: LiveJob) {
     try {
       return await table.transition(job, { type: 'start', at: timestamp() });
@@ -133,7 +130,7 @@ export function createLocalQueue(dependencies: LocalQueueDependencies): JobQueue
     return true;
   }
 
-  /** The running job of a lease; undefined once the attempt has been given up. */
+  /** Returns the running job of a lease; undefined once the attempt has been abandoned. */
   function heldJob(lease: Lease): LiveJob | undefined {
     return leases.isHeld(lease) ? table.live(lease.jobId) : undefined;
   }
@@ -159,11 +156,11 @@ export function createLocalQueue(dependencies: LocalQueueDependencies): JobQueue
   function expire(lease: Lease): void {
     const job = heldJob(lease);
     if (job === undefined || table.isSettling(job)) return;
-    const silence = `no sign of life for ${limits.leaseMs / 1000} seconds`;
+    const silence = `no heartbeat for ${limits.leaseMs / 1000} seconds`;
     table
       .transition(job, eventOf({ type: 'lose', cause: silence }, lease.attempt, timestamp()))
       .catch((thrown: unknown) => {
-        log.error({ ...traced(job.identity), err: thrown }, 'a change of the job could not be written');
+        log.error({ ...logFields(job.identity), err: thrown }, 'a change of the job could not be written');
       });
   }
 

@@ -9,13 +9,13 @@ import type { RememberedJob } from './job-history.js';
 
 export type Effect = Extract<Ending, { type: 'succeed' }>['effect'];
 
-/** A job that may be queued anew. */
+/** A failed job with its input, for a retry. */
 export interface FailedJob {
   readonly record: JobRecord;
   readonly input: StoredInput;
 }
 
-/** Whether the ended job of this submission is still the stored one: its id may have been submitted again meanwhile. */
+/** Returns true if the ended job is still the stored one: its id may have been submitted again meanwhile. */
 export async function isEndedIn(tx: DocumentTransaction, { id, sequence }: RememberedJob): Promise<boolean> {
   const stored = await tx.get('job', id);
   if (stored === undefined || 'unreadable' in stored) return stored !== undefined;
@@ -29,7 +29,7 @@ interface Change {
   readonly effect: Effect;
 }
 
-/** The end of a job is one transaction: its effect, its terminal state, and the payload it needs no more. */
+/** Writes the end of a job in one transaction: its effect, its final state, and the removal of its payload. */
 export async function writeLife(tx: DocumentTransaction, { identity, life, effect }: Change): Promise<void> {
   await effect?.(tx);
   const { job_id: jobId } = identity;
@@ -38,7 +38,7 @@ export async function writeLife(tx: DocumentTransaction, { identity, life, effec
     ? await putDeliveries(tx, toStatus(identity, life, submitted), identity)
     : submitted.callbacks;
   await tx.put('job', jobId, { ...identity, ...life, ...submitted, callbacks } satisfies JobRecord);
-  // A failed job may be queued anew.
+  // A failed job keeps its input for a retry.
   if (isTerminal(life.status) && life.status !== 'failed') await tx.delete('job-input', jobId);
 }
 
@@ -47,7 +47,7 @@ export async function deleteJob(tx: DocumentTransaction, jobId: string): Promise
   await tx.delete('job-input', jobId);
 }
 
-/** The body as accepted stays on disk only: ten thousand waiting jobs must not hold theirs in memory. */
+/** Reads the request body, which is only on disk: ten thousand waiting jobs must not keep theirs in memory. */
 export async function submittedIn(store: Pick<DocumentStore, 'get'>, jobId: string): Promise<Submitted> {
   const stored = await store.get('job', jobId);
   const { request = null, callbacks = [] } =
@@ -55,7 +55,7 @@ export async function submittedIn(store: Pick<DocumentStore, 'get'>, jobId: stri
   return { request, callbacks };
 }
 
-/** A failed job with what it was submitted with. @throws Refusal DOCUMENT_UNREADABLE when that is gone */
+/** Returns a failed job with its input. @throws Refusal DOCUMENT_UNREADABLE if the input no longer exists */
 export async function failedJob(store: Pick<DocumentStore, 'get'>, jobId: string): Promise<FailedJob | undefined> {
   const stored = await store.get('job', jobId);
   const record = stored === undefined || 'unreadable' in stored ? undefined : readJobRecord(stored.body, jobId);

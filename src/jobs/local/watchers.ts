@@ -1,20 +1,20 @@
 import type { Clock } from '../clock.js';
 import { createJobListeners, type JobListeners } from '../job-listeners.js';
 
-/** Who is called when a job changes. */
+/** Listeners for changes of jobs. */
 export interface JobWatchers extends Pick<JobListeners, 'watch' | 'watchAll'> {
   notify(jobId: string): void;
 }
 
 export interface JobWatchersDependencies {
   readonly clock: Pick<Clock, 'after'>;
-  /** Jobs that may have progress, looked at while all jobs are watched. */
+  /** Returns the jobs that may have progress, checked while all jobs are watched. */
   readonly liveIds: () => Iterable<string>;
-  /** Looks whether the progress of a watched job has changed; called every 250 ms while one is watched. */
+  /** Checks whether the progress of a watched job has changed; called every 250 ms while one is watched. */
   readonly look: (jobId: string) => void;
 }
 
-/** How often the progress of a watched job is read. */
+/** Interval between reads of the progress of watched jobs. */
 const WATCH_MS = 250;
 
 export function createJobWatchers({ clock, liveIds, look }: JobWatchersDependencies): JobWatchers {

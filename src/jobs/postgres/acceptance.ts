@@ -3,7 +3,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import { admit, type Admission, type Waiting } from '../admission.js';
 import type { Clock } from '../clock.js';
-import { toStatus, traced, type JobRecord } from '../job-record.js';
+import { toStatus, logFields, type JobRecord } from '../job-record.js';
 import type { JobLog, JobQueue, NewJob, QueueLimits } from '../queue.js';
 import type { JobStatus } from '../status.js';
 import type { JobDocuments } from './job-documents.js';
@@ -19,14 +19,14 @@ export interface AcceptanceDependencies {
   readonly log: JobLog;
   readonly find: JobQueue['find'];
   readonly isDraining: () => boolean;
-  /** Called for each job that is queued. */
+  /** Called for each queued job. */
   readonly onChange: (jobId: string) => void;
 }
 
-/** Ended jobs forgotten at a time. */
+/** Maximum number of ended jobs deleted at a time. */
 const FORGOTTEN_AT_ONCE_MAX = 400;
 
-/** @returns what queues jobs: new ones, and failed ones anew */
+/** @returns functions that queue new jobs and retry failed ones */
 export function createAcceptance(dependencies: AcceptanceDependencies) {
   const { jobs, rows, presence, clock, limits, log, find, isDraining, onChange } = dependencies;
   const forgetSurplus = createForgetting({ rows, jobs, endedMax: limits.endedMax });
@@ -38,11 +38,11 @@ export function createAcceptance(dependencies: AcceptanceDependencies) {
     admit(job, place, { ...limits, jobBytesMax: bytesMax });
   }
 
-  /** Does what follows from a submission. @returns its status */
-  async function accepted({ record, isNew }: { record: JobRecord; isNew: boolean }): Promise<JobStatus> {
+  /** Runs the follow-up of a submission. @returns its status */
+  async function finishSubmission({ record, isNew }: { record: JobRecord; isNew: boolean }): Promise<JobStatus> {
     const status = toStatus(record, record, record);
     if (!isNew) return (await find(record.job_id))?.status ?? status;
-    log.info(traced(record), 'job accepted');
+    log.info(logFields(record), 'job accepted');
     onChange(record.job_id);
     return status;
   }
@@ -55,13 +55,13 @@ export function createAcceptance(dependencies: AcceptanceDependencies) {
       const written = await jobs.add(job, now(), (place) => {
         admitNow({ estimatedBytes, owner: origin?.owner ?? '' }, place, bytesMax);
       });
-      return accepted(written);
+      return finishSubmission(written);
     },
     async retry(jobId: string): Promise<JobStatus> {
-      // One that no node has the memory for waits for one that comes.
+      // A job too large for every node waits for one with the memory.
       const written = await jobs.renew(jobId, now(), (job, place) => admitNow(job, place, Infinity));
       if (written === undefined) throw jobNotFound(jobId);
-      return accepted(written);
+      return finishSubmission(written);
     },
   };
 }
@@ -69,7 +69,9 @@ export function createAcceptance(dependencies: AcceptanceDependencies) {
 export const jobNotFound = (jobId: string): Refusal =>
   new Refusal('JOB_NOT_FOUND', `No job is stored under ${jobId}.`, { job_id: jobId });
 
-/** @returns what forgets the oldest ended jobs; a look at all that are remembered is not for every submission */
+/**
+ * @returns a function that deletes the oldest ended jobs; the query over all of them does not run for every submission
+ */
 function createForgetting({ rows, jobs, endedMax }: { rows: JobRows; jobs: JobDocuments; endedMax: number }) {
   const submissions = Math.max(1, Math.floor(endedMax / 100));
   let count = 0;

@@ -14,17 +14,17 @@ export interface NodeClaim {
   readonly process: ProcessIdentity;
   readonly role: string;
   readonly version: string;
-  /** Waits for a process of the same name to say that it lives. */
+  /** Waits for a heartbeat of a process with the same name. */
   readonly pause?: () => Promise<void>;
 }
 
-/** Longer than a process that lives says nothing. */
+/** Longest silence of a live process. */
 const SILENT_MS = 5000;
 
 /**
- * Takes the name of a node. Machines that were copied from one have the same host name and the same home: where a process
- * of the name lives that is not known to have ended, and says so while it is looked at, this one gets a name of its own.
- * Two of one name would take each other's attempts for those of a process before them.
+ * Claims the name of a node. Copied machines have the same host name and home path: if another live process has the
+ * name and sends a heartbeat meanwhile, this one gets a separate name. Two nodes of one name would take over each
+ * other's attempts.
  * @returns the name to work under
  */
 export async function claimNode(claim: NodeClaim): Promise<string> {
@@ -45,9 +45,9 @@ export async function claimNode(claim: NodeClaim): Promise<string> {
   }
 }
 
-/** Who had a name last. */
+/** Last holder of a name. */
 interface Holder {
-  /** Null where its version does not say. */
+  /** Null if its version does not record it. */
   readonly process: string | null;
   readonly seen_at: string;
   readonly is_live: boolean;
@@ -55,15 +55,15 @@ interface Holder {
 
 function isFree(holder: Holder | undefined, own: ProcessIdentity): boolean {
   if (holder === undefined || !holder.is_live || holder.process === null) return true;
-  const identity = JSON.parse(holder.process) as ProcessIdentity; // As `take` wrote it.
-  if (identity.world === null || identity.world !== own.world) return false; // Nobody can tell from here.
-  const isOwn = identity.pid === own.pid && identity.started === own.started; // An earlier service of this process.
+  const identity = JSON.parse(holder.process) as ProcessIdentity; // as `take` wrote it
+  if (identity.world === null || identity.world !== own.world) return false; // a process on another machine cannot be checked
+  const isOwn = identity.pid === own.pid && identity.started === own.started; // an earlier service of this process
   return isOwn || isAlive(identity) === false;
 }
 
 function createHolders({ database, schema, process, role, version }: NodeClaim) {
   const nodes = `${schema}.nodes`;
-  /** Of a node that runs nothing yet. */
+  /** State of a node that runs nothing yet. */
   const state: NodeState = {
     role,
     version,
@@ -82,7 +82,7 @@ function createHolders({ database, schema, process, role, version }: NodeClaim) 
         FROM ${nodes} WHERE node = $1`;
       return (await database.query<Holder>(sql, [node]))[0];
     },
-    /** @returns whether nobody has said anything under it since */
+    /** @returns true if no other process has written to it since */
     async take(node: string, holder: Holder | undefined): Promise<boolean> {
       const taken = await database.query(
         `INSERT INTO ${nodes} AS n (node, seen_at, state) VALUES ($1, clock_timestamp(), $2)

@@ -5,11 +5,11 @@ import type { Lease } from '../queue.js';
 import type { JobRows } from './job-rows.js';
 import type { OwnAttempts } from './own-attempts.js';
 
-/** How often a node, and an attempt that has nothing new, says that it lives. */
+/** Interval between heartbeats of a node, and of an attempt without news. */
 export const QUIET_MS = 2000;
 /**
- * A quiet attempt is looked at once a second: one that was silent for so long says it now, so that it is never silent for
- * longer than 2.25 s, and learns in time that it was cancelled should the word of that be lost.
+ * Silence after which a quiet attempt sends a heartbeat. Attempts are checked once a second, so none is silent for
+ * longer than 2.25 s, and it learns of a cancellation in time even if the notification was lost.
  */
 export const BEAT_MS_MIN = 1250;
 
@@ -20,21 +20,21 @@ export interface HeartbeatsDependencies {
   readonly clock: Pick<Clock, 'monotonicMs'>;
   readonly leaseMs: number;
   readonly progressOf: (lease: Lease) => TaskProgress | undefined;
-  /** Called for progress that is another than before. */
+  /** Called when progress has changed. */
   readonly onNews: (jobId: string) => void;
 }
 
-/** Signs of life of this node's attempts, each with the progress. */
+/** Heartbeats of this node's attempts, each with its progress. */
 export interface Heartbeats {
-  /** As the queue's. */
+  /** See the queue's `heartbeat`. */
   heartbeat(lease: Lease): Promise<boolean>;
-  /** Prolongs a lease now. @returns whether the attempt still is the one; its lease is lost otherwise */
+  /** Renews a lease now. @returns false if the attempt is no longer current; its lease is then lost */
   prolong(lease: Lease): Promise<boolean>;
 }
 
 export function createHeartbeats(dependencies: HeartbeatsDependencies): Heartbeats {
   const { rows, leases, clock, leaseMs, progressOf, own, onNews } = dependencies;
-  const said = new WeakMap<Lease, string>();
+  const lastMessages = new WeakMap<Lease, string>();
 
   async function beat(lease: Lease, progress: TaskProgress | undefined, hasNews: boolean): Promise<boolean> {
     const now = clock.monotonicMs();
@@ -56,10 +56,10 @@ export function createHeartbeats(dependencies: HeartbeatsDependencies): Heartbea
       if (!leases.isHeld(lease)) return false;
       const progress = progressOf(lease);
       const text = JSON.stringify(progress ?? null);
-      const hasNews = said.get(lease) !== text;
+      const hasNews = lastMessages.get(lease) !== text;
       if (!hasNews && !leases.silentSince(clock.monotonicMs() - BEAT_MS_MIN + 1).includes(lease)) return true;
       if (!(await beat(lease, progress, hasNews))) return false;
-      said.set(lease, text);
+      lastMessages.set(lease, text);
       if (hasNews) onNews(lease.jobId);
       return true;
     },

@@ -15,7 +15,7 @@ import {
   delayMsOf,
   isTerminal,
   newLife,
-  started,
+  startLife,
   type Impossible,
   type Life,
   type LifeEvent,
@@ -30,57 +30,60 @@ import type { JobRows, Place, ReservedJob } from './job-rows.js';
 import { queuedKind } from './queued-kinds.js';
 import { NOTHING, type Beat, type FoundBody, type SeenJob } from './seen-job.js';
 
-/** A change of a job that has been committed. */
-export interface Moved {
+/** A committed change of a job. */
+export interface JobChange {
   readonly identity: JobIdentity;
   readonly before: Life;
   readonly life: Life;
   readonly status: JobStatus;
 }
 
-/** An attempt that has begun. */
-export interface Begun extends Moved {
-  /** The job as it is stored, on which its end builds. */
+/** A started attempt. */
+export interface StartedAttempt extends JobChange {
+  /** The stored job, to which its end refers. */
   readonly seen: SeenJob;
 }
 
-export interface Move {
+export interface ChangeOrder {
   readonly jobId: string;
-  /** The attempt that the event is of; without it any attempt is meant. */
+  /** Attempt of the event. Default: any attempt. */
   readonly attempt?: AttemptKey;
   readonly event: LifeEvent;
   readonly effect?: Extract<Ending, { type: 'succeed' }>['effect'];
-  /** The job as the caller has seen it: it need not be read, unless it is another by now. */
+  /** The job as the caller read it; it is not read again unless it has changed. */
   readonly seen?: SeenJob | undefined;
 }
 
-/** Jobs as documents: what a job is and has become. Every change writes its row along. */
+/** Jobs as documents, with identity and state. Every change also writes the row of the job. */
 export interface JobDocuments {
   /**
-   * The live job of an id, if there is one with the same input; otherwise `admit` lets a new one pass, which is written.
-   * @param at time of the submission, as the wire writes times
+   * Returns the live job of an id if it has the same input; otherwise writes a new one that `admit` accepts.
+   * @param at time of the submission, in the format of the wire
    * @throws Refusal JOB_RUNNING for another input, OVERLOADED for too many callbacks
    */
   add(job: NewJob, at: string, admit: (place: Place) => void): Promise<{ record: JobRecord; isNew: boolean }>;
   /**
-   * Queues a failed job anew; another one is answered as it is, undefined without a readable one.
-   * @throws Refusal DOCUMENT_UNREADABLE when its input is gone
+   * Retries a failed job; returns any other one unchanged, undefined without a readable one.
+   * @throws Refusal DOCUMENT_UNREADABLE if its input no longer exists
    */
   renew(
     jobId: string,
     at: string,
     admit: (job: Admission, place: Waiting) => void,
   ): Promise<{ record: JobRecord; isNew: boolean } | undefined>;
-  /** What an attempt that its row has begun is of; undefined where the job has ended since, or cannot be read. */
-  begun(offered: ReservedJob, beat: Beat): Promise<Begun | undefined>;
-  /** Takes a job through an event. @returns the change, why it came too late, or undefined without a readable job */
-  move(move: Move): Promise<Moved | Impossible | undefined>;
+  /** Returns the job of an attempt that its row has started; undefined if the job has ended since or is unreadable. */
+  begun(offered: ReservedJob, beat: Beat): Promise<StartedAttempt | undefined>;
   /**
-   * What became of an attempt whose end was written, the answer lost: the change where it succeeded, that it was given
-   * up, or that nobody can tell, because its id was submitted again since.
+   * Applies an event to a job. @returns the change, the reason why it came too late, or undefined without a readable
+   * job
    */
-  fateOf(attempt: AttemptKey): Promise<Moved | 'given-up' | 'unknown'>;
-  /** Forgets a job that has ended, unless its id was submitted again. */
+  move(move: ChangeOrder): Promise<JobChange | Impossible | undefined>;
+  /**
+   * Determines the outcome of an attempt whose end was written but not confirmed: the change if it succeeded;
+   * abandoned; or unknown, because its id was submitted again.
+   */
+  fateOf(attempt: AttemptKey): Promise<JobChange | 'given-up' | 'unknown'>;
+  /** Deletes an ended job, unless its id was submitted again. */
   forget(ended: { readonly id: string; readonly sequence: number }): Promise<void>;
 }
 
@@ -92,12 +95,12 @@ export interface JobDocumentsDependencies {
 
 interface MoveTerms {
   readonly seen: SeenJob;
-  /** Receives the job before what it causes is written: in its author's name. */
+  /** Receives the job before its effects are written, which name its author. */
   setBy(record: JobRecord): void;
 }
 
 export function createJobDocuments({ documents, rows, retryOf }: JobDocumentsDependencies): JobDocuments {
-  /** @param delayMs before it may begin */
+  /** @param delayMs delay before it may start */
   async function write(tx: JobTransaction, record: JobRecord, delayMs = 0): Promise<void> {
     await tx.put('job', record.job_id, record);
     tx.putJob({ ...rowOf(record), ...(delayMs > 0 && { delay_ms: delayMs }) });
@@ -106,8 +109,8 @@ export function createJobDocuments({ documents, rows, retryOf }: JobDocumentsDep
   const look = async (jobId: string): Promise<SeenJob> =>
     (await rows.look([jobId])).get(jobId) ?? { ...NOTHING, beat: undefined };
 
-  /** @returns the change, or why it came too late */
-  async function moveIn(tx: JobTransaction, order: Move, { seen, setBy }: MoveTerms) {
+  /** @returns the change, or the reason why it came too late */
+  async function moveIn(tx: JobTransaction, order: ChangeOrder, { seen, setBy }: MoveTerms) {
     const { jobId, attempt, event, effect } = order;
     tx.buildOn({ kind: 'job', id: jobId }, seen.version);
     const record = recordOf(seen.found);
@@ -183,7 +186,7 @@ export function createJobDocuments({ documents, rows, retryOf }: JobDocumentsDep
       return documents.jobTransaction(
         async (tx) => {
           const known = seen;
-          seen = undefined; // It is another where the body runs again.
+          seen = undefined; // the body may run again on another version
           const moved = known && (await moveIn(tx, order, { seen: known, setBy }));
           return typeof moved === 'object' ? moved : moveIn(tx, order, { seen: await look(order.jobId), setBy });
         },
@@ -197,7 +200,7 @@ export function createJobDocuments({ documents, rows, retryOf }: JobDocumentsDep
     async fateOf({ jobId, sequence, attempt }) {
       const record = recordOf(await documents.get('job', jobId));
       if (record?.sequence !== sequence) return 'unknown';
-      // Nobody but the holder of an attempt makes it succeed.
+      // Only the holder of an attempt can make it succeed.
       if (record.status !== 'succeeded' || record.attempt !== attempt) return 'given-up';
       const { identity, life } = splitRecord(record);
       return { identity, before: { ...life, status: 'running' }, life, status: toStatus(identity, life, record) };
@@ -206,7 +209,7 @@ export function createJobDocuments({ documents, rows, retryOf }: JobDocumentsDep
   };
 }
 
-/** A second submission of a live job may bring a callback of its own. */
+/** A second submission of a live job may add a callback. */
 async function addCallback(tx: DocumentTransaction, record: JobRecord, url: string): Promise<JobRecord> {
   if (record.callbacks.some((callback) => callback.url === url)) return record;
   assertRoom(record.job_id, record.callbacks.length);
@@ -227,15 +230,15 @@ async function forgetIn(tx: DocumentTransaction, id: string, sequence: number): 
   if (record?.status !== 'succeeded') await tx.delete('job-input', id);
 }
 
-/** The row of a job. @param lease of an attempt that runs */
+/** Builds the row of a job. @param lease lease of a running attempt */
 export function rowOf(record: JobRecord, lease?: { readonly node: string; readonly ms: number }): JobRow {
   const { job_id, kind, owner, status, sequence, attempt, estimated_bytes } = record;
   const { lane } = JOB_KIND_CATALOGUE[kind];
-  const held = { node: lease?.node ?? null, lease_ms: lease?.ms ?? null };
-  return { job_id, kind: queuedKind(kind), lane, owner, status, sequence, attempt, estimated_bytes, ...held };
+  const leaseColumns = { node: lease?.node ?? null, lease_ms: lease?.ms ?? null };
+  return { job_id, kind: queuedKind(kind), lane, owner, status, sequence, attempt, estimated_bytes, ...leaseColumns };
 }
 
-/** A stored job; undefined when there is none, or it cannot be read. */
+/** Parses a stored job; undefined if it is absent or unreadable. */
 export function recordOf(stored: FoundBody): JobRecord | undefined {
   return stored === undefined || 'unreadable' in stored ? undefined : readJobRecord(stored.body, stored.id);
 }
@@ -248,12 +251,12 @@ export function requireRecord(stored: FoundBody, jobId: string): JobRecord | und
   return record;
 }
 
-/** A life as its row has it: whether its attempt has begun, and what that last said. */
+/** Merges the row into a life: the start of its attempt and its last report. */
 export function withBeat<L extends Life>(stored: L, beat: Beat | undefined): L {
   if (beat === undefined) return stored;
   const at = (time: Date): string => formatTimestamp(time.getTime());
   const isBegun = stored.status === 'pending' && beat.started_at !== null;
-  const life = isBegun ? started(stored, { at: at(beat.started_at), node: beat.node }) : stored;
+  const life = isBegun ? startLife(stored, { at: at(beat.started_at), node: beat.node }) : stored;
   if (life.status !== 'running') return life;
   return {
     ...life,

@@ -7,7 +7,7 @@ import { requireRecord, withBeat } from './job-documents.js';
 import type { JobRows } from './job-rows.js';
 import type { SeenRevision } from './seen-job.js';
 
-/** Statuses of jobs: their documents, with what running attempts last said. */
+/** Reads job statuses: their documents, with the last reports of running attempts. */
 export function createJobReader(rows: JobRows): Omit<JobReader, 'lanes'> {
   const look = async (jobId: string): Promise<SeenRevision | undefined> => (await rows.look([jobId])).get(jobId);
 

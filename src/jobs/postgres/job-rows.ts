@@ -15,51 +15,51 @@ import {
   type SeenRevision,
 } from './seen-job.js';
 
-/** The queue before a submission, and the number that it gets. */
+/** State of the queue before a submission, and the submission's sequence number. */
 export interface Place {
   readonly sequence: number;
   readonly queued: number;
   readonly queuedOfOwner: number;
 }
 
-/** The same with the job that has the id already, if any. */
+/** Such a state, with the existing job of the id, if any. */
 export interface PlaceOfJob extends Place {
   readonly seen: SeenJob;
 }
 
 export interface BeatOrder {
   readonly progress: TaskProgress | undefined;
-  /** Whether the progress is another one than before. */
+  /** True if the progress has changed. */
   readonly hasNews: boolean;
   readonly leaseMs: number;
 }
 
-/** How an attempt begins. */
+/** Data of the start of a job. */
 export interface Start {
   readonly node: string;
   readonly leaseMs: number;
-  /** As the wire writes times. */
+  /** Time in the format of the wire. */
   readonly at: string;
-  /** A name of its own, by which it is taken back. */
+  /** Unique name of the claim, by which it is undone. */
   readonly claim: string;
 }
 
 export interface ReserveOrder {
-  /** What the node has for all of its jobs. */
+  /** Memory of the node for all of its jobs. */
   readonly memoryBytes: number;
   readonly lane: Lane;
   readonly exceptOwners: readonly string[];
   readonly freeBytes: number;
-  /** Of a job that fits into the free memory; another one is kept from other nodes for a moment. */
+  /** Start of a job that fits into the free memory; another job is reserved for a moment instead. */
   readonly start: Start;
 }
 
-/** An offered job, and its start; null where it waits for memory. */
+/** An offered job and its start; null if the job waits for memory. */
 export type OfferedKey = AttemptKey & { readonly claim: string | null };
 
 export interface ReservedJob extends WaitingJob, OfferedKey {
   readonly seen: SeenJob;
-  /** What it was submitted with. */
+  /** Input of the job. */
   readonly input: FoundDocument;
 }
 
@@ -67,29 +67,29 @@ export interface RunningJob extends AttemptKey {
   readonly node: string;
 }
 
-/** Statements on the rows of jobs: what is asked often and is in no document. */
+/** Statements on the rows of jobs: data that is queried often and is in no document. */
 export interface JobRows {
   place(job: { readonly jobId: string; readonly owner: string }): Promise<PlaceOfJob>;
   /**
-   * The next job of a lane that the node may take, which begins where it fits. Its document may be older than its row
-   * where others changed both just then.
+   * Reserves the next job of a lane that the node may take, and starts it if it fits. Its document may be older than
+   * its row if others just changed both.
    */
   reserve(order: ReserveOrder): Promise<ReservedJob | undefined>;
-  /** Begins a reserved job. @returns when, by the row; undefined where it does not wait any more */
+  /** Starts a reserved job. @returns the start by the row; undefined if the job no longer waits */
   start(key: AttemptKey, start: Start): Promise<Beat | undefined>;
-  /** Gives a reserved job back, or one whose start nobody has taken up. */
+  /** Releases a reserved job, or one whose start was not used. */
   release(job: OfferedKey): Promise<void>;
-  /** Takes back starts whose answers were lost. */
+  /** Undoes starts whose confirmations were lost. */
   undo(starts: readonly Start[]): Promise<void>;
-  /** Takes a job out of the line whose document cannot be read. */
+  /** Removes a job with an unreadable document from the line. */
   drop(job: OfferedKey): Promise<void>;
-  /** Prolongs a lease. @returns what the attempt has said by now; undefined when it is not the one any more */
+  /** Renews a lease. @returns the last report of the attempt; undefined if it is no longer current */
   beat(key: AttemptKey, order: BeatOrder): Promise<Beat | undefined>;
-  /** Jobs with their documents; those that are not there are left out. */
+  /** Reads jobs with their documents; omits absent ones. */
   look(jobIds: readonly string[]): Promise<ReadonlyMap<string, SeenRevision>>;
-  /** Attempts of a node, the newest job first. */
+  /** Lists the attempts of a node, the newest job first. */
   runningOn(node: string): Promise<readonly RunningJob[]>;
-  /** Ended jobs beyond those that are remembered, so many at most. */
+  /** Lists at most `countMax` ended jobs beyond `endedMax`. */
   surplus(endedMax: number, countMax: number): Promise<readonly { readonly id: string; readonly sequence: number }[]>;
   revisions(jobIds: readonly string[] | 'live'): Promise<ReadonlyMap<string, number>>;
   ids(kind: JobKindName): Promise<readonly string[]>;
@@ -111,24 +111,24 @@ type ReservedRow = KeyRow &
   DocumentColumns<'input'> &
   Beat & { kind: JobKindName; owner: string; estimated_bytes: string; claim: string | null };
 
-/** A node that dies with one reserved keeps it from the others for so long. */
+/** Time for which a dying node keeps a reserved job from the others. */
 export const RESERVED_SECONDS = 10;
-/** A job waits for a node with room at once for so long; then one without makes room for it. */
+/** Time that a job waits for a node with enough memory; after it, a node without frees memory for the job. */
 const PASSED_OVER_SECONDS = 30;
-/** Attempts that one look takes up; a node that was there before gives them back one by one. */
+/** Maximum number of attempts taken over per look; a restarted node returns them one by one. */
 const LEFT_MAX = 50;
-/** In the condition of a write that may be lost with the server: its commit does not wait for the disk. */
+/** Condition that makes the commit of a write not wait for the disk, for writes that may be lost with the server. */
 export const UNFLUSHED = `(SELECT set_config('synchronous_commit', 'off', true)) IS NOT NULL`;
 const SAME = `job_id = $1 AND sequence = $2 AND attempt = $3`;
 const BEAT = 'progress, message, beat_at, started_at, node';
 
-/** @param schema as a quoted identifier */
+/** @param schema quoted identifier */
 export function createJobRows(database: Database, schema: string): JobRows {
   const jobs = `${schema}.jobs`;
   const keyValues = ({ jobId, sequence, attempt }: AttemptKey) => [jobId, sequence, attempt];
   const idsOf = async (sql: string, values: readonly unknown[]): Promise<readonly string[]> =>
     (await database.query<{ readonly job_id: string }>(sql, values)).map(({ job_id: id }) => id);
-  // Each half has an index of its own; one of both would read all jobs that are remembered.
+  // Each half has a separate index; a combined condition would read all stored jobs.
   const live = ['pending', 'running']
     .map((status) => `SELECT job_id, revision, sequence FROM ${jobs} WHERE status = '${status}'`)
     .join(' UNION ALL ');
@@ -184,15 +184,15 @@ export function createJobRows(database: Database, schema: string): JobRows {
           (SELECT count(*) FROM ${jobs} WHERE status = 'running')::int AS running`,
         [],
       );
-      return row!; // One row always.
+      return row!; // exactly one row
     },
   };
 }
 
-/** Puts the next submission behind those that were copied in. */
+/** Moves the sequence past the copied jobs. */
 export async function advanceSequence({ database, schema }: { database: Database; schema: string }): Promise<void> {
   await database.query(
-    // To set it outright takes a right that a role which serves has not.
+    // Setting it directly needs a right that the serving role lacks.
     `SELECT count(nextval('${schema}.job_sequence')) FROM generate_series(1, (SELECT max(sequence) FROM ${schema}.jobs))`,
     [],
   );
@@ -200,19 +200,19 @@ export async function advanceSequence({ database, schema }: { database: Database
 
 type WaitingRows = Pick<JobRows, 'place' | 'reserve' | 'start' | 'release' | 'undo' | 'drop'>;
 
-/** Statements on jobs that wait. */
+/** Options of the statements on waiting jobs. */
 interface WaitingOptions {
   readonly schema: string;
   readonly jobs: string;
 }
 
 function waitingRows(database: Database, { schema, jobs }: WaitingOptions): WaitingRows {
-  /** Jobs that a node with so much memory, left and in all, may take. */
+  /** Condition for jobs that a node may take, by its free and total memory. */
   const isFitting = (free: string, all: string): string =>
     `status = 'pending' AND kind = ANY($1) AND coalesce(reserved_until < clock_timestamp(), true) AND estimated_bytes <=
         CASE WHEN queued_at < clock_timestamp() - interval '${PASSED_OVER_SECONDS} s' THEN ${all}::bigint ELSE ${free}::bigint END`;
 
-  /** What a start writes, by column. @param from number of its first parameter */
+  /** Columns that a start writes. @param from number of its first parameter */
   const started = (from: number): readonly (readonly [column: string, value: string])[] => [
     ['status', `'running'`],
     ['reserved_until', 'NULL'],
@@ -233,7 +233,7 @@ function waitingRows(database: Database, { schema, jobs }: WaitingOptions): Wait
       : `${column} = CASE WHEN ${fits} THEN ${value} ELSE ${column} END`,
   );
   const undone = `status = 'pending', reserved_until = NULL, node = NULL, lease_until = NULL, started_at = NULL, claim = NULL`;
-  /** Waits, or has begun by this claim. */
+  /** Waiting, or started by this claim. */
   const isOffered = `${SAME} AND (status = 'pending' OR status = 'running' AND claim = $4::uuid)`;
   const offerValues = ({ jobId, sequence, attempt, claim }: OfferedKey) => [jobId, sequence, attempt, claim];
 
@@ -247,7 +247,7 @@ function waitingRows(database: Database, { schema, jobs }: WaitingOptions): Wait
           ) AS place LEFT JOIN ${schema}.documents AS document ON document.kind = 'job' AND document.id = $2`,
         [owner, jobId],
       );
-      const { sequence, queued, of_owner: queuedOfOwner } = row!; // One row always.
+      const { sequence, queued, of_owner: queuedOfOwner } = row!; // exactly one row
       const seen = { ...documentOf(row!, 'document'), beat: undefined };
       return { sequence: Number(sequence), queued, queuedOfOwner, seen };
     },

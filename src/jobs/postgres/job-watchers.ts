@@ -2,14 +2,14 @@ import type { Clock } from '../clock.js';
 import { createJobListeners, type JobListeners } from '../job-listeners.js';
 import type { JobRows } from './job-rows.js';
 
-/** Who is called when a job changes, on whatever node. */
+/** Listeners for changes of jobs on any node. */
 export interface JobWatchers extends Pick<JobListeners, 'watch' | 'watchAll'> {
-  /** Calls at once for a change that this process made. */
+  /** Calls the listeners at once after a change by this process. */
   notify(jobId: string): void;
   close(): void;
 }
 
-/** How often the rows of watched jobs are read, all of them in one statement. */
+/** Interval between reads of the rows of watched jobs, all in one statement. */
 const WATCH_MS = 250;
 
 export function createJobWatchers(rows: JobRows, clock: Pick<Clock, 'after'>): JobWatchers {
@@ -22,7 +22,7 @@ export function createJobWatchers(rows: JobRows, clock: Pick<Clock, 'after'>): J
     const found = await rows.revisions(listeners.jobIds());
     const watchesAll = listeners.hasListenersOfAll();
     const all = watchesAll ? new Map([...found, ...(await rows.revisions('live'))]) : found;
-    // One that was live and is so no more has ended.
+    // A job that was live and is no longer in the list has ended.
     const left = watchesAll ? [...known.keys()].filter((jobId) => !all.has(jobId)) : [];
     const changed = [...all].flatMap(([jobId, revision]) => (known.get(jobId) === revision ? [] : [jobId]));
     known = all;
@@ -34,7 +34,7 @@ export function createJobWatchers(rows: JobRows, clock: Pick<Clock, 'after'>): J
     isPolling = true;
     clock.after(WATCH_MS, () => {
       const looked = isClosed ? Promise.resolve() : look();
-      // A database that cannot be asked now is asked again; what has changed until then is seen then.
+      // The next look sees the changes that this failed one missed.
       void looked
         .catch(() => {})
         .finally(() => {

@@ -8,22 +8,22 @@ export interface LookingDependencies {
   readonly clock: Pick<Clock, 'after' | 'monotonicMs'>;
   readonly leaseMs: number;
   readonly isOver: () => boolean;
-  /** Free places of the node; undefined while it takes no work. */
+  /** Returns the free places of the node; undefined while it takes no work. */
   readonly room: () => Room | undefined;
-  /** Called for each look that the database has answered. */
+  /** Called after each look that the database answered. */
   readonly onAnswer: () => Promise<void>;
   readonly onWork: () => void;
-  /** Gives up an attempt whose node is silent. */
+  /** Abandons an attempt whose node is silent. */
   readonly lose: (attempt: RunningJob, cause: string) => Promise<void>;
   readonly onFailure: (thrown: unknown) => void;
 }
 
-/** Looks at the database again and again, a failure or not. */
+/** Looks at the database repeatedly, despite failures. */
 export function keepLooking(dependencies: LookingDependencies): void {
   const { presence, clock, leaseMs, isOver, room, onAnswer, onWork, lose } = dependencies;
   /**
-   * After an outage, in which this process may have begun, leases may have expired for lack of heartbeats: none is taken over
-   * before this time.
+   * Leases may have expired for lack of heartbeats during an outage, in which this process may have started: none is
+   * taken over before this time.
    */
   let takesFromMs = clock.monotonicMs() + leaseMs;
   let isTakingOver = false;
@@ -34,7 +34,7 @@ export function keepLooking(dependencies: LookingDependencies): void {
   }
 
   async function takeOver(silent: readonly RunningJob[]): Promise<void> {
-    const cause = `no sign of life for ${leaseMs / 1000} seconds`;
+    const cause = `no heartbeat for ${leaseMs / 1000} seconds`;
     for (const key of silent) await lose(key, cause);
   }
 
@@ -44,7 +44,7 @@ export function keepLooking(dependencies: LookingDependencies): void {
     if (hasWork) onWork();
     if (silent.length === 0 || isTakingOver || clock.monotonicMs() < takesFromMs) return;
     isTakingOver = true;
-    // Signs of life of this node do not wait for it.
+    // Heartbeats of this node do not wait for the takeover.
     void takeOver(silent)
       .catch(onFailure)
       .finally(() => (isTakingOver = false));

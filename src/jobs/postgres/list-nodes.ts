@@ -3,7 +3,7 @@ import { assertGranted, assertMigrated, FORBIDDEN, SCHEMA } from '#store/postgre
 import { withClient, type DatabasePlace } from '#store/postgres/open-documents.js';
 import { createNodeRows, type NodeEntry } from './node-rows.js';
 
-/** The nodes of a database, for a process that is none. @throws StartRefusal 75, 78 */
+/** Lists the nodes of a database, for a process that is not a node. @throws StartRefusal 75, 78 */
 export async function listNodes({ url, schema = SCHEMA }: DatabasePlace): Promise<readonly NodeEntry[]> {
   await withClient(url, (client) => assertMigrated(client, schema));
   const database = openDatabase({ url, connectionsMax: 1 });

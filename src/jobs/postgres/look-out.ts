@@ -1,29 +1,29 @@
-/** How often a node looks for work that another process has submitted. */
+/** Schedule of a node's looks for work from other processes. */
 export interface LookOut {
-  /** Nodes that look for work. */
+  /** Number of nodes that look for work. */
   nodes: number;
   pauseMs(): number;
-  /** Time until the next look for leases that ran out. */
+  /** Returns the time until the next look for expired leases. */
   watchPauseMs(): number;
-  /** What the last look has shown. */
+  /** Records the result of the last look. */
   note(isWaiting: boolean): void;
 }
 
-/** Looks of all nodes together: of 300 each looks as often as it says that it lives. */
+/** Maximum rate of looks of all nodes together: each of 300 nodes looks as often as it sends a heartbeat. */
 const LOOKS_PER_SECOND = 150;
-/** A node by itself looks no more often: the start of a job is not to wait longer than that of its work. */
+/** Minimum pause of a single node: the start of a job should not wait longer than its work takes. */
 const PAUSE_MS_MIN = 15;
-/** After so many looks for nothing, each is longer in coming. */
+/** Number of looks without work after which the pauses grow. */
 const EAGER_LOOKS = 500;
 const PAUSE_MS_MAX = 400;
 
 const WATCH_MS = 2000;
-/** So many nodes each look for leases every two seconds; more share the looks, at times of chance. */
+/** Number of nodes that each look for leases every two seconds; more nodes share the looks at random times. */
 const WATCHING_NODES = 10;
-/** On average, should nearly all nodes end at once. */
+/** Average maximum, for the case that nearly all nodes end at once. */
 const WATCH_MS_MAX = 10_000;
 
-/** Often while there is work, seldom while there is none, and never more than the database is there for. */
+/** Looks often while there is work and seldom otherwise, within the capacity of the database. */
 export function createLookOut(): LookOut {
   let idle = 0;
   return {

@@ -4,72 +4,75 @@ import type { Lane } from '../compute-pool.js';
 import { HUGE_BYTES, type JobClass } from '../job-class.js';
 import type { LaneLoad, LaneLoads } from '../queue.js';
 
-/** What a node says of itself at every heartbeat. */
+/** State that a node reports with every heartbeat. */
 export interface NodeState {
   readonly role: string;
   readonly version: string;
-  /** Jobs that it runs at once. */
+  /** Maximum number of running jobs. */
   readonly places: Readonly<Record<Lane, number>>;
-  /** Memory for its jobs; null where its version does not say. */
+  /** Memory for its jobs; null if its version does not report it. */
   readonly memory_bytes: number | null;
-  /** Content of the market that it serves; null without one. */
+  /** Content hash of the market that it serves; null without one. */
   readonly market: string | null;
-  /** Finishes of attempts that had been given up. */
+  /** Number of ends of abandoned attempts. */
   readonly stale: number;
-  /** Number of the tables that it knows. */
+  /** Version of the tables that it supports. */
   readonly protocol: number;
-  /** Names of the checks of its health that fail. */
+  /** Names of its failing health checks. */
   readonly lacks: readonly string[];
-  /** Milliseconds by which its clock is ahead of that of the database; null where its version does not say. */
+  /** Milliseconds by which its clock is ahead of the database's; null if its version does not report it. */
   readonly clock_offset_ms: number | null;
-  /** By which another process that is to have its name knows whether it has ended; absent where its version does not say. */
+  /**
+   * Identity of its process, by which a successor of the same name knows whether it has ended; absent in earlier
+   * versions.
+   */
   readonly process?: ProcessIdentity | undefined;
 }
 
 type Later = 'memory_bytes' | 'protocol' | 'lacks' | 'clock_offset_ms';
 
-/** As a node of any version may have said it. */
-type SaidState = Omit<NodeState, Later> & Partial<Pick<NodeState, Later>>;
+/** State that a node of any version may have reported. */
+type ReportedState = Omit<NodeState, Later> & Partial<Pick<NodeState, Later>>;
 
-/** A node as the others see it. */
+/** A node in a listing. */
 export interface NodeEntry extends Omit<NodeState, 'process'> {
   readonly node: string;
   readonly started_at: string;
   /** Seconds since its last heartbeat. */
   readonly silent_seconds: number;
-  /** Whether that is too long: its jobs go to others. */
+  /** True if that is too long: its jobs go to others. */
   readonly is_lost: boolean;
   /** Jobs that it runs. */
   readonly jobs: readonly string[];
-  /** Jobs of other nodes that it computes parts of. */
+  /** Jobs of other nodes for which it computes parts. */
   readonly helps: readonly string[];
-  /** Memory that all of them are expected to need. */
+  /** Expected memory of all of them. */
   readonly reserved_bytes: number;
 }
 
-/** Memory of the largest node that lives and has places in a lane; null where none has any. */
+/** Memory of the largest live node with places in a lane; null if there is none. */
 export type LargestMemory = Readonly<Record<Lane, number | null>>;
 
 /** Statements on the nodes of a database. */
 export interface NodeRows {
-  /** @cost of all nodes: what each says is text */
+  /** @cost a parse of the state of every node */
   largest(): Promise<LargestMemory>;
-  /** Notes that the process of a node begins, also where the one before has not ended in order. */
+  /** Records the start of a node's process, even if the previous one did not shut down. */
   begin(node: string): Promise<void>;
-  /** Forgets a node that ends in order. */
+  /** Removes a node that shuts down. */
   leave(node: string): Promise<void>;
-  /** By name; those that fell silent within a day among them. */
+  /** Lists nodes by name, including those that fell silent within a day. */
   list(): Promise<readonly NodeEntry[]>;
   lanes(): Promise<LaneLoads>;
 }
 
-/** A node that is silent for so long takes no work. */
+/** Silence after which a node counts as lost. */
 const LIVE_SECONDS = 10;
 
-/** Of a row of the table of nodes. */
+/** Condition on a row of the table of nodes. */
 export const isLiveNode = `seen_at > clock_timestamp() - interval '${LIVE_SECONDS} s'`;
 
-/** @param schema as a quoted identifier */
+/** @param schema quoted identifier */
 export function createNodeRows(database: Database, schema: string): NodeRows {
   const nodes = `${schema}.nodes`;
   const jobs = `${schema}.jobs`;
@@ -80,7 +83,7 @@ export function createNodeRows(database: Database, schema: string): NodeRows {
 
   const sum = (lane: Lane, where = ''): string =>
     `coalesce(sum(${placesOf(lane)}) FILTER (WHERE ${live} AND NOT ${IS_COMMAND} ${where}), 0)::int`;
-  // A node that does not say takes a job of any size.
+  // A node that does not report its memory takes jobs of any size.
   const largest = (lane: Lane): string =>
     `max(coalesce((state::jsonb ->> 'memory_bytes')::float8, 'infinity')) FILTER (WHERE ${placesOf(lane)} > 0) AS ${lane}`;
 
@@ -88,7 +91,7 @@ export function createNodeRows(database: Database, schema: string): NodeRows {
     async largest() {
       const sql = `SELECT ${largest('heavy')}, ${largest('light')} FROM ${nodes} WHERE ${live}`;
       const [row] = await database.query<LargestMemory>(sql, []);
-      return row!; // One row always.
+      return row!; // exactly one row
     },
     async begin(node) {
       await database.query(`UPDATE ${nodes} SET started_at = clock_timestamp() WHERE node = $1`, [node]);
@@ -115,14 +118,14 @@ export function createNodeRows(database: Database, schema: string): NodeRows {
           FROM ${nodes} AS n ORDER BY node`,
         [],
       );
-      // As `beat` wrote it; earlier versions said less.
-      const told = rows.map(({ state, reserved, ...row }) => {
-        const { process: _, ...own } = JSON.parse(state) as SaidState; // Nobody's but a successor's.
-        const said = { memory_bytes: null, protocol: 1, lacks: [], clock_offset_ms: null, ...own };
-        return { ...row, reserved_bytes: reserved, ...said };
+      // As `beat` wrote it; earlier versions reported less.
+      const entries = rows.map(({ state, reserved, ...row }) => {
+        const { process: _, ...own } = JSON.parse(state) as ReportedState; // only a successor needs it
+        const withDefaults = { memory_bytes: null, protocol: 1, lacks: [], clock_offset_ms: null, ...own };
+        return { ...row, reserved_bytes: reserved, ...withDefaults };
       });
-      // A command that was cut off is missed by nobody.
-      return told.filter(({ role, is_lost: isLost }) => role !== 'command' || !isLost);
+      // A lost command is omitted, because it will not return.
+      return entries.filter(({ role, is_lost: isLost }) => role !== 'command' || !isLost);
     },
     async lanes() {
       type Row = {
@@ -132,13 +135,13 @@ export function createNodeRows(database: Database, schema: string): NodeRows {
         readonly helping: number;
         readonly oldest: number;
       };
-      // Each half has an index of its own.
+      // Each half has a separate index.
       const live = ['pending', 'running'].map(
         (status) => `SELECT ${CLASS} AS name, status, queued_at, node, job_id FROM ${jobs} WHERE status = '${status}'`,
       );
-      // A command goes when it has what it came for: nobody adds machines for it, or takes any away.
+      // A command ends when its job is done, so its jobs must not make an autoscaler add or remove machines.
       const stays = `NOT EXISTS (SELECT FROM ${nodes} AS n WHERE n.node = live.node AND ${IS_COMMAND})`;
-      // A node computes parts of one job at one place.
+      // A node computes the parts of one job in one place.
       const helping = `SELECT DISTINCT ${CLASS} AS name, 'helping', NULL::timestamptz, p.node, job_id FROM ${helped}`;
       const [rows, [places]] = await Promise.all([
         database.query<Row>(
@@ -156,7 +159,7 @@ export function createNodeRows(database: Database, schema: string): NodeRows {
       ]);
       const loadOf = (name: JobClass): LaneLoad => {
         const { waiting = 0, running = 0, helping = 0, oldest = null } = rows.find((row) => row.name === name) ?? {};
-        return { waiting, running, helping, places: places![name], oldestSeconds: oldest }; // One row always.
+        return { waiting, running, helping, places: places![name], oldestSeconds: oldest }; // exactly one row
       };
       return { heavy: loadOf('heavy'), huge: loadOf('huge'), light: loadOf('light') };
     },

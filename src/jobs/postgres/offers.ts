@@ -6,24 +6,27 @@ import { RESERVED_SECONDS, type JobRows, type ReservedJob, type Start } from './
 export interface OffersDependencies {
   readonly rows: Pick<JobRows, 'reserve' | 'release' | 'undo'>;
   readonly clock: Pick<Clock, 'monotonicMs'>;
-  /** Memory that this node has for all of its jobs. */
+  /** Memory of this node for all of its jobs. */
   readonly memoryBytes: number;
 }
 
-/** Jobs that are this node's while it decides whether it takes them. */
+/** Jobs that are reserved for this node while it decides whether to take them. */
 export interface Offers {
-  /** The job that the node makes room for, otherwise the next one in line that it may take, which begins where it fits. */
+  /**
+   * Returns the job for which the node frees memory, otherwise the next one in line that it may take, which starts if
+   * it fits.
+   */
   next(order: ClaimOrder, start: Start): Promise<ReservedJob | undefined>;
-  /** Does what belongs to a start. Where that fails nobody runs the job, and the start is taken back. */
+  /** Runs the follow-up of a start. If it fails, no node runs the job, and the start is undone. */
   orTakenBack<T>(start: Start, work: () => Promise<T>): Promise<T>;
-  /** Takes back starts that failed, or whose answers were lost: their jobs wait again, which counts for no crash. */
+  /** Undoes failed or unconfirmed starts: their jobs wait again, which does not count as a crash. */
   takeBack(): Promise<void>;
   /**
-   * One that was not taken. It is first in line again; or, where it has waited so long that it is offered to nodes
-   * without room, stays with this one, which takes no other of its lane until it has the room.
+   * Returns a job that was not taken. It is first in line again; or, if it waited so long that nodes without the
+   * memory are offered it, it stays with this one, which takes no other job of its lane until the memory is free.
    */
   leave(offered: ReservedJob, order: ClaimOrder): Promise<void>;
-  /** Gives back what the node makes room for. */
+  /** Releases the jobs for which the node frees memory. */
   close(): Promise<void>;
 }
 
@@ -34,10 +37,10 @@ interface HeldJob {
 
 export function createOffers({ rows, clock, memoryBytes }: OffersDependencies): Offers {
   const held = new Map<Lane, HeldJob>();
-  /** Starts that failed half-way, or whose answers were lost: nobody runs what they may have begun. */
+  /** Starts that failed half-way, or were not confirmed: no node runs their jobs. */
   const lost = new Set<Start>();
 
-  /** Takes out the job that is held; a reservation that has run out may be another node's. */
+  /** Removes the held job; an expired reservation may belong to another node. */
   function takeHeld({ lane, exceptOwners }: ClaimOrder): ReservedJob | undefined {
     const entry = held.get(lane);
     if (entry !== undefined && exceptOwners.has(entry.job.owner)) return undefined;
@@ -45,7 +48,7 @@ export function createOffers({ rows, clock, memoryBytes }: OffersDependencies): 
     return entry !== undefined && clock.monotonicMs() < entry.untilMs ? entry.job : undefined;
   }
 
-  async function orTakenBack<T>(start: Start, work: () => Promise<T>): Promise<T> {
+  async function undoOnFailure<T>(start: Start, work: () => Promise<T>): Promise<T> {
     try {
       return await work();
     } catch (thrown) {
@@ -68,9 +71,9 @@ export function createOffers({ rows, clock, memoryBytes }: OffersDependencies): 
       const own = takeHeld(claim);
       if (own !== undefined) return own;
       const order = { lane, exceptOwners: [...exceptOwners], freeBytes, memoryBytes, start };
-      return orTakenBack(start, () => rows.reserve(order));
+      return undoOnFailure(start, () => rows.reserve(order));
     },
-    orTakenBack,
+    orTakenBack: undoOnFailure,
     takeBack,
     async leave(offered, { lane, freeBytes }) {
       const isHeld = offered.claim === null && offered.estimated_bytes > freeBytes;
@@ -80,7 +83,7 @@ export function createOffers({ rows, clock, memoryBytes }: OffersDependencies): 
     async close() {
       const left = [...held.values()].map(({ job }) => rows.release(job));
       held.clear();
-      await Promise.allSettled(left); // Reservations run out by themselves.
+      await Promise.allSettled(left); // Reservations expire by themselves.
     },
   };
 }

@@ -2,12 +2,12 @@ import type { Lease } from '../queue.js';
 import type { Beat, SeenJob } from './seen-job.js';
 
 /**
- * The jobs of attempts that this node runs, as it has found them: their ends need not read them. Another process changes
- * such a job only to end it, to add a callback or after a silence; then the end reads it, too.
+ * Jobs of the attempts that this node runs, as read at their start, so that their ends need not read them. Another
+ * process changes such a job only to end it, to add a callback or after a silence; then the end reads it too.
  */
 export interface OwnAttempts {
   start(lease: Lease, seen: SeenJob): void;
-  /** Notes what an attempt has said; where nobody knows what arrived, its end reads it. */
+  /** Records the report of an attempt; undefined if its arrival is unknown, so that its end reads the job. */
   say(lease: Lease, beat: Beat | undefined): void;
   of(lease: Lease): SeenJob | undefined;
 }

@@ -24,25 +24,25 @@ export interface PartRows {
   take(key: AttemptKey): Promise<number | undefined>;
   collect(key: AttemptKey): Promise<readonly WrittenParts[]>;
   remaining(key: AttemptKey): Promise<readonly number[]>;
-  /** Forgets the parts of a job, of any attempt. */
+  /** Deletes the parts of a job, of any attempt. */
   withdraw(jobId: string): Promise<void>;
   /** Takes parts of one job that runs on another node. */
   claim(order: PartOrder): Promise<(WaitingJob & TakenParts) | undefined>;
-  /** @returns whether they still are this node's, and the job goes on */
+  /** @returns true if this node still holds them, and the job continues */
   beat(taken: TakenParts, leaseMs: number): Promise<boolean>;
-  /** @returns whether the job waits for them */
+  /** @returns true if the job waits for them */
   write(taken: TakenParts, written: WrittenParts): Promise<boolean>;
-  /** Lets any node take them. */
+  /** Releases them to any node. */
   release(taken: TakenParts): Promise<void>;
-  /** Leaves them to the node of the job. */
+  /** Returns them to the node of the job. */
   giveBack(taken: TakenParts): Promise<void>;
 }
 
-/** Parts of one claim: some seconds of work at most, after which jobs that wait come first. */
+/** Maximum number of parts per claim: a few seconds of work, after which waiting jobs come first. */
 const CLAIMED_MAX = 8;
 const SAME = 'job_id = $1 AND sequence = $2 AND attempt = $3';
 
-/** @param schema as a quoted identifier */
+/** @param schema quoted identifier */
 export function createPartRows(database: Database, schema: string, { node, version }: PartNode): PartRows {
   const table = `${schema}.parts`;
   const keyOf = ({ jobId, sequence, attempt }: AttemptKey) => [jobId, sequence, attempt] as const;
@@ -60,7 +60,7 @@ export function createPartRows(database: Database, schema: string, { node, versi
       );
     },
     async take(key) {
-      // From the other end than other nodes do.
+      // Taken from the opposite end to other nodes.
       const [row] = await database.query<{ readonly part: number }>(
         `DELETE FROM ${table} WHERE ${SAME} AND part = (
             SELECT part FROM ${table} WHERE ${SAME} AND (node IS NULL OR output IS NULL AND lease_until < clock_timestamp())
@@ -76,7 +76,7 @@ export function createPartRows(database: Database, schema: string, { node, versi
           SELECT DISTINCT output FROM written`,
         keyOf(key),
       );
-      return rows.map(({ output }) => JSON.parse(output) as WrittenParts); // As `write` wrote it.
+      return rows.map(({ output }) => JSON.parse(output) as WrittenParts); // as `write` wrote it
     },
     async remaining(key) {
       const rows = await database.query<{ readonly part: number }>(
@@ -98,7 +98,7 @@ export function createPartRows(database: Database, schema: string, { node, versi
         readonly owner: string;
         readonly estimated_bytes: string;
       };
-      // The fewer are left, the fewer are taken at once, so that all nodes end together.
+      // The fewer parts are left, the fewer are taken at once, so that all nodes end together.
       const rows = await database.query<Row>(
         `WITH job AS (
             SELECT job_id, sequence, attempt, j.kind, j.owner, j.estimated_bytes

@@ -8,14 +8,14 @@ import type { Clock } from '../clock.js';
 import type { TaskProgress } from '../compute-pool.js';
 import { endedJob, eventOf } from '../ending.js';
 import { createLeases } from '../local/leases.js';
-import { traced } from '../job-record.js';
+import { logFields } from '../job-record.js';
 import type { StoredInput } from '../kept-parts.js';
 import { isTerminal, type LifeEvent } from '../life-cycle.js';
 import type { Claim, ClaimOrder, EndedJob, Ending, JobLog, JobQueue, Lease, Node, QueueLimits } from '../queue.js';
 import type { JobStatus } from '../status.js';
-import { createJobDocuments, recordOf, type Moved } from './job-documents.js';
+import { createJobDocuments, recordOf, type JobChange } from './job-documents.js';
 import { createJobReader } from './job-reader.js';
-import { createHearing } from './hearing.js';
+import { createNotificationBuffer } from './notification-buffer.js';
 import { createAcceptance, jobNotFound } from './acceptance.js';
 import { createHeartbeats } from './heartbeats.js';
 import { createJobRows, type JobRows, type ReservedJob, type Start } from './job-rows.js';
@@ -34,7 +34,7 @@ export interface PostgresQueueDependencies extends Omit<SharedQueueDependencies,
   readonly database: Database;
   /** Schema of the tables, as a quoted identifier. */
   readonly schema: string;
-  /** What this node says of itself; it is not listed without. */
+  /** Returns the state that this node reports. Default: the node is not listed. */
   readonly describe?: (() => Omit<NodeState, 'stale' | 'protocol'>) | undefined;
 }
 
@@ -44,35 +44,35 @@ export interface SharedQueueDependencies {
   readonly presence: Presence;
   /** Parts of running jobs, which nodes share. */
   readonly parts?: SharedParts | undefined;
-  /** Name of this node, over restarts. */
+  /** Name of this node, across restarts. */
   readonly node: string;
   readonly clock: Clock;
   readonly limits: QueueLimits;
   readonly log: JobLog;
-  /** Receives every job that this process has ended. */
+  /** Receives every job that this process ended. */
   readonly onEnded?: (job: EndedJob) => void;
-  /** Called for the finish of an attempt that had been given up: it has changed nothing. */
+  /** Called for the end of an abandoned attempt, which changed nothing. */
   readonly onStale?: () => void;
-  /** Called for an attempt of a silent node that this process has given up. */
+  /** Called for an attempt of a silent node that this process abandoned. */
   readonly onTakenOver?: () => void;
-  /** Calls for every job that is cancelled somewhere; heartbeats alone say so unless given. */
+  /** Publishes every cancelled job. Default: only heartbeats report cancellations. */
   readonly cancellations?: Notices;
 }
 
-/** Texts that processes on one database tell each other at once. Each serialises commits: for what is rare. */
+/** Notifications between processes on one database. Each serialises commits, so they are for rare events. */
 export interface Notices {
   publish(text: string): Promise<void>;
   subscribe(listener: (text: string) => void): void;
 }
 
-/** How long the end of an attempt waits before it tries the database again. */
+/** Delay before the end of an attempt retries the database. */
 const AGAIN_MS = 500;
-/** Submissions under one id that end just when they are to be cancelled. */
+/** Maximum number of submissions under one id that may end during its cancellation. */
 const CANCEL_TRIES_MAX = 10;
 /** Events that end an attempt without its node, or with its thread. */
 const ENDS_OF_OTHERS: ReadonlySet<LifeEvent['type']> = new Set(['cancel', 'crash', 'lose']);
 
-/** The queue on the tables of a database. */
+/** Creates the queue on the tables of a database. */
 export function createPostgresQueue(dependencies: PostgresQueueDependencies): JobQueue {
   const { database, schema, node, describe, limits, documents } = dependencies;
   const helper = describe && { node, version: () => describe().version };
@@ -84,7 +84,7 @@ export function createPostgresQueue(dependencies: PostgresQueueDependencies): Jo
   return createSharedQueue({ ...dependencies, rows, parts, presence });
 }
 
-/** The queue of any number of processes, over statements on its rows and transactions of its documents. */
+/** Creates the queue of any number of processes, from statements on its rows and transactions on its documents. */
 export function createSharedQueue(dependencies: SharedQueueDependencies): JobQueue {
   const { documents, rows, presence, parts, clock, limits, log, onEnded, onTakenOver, cancellations } = dependencies;
   const jobs = createJobDocuments({ documents, rows, retryOf: limits.retryOf });
@@ -92,7 +92,7 @@ export function createSharedQueue(dependencies: SharedQueueDependencies): JobQue
   const watchers = createJobWatchers(rows, clock);
   const leases = createLeases();
   const offers = createOffers({ rows, clock, memoryBytes: limits.jobBytesMax });
-  const hearing = createHearing();
+  const hearing = createNotificationBuffer();
   const own = createOwnAttempts();
   let node: Node | undefined;
   const progressOf = (lease: Lease): TaskProgress | undefined => node?.progressOf(lease);
@@ -107,12 +107,12 @@ export function createSharedQueue(dependencies: SharedQueueDependencies): JobQue
     node?.onWork();
   }
 
-  /** Does what follows from a change that this process has committed. */
-  function follow({ identity, before, life }: Moved, event: LifeEvent): void {
+  /** Runs the follow-up of a change that this process committed. */
+  function follow({ identity, before, life }: JobChange, event: LifeEvent): void {
     const changed = { identity, life };
     const { job_id: jobId } = identity;
     log.info(
-      { ...traced(identity), status: life.status, attempt: life.attempt, code: life.error?.code },
+      { ...logFields(identity), status: life.status, attempt: life.attempt, code: life.error?.code },
       'job changed',
     );
     if (life.status === 'running') leases.grant(changed, clock.monotonicMs());
@@ -123,20 +123,20 @@ export function createSharedQueue(dependencies: SharedQueueDependencies): JobQue
   }
 
   async function cancel(jobId: string): Promise<JobStatus> {
-    await submissions.of(jobId); // One on its way is cancelled once it is there.
+    await submissions.of(jobId); // A pending submission is cancelled once it is stored.
     const event: LifeEvent = { type: 'cancel', at: timestampOf(clock) };
     for (let tries = 1; ; tries++) {
       const moved = await jobs.move({ jobId, event });
       if (typeof moved === 'object') {
         follow(moved, event);
-        // One that waited when it was looked at may have been begun since, which its document does not tell.
-        cancellations?.publish(jobId).catch(() => {}); // A heartbeat says it too.
+        // A job that was waiting may have been started since, which its document does not show.
+        cancellations?.publish(jobId).catch(() => {}); // a heartbeat reports it too
         if (moved.before.status === 'running') await parts?.forget(jobId);
         return moved.status;
       }
       const status = (await reader.find(jobId))?.status;
       if (status === undefined) throw jobNotFound(jobId);
-      // One that lives was submitted since.
+      // A live job under this id was submitted since.
       if (isTerminal(status.status) || tries === CANCEL_TRIES_MAX) return status;
     }
   }
@@ -146,7 +146,7 @@ export function createSharedQueue(dependencies: SharedQueueDependencies): JobQue
     await presence.announce();
     cancellations?.subscribe((jobId) => {
       parts?.ask(jobId);
-      hearing.hear(jobId); // Of one whose start is being written there is no lease yet.
+      hearing.hear(jobId); // a job whose start is being written has no lease yet
       askAgain(leases.ofJob(jobId));
     });
     const left = await rows.runningOn(dependencies.node);
@@ -164,7 +164,7 @@ export function createSharedQueue(dependencies: SharedQueueDependencies): JobQue
         const { jobId: job_id, attempt, node } = key;
         log.warn(
           { job_id, attempt, node, lease_ms: limits.leaseMs },
-          'the node of a job is silent: its attempt is given up',
+          'the node of a job is silent: its attempt is abandoned',
         );
         onTakenOver?.();
       },
@@ -173,12 +173,12 @@ export function createSharedQueue(dependencies: SharedQueueDependencies): JobQue
     return left.length;
   }
 
-  /** Asks at once whether an attempt is wanted: whether its job was cancelled is in the row. */
+  /** Checks at once whether an attempt is still wanted: its row records a cancellation. */
   function askAgain(lease: Lease | undefined): void {
-    if (lease !== undefined) void beats.prolong(lease).catch(() => {}); // A heartbeat asks again.
+    if (lease !== undefined) void beats.prolong(lease).catch(() => {}); // a heartbeat tries again
   }
 
-  /** @returns whether the attempt had not ended before */
+  /** @returns true if the attempt had not ended before */
   async function lose(key: AttemptKey, cause: string): Promise<boolean> {
     const event = eventOf({ type: 'lose', cause }, key.attempt, timestampOf(clock));
     const moved = await jobs.move({ jobId: key.jobId, attempt: key, event });
@@ -205,7 +205,7 @@ export function createSharedQueue(dependencies: SharedQueueDependencies): JobQue
     return { lease: granted, job: begun.identity, input };
   }
 
-  /** @returns the start of the job that was offered, where it was taken; undefined where none waits */
+  /** @returns the start of the offered job, if it was taken; undefined if none waits */
   async function take(order: ClaimOrder, start: Start) {
     const offered = await offers.next(order, start);
     if (offered === undefined) return undefined;
@@ -215,9 +215,9 @@ export function createSharedQueue(dependencies: SharedQueueDependencies): JobQue
         return {};
       }
       const beat = offered.seen.beat ?? (await rows.start(offered, start));
-      if (beat === undefined) return {}; // Another node's by now.
-      const begun = await jobs.begun({ ...offered, claim: start.claim }, beat);
-      return begun === undefined ? {} : { begun, input: await inputOf(offered, documents) };
+      if (beat === undefined) return {}; // another node has it now
+      const startedAttempt = await jobs.begun({ ...offered, claim: start.claim }, beat);
+      return startedAttempt === undefined ? {} : { begun: startedAttempt, input: await inputOf(offered, documents) };
     });
   }
 
@@ -231,28 +231,28 @@ export function createSharedQueue(dependencies: SharedQueueDependencies): JobQue
       try {
         const move = { jobId: lease.jobId, attempt: lease, event, ...(effect && { effect }), seen: own.of(lease) };
         const moved = isHeld ? await jobs.move(move) : undefined;
-        // A try before may have come to pass.
+        // An earlier try may have succeeded.
         const fate = typeof moved === 'object' || lost === undefined ? moved : await jobs.fateOf(lease);
         if (fate === 'unknown') throw lost;
         if (typeof fate !== 'object') return refuseStale(lease);
         follow(fate, event);
         return true;
       } catch (thrown) {
-        // The attempt is behind its fence: however often and late it is tried, it ends once.
+        // The attempt is fenced: however often and late it retries, it ends once.
         if (!isUnavailable(thrown) || isClosed || thrown === lost) throw thrown;
         lost = thrown;
       }
       await new Promise<void>((resolve) => void clock.after(AGAIN_MS, resolve));
-      // Nobody is to take it for silent because its end cannot be written.
+      // A heartbeat shows that the attempt is alive while its end cannot be written.
       if (leases.isHeld(lease)) await beats.prolong(lease).catch(() => {});
     }
   }
 
-  /** @returns false: the finish of an attempt that was given up counts for nothing */
+  /** @returns false: the end of an abandoned attempt is ignored */
   function refuseStale(lease: Lease): false {
     leases.lose(lease);
     presence.noteStale();
-    log.warn({ job_id: lease.jobId, attempt: lease.attempt }, 'the finish of an attempt that was given up is refused');
+    log.warn({ job_id: lease.jobId, attempt: lease.attempt }, 'the end of an abandoned attempt is ignored');
     dependencies.onStale?.();
     return false;
   }
@@ -284,14 +284,14 @@ export function createSharedQueue(dependencies: SharedQueueDependencies): JobQue
 
 const timestampOf = (clock: Pick<Clock, 'now'>): string => formatTimestamp(clock.now());
 
-/** What a job was submitted with. */
+/** Returns the input of a job. */
 async function inputOf(
   { jobId, sequence, seen, input }: ReservedJob,
   documents: Pick<PostgresDocuments, 'get'>,
 ): Promise<Claim['input']> {
-  // Nobody replaces what the offered job was submitted with before it has ended.
+  // The input of the offered job is not replaced before the job has ended.
   const isItsOwn = recordOf(seen.found)?.sequence === sequence;
   const stored = isItsOwn ? input : await documents.get('job-input', jobId);
-  // Written by `add` and checked by the store.
+  // `add` wrote it and the store checked it.
   return stored === undefined || 'unreadable' in stored ? undefined : (stored.body as StoredInput);
 }

@@ -16,46 +16,46 @@ export interface PresenceOptions {
   readonly database: Database;
   /** Schema of the tables, as a quoted identifier. */
   readonly schema: string;
-  /** Name of this node, over restarts. */
+  /** Name of this node, across restarts. */
   readonly node: string;
-  /** What it says of itself; it is not listed without. */
+  /** Returns the state that it reports. Default: the node is not listed. */
   readonly describe?: (() => Omit<NodeState, 'stale' | 'protocol'>) | undefined;
   readonly limits: Pick<QueueLimits, 'jobBytesMax'>;
   readonly clock: Pick<Clock, 'monotonicMs'>;
-  /** Events of others, which are read along. */
+  /** Events of other processes, read in the same statement. */
   readonly events?: RiddenEvents | undefined;
 }
 
-/** What a node that has looked at its database is to do. */
+/** Tasks for a node after a look at its database. */
 export interface Sight {
-  /** Whether a job or a part waits that it has room for. */
+  /** True if a job or a part waits that it has memory for. */
   readonly hasWork: boolean;
-  /** Attempts whose lease has run out. */
+  /** Attempts whose lease has expired. */
   readonly silent: readonly RunningJob[];
 }
 
 /** A node among the nodes of a database. */
 export interface Presence {
-  /** Says that the node lives, and how it is. */
+  /** Reports that the node is alive, and its state. */
   announce(): Promise<void>;
-  /** Time until the next look. */
+  /** Returns the time until the next look. */
   pauseMs(): number;
-  /** Says and asks what is due, in one statement. @param room of a node that takes work */
+  /** Reports and reads all that is due, in one statement. @param room free places of a node that takes work */
   look(room: Room | undefined): Promise<Sight>;
   /**
-   * Memory of the largest node that runs jobs of a lane, as it was some seconds ago at most; undefined for a node that
-   * says nothing of itself.
+   * Returns the memory of the largest node that runs jobs of a lane, at most some seconds old; undefined for a node
+   * that reports no state.
    */
   jobBytesMax(lane: Lane): Promise<number | undefined>;
-  /** Counts the finish of an attempt that had been given up. */
+  /** Counts the end of an abandoned attempt. */
   noteStale(): void;
   leave(): Promise<void>;
   readonly loads: NodeRows['lanes'];
 }
 
-/** Signs of life of a node between two counts of all nodes. */
+/** Number of heartbeats between two counts of all nodes. */
 const CENSUS_EVERY = 3;
-/** How long the largest memory is taken to be what it was. */
+/** Time for which the largest memory is cached. */
 const LARGEST_MS = 2000;
 const NOTHING: Sight = { hasWork: false, silent: [] };
 
@@ -70,7 +70,7 @@ export function createPresence(
   const lookOut = createLookOut();
   let largest: { readonly memory: LargestMemory; readonly untilMs: number } | undefined;
   let stale = 0;
-  let said = 0;
+  let heartbeats = 0;
   let saidMs = -Infinity;
   let watchMs = clock.monotonicMs() + lookOut.watchPauseMs();
 
@@ -81,7 +81,7 @@ export function createPresence(
     const asksSilent = nowMs >= watchMs;
     const isOpen = room !== undefined && room.lanes.length > 0;
     if (!isToSay && !asksSilent && !isOpen) return NOTHING;
-    const asksNodes = isToSay && said++ % CENSUS_EVERY === 0;
+    const asksNodes = isToSay && heartbeats++ % CENSUS_EVERY === 0;
     if (isToSay) saidMs = nowMs;
     if (asksSilent) watchMs = nowMs + lookOut.watchPauseMs();
     const { silent, nodes, waiting } = await pulse({
@@ -111,11 +111,11 @@ export function createPresence(
       if (describe === undefined) return undefined;
       if (largest === undefined || largest.untilMs < clock.monotonicMs())
         largest = { memory: await rows.largest(), untilMs: clock.monotonicMs() + LARGEST_MS };
-      return largest.memory[lane] ?? Infinity; // A node may come.
+      return largest.memory[lane] ?? Infinity; // a larger node may come
     },
     noteStale: () => void stale++,
     async leave() {
-      if (describe !== undefined) await rows.leave(node).catch(() => {}); // Its silence says it too.
+      if (describe !== undefined) await rows.leave(node).catch(() => {}); // its silence reports it too
     },
     loads: rows.lanes,
   };

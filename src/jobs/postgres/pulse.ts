@@ -6,23 +6,23 @@ import type { NodeState } from './node-rows.js';
 import { CLAIMED_KINDS } from './queued-kinds.js';
 import type { PartNode } from './takeable-parts.js';
 
-/** What a node asks and says at one time; the rest is not due. */
+/** Reads and reports of one statement; the rest is not due. */
 export interface PulseOrder {
-  /** What it says of itself. */
+  /** State that it reports. */
   readonly state: NodeState | undefined;
   readonly events: EventReading | undefined;
   readonly asksSilent: boolean;
   readonly asksNodes: boolean;
-  /** Free places, and memory in all; undefined where it takes no work. */
+  /** Free places, and total memory; undefined if it takes no work. */
   readonly room: (Room & { readonly memoryBytes: number }) | undefined;
 }
 
 export interface Pulse {
-  /** Attempts whose lease has run out. */
+  /** Attempts whose lease has expired. */
   readonly silent: readonly RunningJob[];
-  /** How many nodes live; undefined where that was not asked. */
+  /** Number of live nodes; undefined if it was not read. */
   readonly nodes: number | undefined;
-  /** Whether there are jobs that the node may take, and parts of jobs of others. */
+  /** True if there are jobs that the node may take, and parts of other nodes' jobs. */
   readonly waiting: { readonly jobs: boolean; readonly parts: boolean };
 }
 
@@ -40,25 +40,25 @@ export interface PulseOptions {
   readonly database: Database;
   /** Schema of the tables, as a quoted identifier. */
   readonly schema: string;
-  /** Name of this node, over restarts. */
+  /** Name of this node, across restarts. */
   readonly node: string;
-  /** Computes parts of jobs of others. */
+  /** Computes parts of other nodes' jobs. */
   readonly helper: PartNode | undefined;
 }
 
-/** @returns what asks and says all that is due in one statement; events go where they are read along */
+/** @returns a function that reads and reports all that is due in one statement and forwards events to their reader */
 export function createPulse({ database, schema, node, helper }: PulseOptions): (order: PulseOrder) => Promise<Pulse> {
   const parameters = Array.from({ length: 11 }, (_, i) => `$${i + 1}`).join(', ');
   const statement = `SELECT * FROM ${schema}.pulse_1(${parameters})`;
   return async ({ state, events, asksSilent, asksNodes, room }) => {
-    const said = state === undefined ? null : JSON.stringify(state);
-    const heard = [events?.horizon ?? null, events?.node ?? null];
+    const stateText = state === undefined ? null : JSON.stringify(state);
+    const eventPosition = [events?.horizon ?? null, events?.node ?? null];
     const work =
       room === undefined || room.lanes.length === 0
         ? [null, null, null, null, null]
         : [CLAIMED_KINDS, room.lanes, room.freeBytes, room.memoryBytes, helper?.version() ?? null];
-    const values = [node, said, ...heard, asksSilent, asksNodes, ...work];
-    const row = (await database.query<PulseRow>(statement, values))[0]!; // One row always.
+    const values = [node, stateText, ...eventPosition, asksSilent, asksNodes, ...work];
+    const row = (await database.query<PulseRow>(statement, values))[0]!; // exactly one row
     events?.take({ horizon: row.horizon!, ids: row.event_ids ?? [], events: row.events ?? [] });
     return {
       silent: (row.silent ?? []).map((each) => ({ ...keyOf(each), node: each.node })),

@@ -14,7 +14,7 @@ const SEPARATOR = '/';
 const inGeneration = (kind: JobKindName, generation: number): string =>
   generation === 1 ? kind : `${kind}${SEPARATOR}${generation}`;
 
-/** The kind in the row of a job that this release submits. */
+/** Kind in the row of a job that this release submits. */
 export const queuedKind = (kind: JobKindName): string => inGeneration(kind, GENERATION);
 
 /** Kinds in rows that this release claims: its own and those of earlier releases. */
@@ -22,5 +22,5 @@ export const CLAIMED_KINDS: readonly string[] = Array.from({ length: GENERATION 
   JOB_KINDS.map((kind) => inGeneration(kind, i + 1)),
 ).flat();
 
-/** SQL: the kind of job in a row of any release. */
+/** SQL expression for the kind of a job in a row of any release. */
 export const kindOfRow = `split_part(kind, '${SEPARATOR}', 1)`;

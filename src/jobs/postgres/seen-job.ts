@@ -4,54 +4,54 @@ import type { Database } from '#store/postgres/database.js';
 import { ABSENT } from '#store/postgres/draft.js';
 import { openRow, type Row } from '#store/postgres/rows.js';
 
-/** What a running attempt last said of itself. */
+/** Last report of a running attempt. */
 export interface Beat {
   readonly progress: number;
   readonly message: string | null;
   readonly beat_at: Date | null;
-  /** When it began; null where its document says so. */
+  /** Start of the attempt; null if its document records it. */
   readonly started_at: Date | null;
-  /** That runs it. */
+  /** Node that runs it. */
   readonly node: string | null;
 }
 
-/** A document with its body alone. */
+/** A document with only its body. */
 export type FoundBody = Pick<StoredDocument, 'id' | 'body'> | UnreadableDocument | undefined;
 
-/** The document of a job as it was at one moment, and what its attempt had said by then. */
+/** Document of a job and last report of its attempt, read together. */
 export interface SeenJob {
   readonly found: FoundBody;
-  /** Of the document. */
+  /** Version of the document. */
   readonly version: string;
   /**
-   * Of the attempt that the document has; undefined without a row. A start writes the row alone: its document is that of
-   * a job that waits.
+   * Report of the document's attempt; undefined without a row. A start writes only the row: its document is still that
+   * of a waiting job.
    */
   readonly beat: Beat | undefined;
 }
 
 export interface SeenRevision extends SeenJob {
-  /** Of the row; 0 where there is none. */
+  /** Revision of the row; 0 if there is none. */
   readonly revision: number;
 }
 
-/** Columns of a document in a row of a statement; null where it is not there. */
+/** Columns of a document in a row of a statement; null if it is absent. */
 export type DocumentColumns<P extends string> = { readonly [M in keyof Row as `${P}_${M}`]: Row[M] | null };
 
 const MEMBERS: readonly (keyof Row)[] = ['kind', 'id', 'version', 'schema', 'etag', 'seal', 'updated_at', 'body'];
 
-/** The columns of a document in a statement. @param table its name there */
+/** Lists the columns of a document for a statement. @param table its name in the statement */
 export const documentColumns = (table: string): string =>
   MEMBERS.map((member) => `${table}.${member} AS ${table}_${member}`).join(', ');
 
-/** The document of such columns. */
+/** Builds the document of such columns. */
 export function documentOf<P extends string>(
   row: DocumentColumns<P>,
   table: P,
 ): { readonly found: FoundDocument; readonly version: string } {
   const columns = row as Readonly<Record<string, unknown>>;
   const members = MEMBERS.map((member) => [member, columns[`${table}_${member}`]] as const);
-  const document = Object.fromEntries(members) as unknown as Row; // As `documentColumns` names them.
+  const document = Object.fromEntries(members) as unknown as Row; // as `documentColumns` names them
   return document.id === null ? NOTHING : { found: openRow(document), version: document.version };
 }
 
@@ -66,9 +66,9 @@ type LookRow = DocumentColumns<'document'> & {
   readonly revision: string | null;
 };
 
-/** @returns what finds jobs with all that is told of them, in one statement; those that are not there are left out */
+/** @returns a function that finds jobs with all their data in one statement and omits absent ones */
 export function createLooks(database: Database, schema: string) {
-  // A beat is of the attempt that the document has: one commit writes both, and one statement reads them.
+  // A report belongs to the document's attempt: one commit writes both, and one statement reads them.
   const statement = (jobs: string): string =>
     `SELECT ${documentColumns('document')}, row.progress, row.message, row.beat_at,
         CASE WHEN row.status = 'running' THEN row.started_at END AS started_at, row.node, row.revision
@@ -82,7 +82,7 @@ export function createLooks(database: Database, schema: string) {
     const rows = await database.query<LookRow>(known.length === 1 ? one : several, [
       known.length === 1 ? known[0] : known,
     ]);
-    return new Map(rows.map((row) => [row.document_id!, seenOf(row)])); // Of documents that are there.
+    return new Map(rows.map((row) => [row.document_id!, seenOf(row)])); // documents that exist
   };
 }
 

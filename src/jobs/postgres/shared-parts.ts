@@ -7,7 +7,7 @@ import { newLease, type NewLease } from '../local/leases.js';
 import type { OfferedParts } from '../offered-parts.js';
 import type { Claim, ClaimOrder, Ending, Lease } from '../queue.js';
 import { recordOf } from './job-documents.js';
-import { createHearing } from './hearing.js';
+import { createNotificationBuffer } from './notification-buffer.js';
 import { BEAT_MS_MIN } from './heartbeats.js';
 import type { PartRows, TakenParts } from './part-rows.js';
 
@@ -18,21 +18,23 @@ export interface SharedPartsDependencies {
   readonly leaseMs: number;
 }
 
-/** Parts of running jobs on this node: those that it offers, and those of others that it computes. */
+/** Parts of running jobs on this node: those that it offers, and those of other nodes that it computes. */
 export interface SharedParts extends OfferedParts {
-  /** Notes whether the last look has seen parts that this node may take. */
+  /** Records whether the last look found parts that this node may take. */
   note(areWaiting: boolean): void;
-  /** Takes parts of a job that runs elsewhere, if any have been seen. */
+  /** Takes parts of a job that runs elsewhere, if any have been found. */
   claim(order: ClaimOrder): Promise<Claim | undefined>;
-  /** Whether a lease is one of parts. */
+  /** Returns true if a lease is one of parts. */
   isOf(lease: Lease): boolean;
-  /** As the queue's. */
+  /** See the queue's `heartbeat`. */
   heartbeat(lease: Lease): Promise<boolean>;
-  /** As the queue's: a success is written; after anything else the node of the job computes the parts itself. */
+  /**
+   * See the queue's `complete`: writes a success; after any other end the node of the job computes the parts itself.
+   */
   complete(lease: Lease, ending: Ending): Promise<boolean>;
-  /** Asks at once whether the parts of a job are still wanted. */
+  /** Checks at once whether the parts of a job are still wanted. */
   ask(jobId: string): void;
-  /** Forgets what is offered of a job that has ended. */
+  /** Deletes the offers of an ended job. */
   forget(jobId: string): Promise<void>;
 }
 
@@ -41,7 +43,7 @@ interface Held extends NewLease {
   beatMs: number;
 }
 
-/** What a job was submitted with. */
+/** Input of a job. */
 interface Submitted {
   readonly jobId: string;
   readonly sequence: number;
@@ -49,19 +51,19 @@ interface Submitted {
   readonly input: Claim['input'];
 }
 
-/** Jobs whose parts could not be computed here: as many as may run at once, and more. */
+/** Maximum number of jobs whose parts could not be computed here: more than may run at once. */
 const REFUSED_MAX = 100;
 
 export function createSharedParts({ rows, documents, clock, leaseMs }: SharedPartsDependencies): SharedParts {
   const held = new Map<Lease, Held>();
   const granted = new WeakSet<Lease>();
   const refused = new Set<string>();
-  /** Jobs that end while parts of them are taken. */
-  const hearing = createHearing();
+  /** Jobs that end while parts of them are being taken. */
+  const hearing = createNotificationBuffer();
   let last: Submitted | undefined;
   let areWaiting = false;
 
-  /** What a job was submitted with; that of the last one is remembered, whose next parts are asked for next. */
+  /** Returns the input of a job; the last one is cached, because its next parts come next. */
   async function submittedOf({ jobId, sequence }: TakenParts): Promise<Submitted | undefined> {
     if (last?.jobId === jobId && last.sequence === sequence) return last;
     const [record, stored] = await Promise.all([
@@ -70,7 +72,7 @@ export function createSharedParts({ rows, documents, clock, leaseMs }: SharedPar
     ]);
     if (record?.sequence !== sequence || stored === undefined) return undefined;
     const { identity: job } = splitRecord(record);
-    // Written with the submission and checked by the store.
+    // A submission wrote it and the store checked it.
     const input = 'unreadable' in stored ? undefined : (stored.body as StoredInput);
     last = { jobId, sequence, job, input };
     return last;
@@ -96,7 +98,7 @@ export function createSharedParts({ rows, documents, clock, leaseMs }: SharedPar
       throw thrown;
     });
     if (submitted === undefined) {
-      held.delete(lease); // Its job has ended.
+      held.delete(lease); // its job has ended
       return undefined;
     }
     const { job, input } = submitted;
@@ -104,7 +106,7 @@ export function createSharedParts({ rows, documents, clock, leaseMs }: SharedPar
   }
 
   function askAgain(own: Held): void {
-    void prolong(own).catch(() => {}); // A heartbeat asks again.
+    void prolong(own).catch(() => {}); // a heartbeat tries again
   }
 
   function lose(own: Held): false {
@@ -155,7 +157,7 @@ export function createSharedParts({ rows, documents, clock, leaseMs }: SharedPar
     },
     forget: (jobId) =>
       rows.withdraw(jobId).catch((thrown: unknown) => {
-        if (!(thrown instanceof Refusal)) throw thrown; // Nobody takes parts of a job that has ended.
+        if (!(thrown instanceof Refusal)) throw thrown; // no node takes parts of an ended job
       }),
   };
 }

@@ -6,16 +6,16 @@ import type { JobStatus } from '../status.js';
 export interface Submissions {
   /** Writes a job in its turn. */
   submit(job: NewJob): Promise<JobStatus>;
-  /** Resolves when those of one job are over, well or not: of others nobody waits for the end. */
+  /** Resolves when the submissions of one job are over, successful or not. */
   of(jobId: string): Promise<void>;
-  /** Resolves when all are. */
+  /** Resolves when all are over. */
   idle(): Promise<void>;
 }
 
-/** @param write one at a time, in the order of arrival: limits count all that came before */
+/** @param write called one at a time, in the order of arrival, because limits count all earlier jobs */
 export function createSubmissions(write: (job: NewJob) => Promise<JobStatus>): Submissions {
   const line = createLine();
-  /** The end of the last one of each job. */
+  /** End of the last submission of each job. */
   const ends = new Map<string, Promise<void>>();
   return {
     submit(job) {

@@ -1,11 +1,11 @@
-/** A process that computes parts of jobs of others. */
+/** A process that computes parts of other nodes' jobs. */
 export interface PartNode {
   readonly node: string;
-  /** Of the program: the parts of one attempt are computed by one version. */
+  /** Program version: the parts of one attempt are computed by one version. */
   version(): string;
 }
 
-/** Parts that a node may take: of a running attempt of another node, whose program has the same version. */
+/** Parts that a node may take: those of a running attempt of another node with the same program version. */
 export function takeableParts(schema: string, { node, version }: { node: string; version: string }): string {
   return `${schema}.parts AS p JOIN ${schema}.jobs AS j USING (job_id, sequence, attempt)
     WHERE p.node IS NULL AND p.version = ${version} AND j.status = 'running' AND j.node <> ${node}

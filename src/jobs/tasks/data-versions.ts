@@ -9,38 +9,38 @@ export interface TwoContents {
 }
 
 export interface ContentChangeInput extends TwoContents {
-  /** Whether the content after is to be made from the one before, too. */
+  /** True if the later content must also be restorable from the earlier one. */
   readonly isBothWays: boolean;
 }
 
 export interface ContentChangeOutput {
-  /** How the content before is made from the one after. */
+  /** Change from the later content to the earlier one. */
   readonly back: HashedBytes;
-  /** The other way round, where it was asked for. */
+  /** Change in the other direction, if it was requested. */
   readonly forth: HashedBytes | null;
   readonly rows: ChangeCounts;
 }
 
 export interface CopiedMarketInput extends Pick<MarketIdentity, 'datasetId' | 'adjustment' | 'currency'> {
   readonly content: HashedFile;
-  /** Changes from it, the earliest first. */
+  /** Changes to apply, the earliest first. */
   readonly changes: readonly HashedFile[];
-  /** Hash that the content has to have. */
+  /** Required hash of the content. */
   readonly contentHash: string;
 }
 
 export interface EarlierMarketInput {
   readonly last: MarketHandle;
-  /** Changes back from it, the latest first. */
+  /** Changes to apply backwards, the latest first. */
   readonly changes: readonly HashedFile[];
-  /** Hash that the content has to have. */
+  /** Required hash of the content. */
   readonly contentHash: string;
 }
 
 export interface DataDifferenceInput extends TwoContents {
   readonly from: number;
   readonly to: number;
-  /** Most values that are listed. */
+  /** Maximum number of listed values. */
   readonly limit: number;
   readonly isAppendedListed: boolean;
 }

@@ -2,27 +2,27 @@ import type { Day } from '#domain/time/days.js';
 import type { ArtifactDestination } from '#store/port.js';
 import type { HashCells } from '../thread-messages.js';
 
-/** Bytes of an answer, transferred out of the worker; they are not stored. */
+/** Response bytes, transferred out of the worker; they are not stored. */
 export interface AnswerBytes {
   readonly bytes: Uint8Array<ArrayBuffer>;
 }
 
-/** The same with their hash, computed by the worker. */
+/** Response bytes with their hash, computed by the worker. */
 export interface HashedBytes extends AnswerBytes {
   /** SHA-256, hex. */
   readonly sha256: string;
 }
 
-/** Names of the artifacts that a task writes, by what they hold. */
+/** Names of the artifacts that a task writes, by content. */
 export type OutputNames<K extends string> = Readonly<Record<K, string>>;
 
-/** The same, and where they are written. */
+/** Such names, with their destination. */
 export interface TaskOutputs<K extends string> {
   readonly destination: ArtifactDestination;
   readonly names: OutputNames<K>;
 }
 
-/** An input that names its outputs; the node that runs the task adds where they are written. */
+/** An input that names its outputs; the node that runs the task adds their destination. */
 export type WithOutputNames<I> = {
   readonly [K in keyof I]: I[K] extends TaskOutputs<infer F> ? OutputNames<F> : I[K];
 };
@@ -33,16 +33,18 @@ export interface HashedFile {
 }
 
 /**
- * Shared memory of the threads of a process: which files it has written or hashed, as `workers/run-files/checked-files.ts` has
- * them.
+ * Shared memory of the threads of a process: the files that it wrote or hashed; see
+ * `workers/run-files/checked-files.ts`.
  */
 export type CheckedFiles = BigUint64Array<SharedArrayBuffer>;
 
-/** Changes back to earlier contents of a market: what decisions see that are made on what was known. */
+/** Changes back to earlier contents of a market, for decisions on data as it was known. */
 export interface KnownFiles {
   /** Day at whose end the market itself was known. */
   readonly knownOn: Day;
-  /** By content, the latest first: how it is made from the one after it, and the day at whose end it was known. */
+  /**
+   * Changes by content, the latest first: the difference from the next content, and the day at whose end it was known.
+   */
   readonly earlier: readonly (HashedFile & { readonly knownOn: Day })[];
 }
 
@@ -52,7 +54,7 @@ export interface WrittenFile {
   readonly sha256: string;
 }
 
-/** Files that several threads hash: each file is hashed by the thread that takes it first. */
+/** Files that several threads hash: the thread that takes a file first hashes it. */
 export interface SharedHashes {
   readonly paths: readonly string[];
   readonly cells: HashCells;

@@ -16,7 +16,7 @@ import type { SandboxProgram } from '#base/sandbox/sandbox.js';
 import type { SecurityValue } from '#domain/rules/evaluate-datapoint.js';
 import type { ExpressionNode } from '#domain/datapoints/expressions/tree.js';
 
-/** A question about one definition: it and every document it reaches, by id. */
+/** A question about one definition, with every document it reaches, by id. */
 export interface IndexQuestion {
   readonly market: MarketHandle;
   readonly documents: Readonly<Record<string, IndexDocument>>;
@@ -33,20 +33,20 @@ export interface CheckedPlugin {
   readonly fault: string | null;
 }
 
-/** An expression that is evaluated on the terms of a definition. */
+/** An expression to evaluate with the settings of a definition. */
 export interface DatapointQuestion extends Omit<IndexQuestion, 'models'> {
-  /** YYYY-MM-DD; null for the last of the store. */
+  /** YYYY-MM-DD; null for the last day of the store. */
   readonly day: string | null;
   readonly expression: ExpressionNode;
   readonly expects: 'number' | 'condition';
   readonly identifiers: readonly string[];
-  /** Values that are answered at most. */
+  /** Maximum number of returned values. */
   readonly most: number;
 }
 
-/** The level of a definition that is not stored. */
+/** Request for the level of a definition that is not stored. */
 export interface LevelSketchQuestion extends Omit<IndexQuestion, 'models'> {
-  /** Sessions that are answered at most. */
+  /** Maximum number of returned sessions. */
   readonly points: number;
 }
 
@@ -62,19 +62,19 @@ export interface EvaluatedDatapoint {
   readonly values: readonly SecurityValue[];
 }
 
-/** The weights that an optimisation of an index comes to. */
+/** Request for the weights of an optimisation of an index. */
 export interface OptimisationQuestion extends IndexQuestion {
   readonly request: OptimisationPreviewRequest;
 }
 
-/** Trades that bring accounts to an index. */
+/** Request for the trades that align accounts with an index. */
 export interface RebalancePackQuestion extends IndexQuestion {
-  /** Of the index document; null where it has none. */
+  /** Version of the index document; null without one. */
   readonly version: number | null;
-  /** Rebalances that breaches called for in its run. */
+  /** Rebalances that breaches triggered in its run. */
   readonly called: readonly CalledRebalance[];
   readonly request: RebalancePackRequest;
-  /** JSON is the whole pack, a table its orders. */
+  /** JSON is the whole pack, a table only its orders. */
   readonly format: ExportFormat;
 }
 
@@ -94,9 +94,9 @@ export interface OptimiseInput {
   readonly documents: Readonly<Record<string, IndexDocument>>;
   readonly models?: ModelFiles;
   readonly constraints: readonly ConstraintRow[];
-  /** As in the body of `POST /optimise/runs`, defaults filled in. Dates are YYYY-MM-DD. */
+  /** Request as in the body of `POST /optimise/runs`, with defaults. Dates are YYYY-MM-DD. */
   readonly request: OptimisationRequest;
-  /** The stored model that the request names, as its result tells it; null without one. */
+  /** Stored model that the request names, with its result; null without one. */
   readonly measuredBy: MeasuringModel | null;
   readonly outputs: TaskOutputs<'result'>;
 }
@@ -108,11 +108,11 @@ export interface EstimateRiskModelInput {
   readonly outputs: TaskOutputs<'covariance' | 'factors'>;
 }
 
-/** Whose returns are estimated, and on whose sessions. */
+/** Securities whose returns are estimated, and their sessions. */
 export type RiskUniverse =
-  /** Names on the days on which one of them has a bar, in the currencies of their prices. */
+  /** Securities on the days on which one of them has a bar, in the currencies of their prices. */
   | { readonly kind: 'names'; readonly identifiers: readonly string[] }
-  /** Names that a stored run held last, on the sessions and in the currency of its index. */
+  /** Securities that a stored run held last, on the sessions and in the currency of its index. */
   | {
       readonly kind: 'run';
       readonly columns: string;
@@ -124,13 +124,13 @@ export type RiskUniverse =
 export interface ValidateRiskModelInput {
   readonly market: MarketHandle;
   readonly modelId: string;
-  /** Names of the model. */
+  /** Securities of the model. */
   readonly identifiers: readonly string[];
-  /** On whose sessions and in whose currency; null on the days on which one of the names has a bar. */
+  /** Sessions and currency; null for the days on which one of the securities has a bar. */
   readonly terms: { readonly calendar: string; readonly currency: string; readonly treatment: TreatmentSpec } | null;
   readonly settings: RiskModelRequest;
   readonly request: RiskValidationRequest;
-  /** A run whose held weights are a portfolio. */
+  /** Run whose weights are tested as a portfolio. */
   readonly run: { readonly indexId: string; readonly columns: string } | null;
   readonly outputs: TaskOutputs<'view'>;
 }
@@ -138,7 +138,7 @@ export interface ValidateRiskModelInput {
 export interface RiskModelOutput {
   /** Upper triangle, float64 little endian, row by row. */
   readonly covariance: ArtifactRef;
-  /** A factor model as numbers; null of an estimator without factors. */
+  /** Factor model as numbers; null for an estimator without factors. */
   readonly factors: ArtifactRef | null;
   readonly assetIds: readonly string[];
   readonly diagnostics: RiskDiagnosticsPayload;
@@ -150,14 +150,14 @@ export interface RiskModelOutput {
   readonly precision: 'float64' | 'float32';
 }
 
-/** A stored risk model in a file: its names in the order of its matrix, and the last day of its returns. */
+/** A stored risk model in a file: its securities in the order of its matrix, and the last day of its returns. */
 export interface ModelFile {
   readonly path: string;
   readonly names: readonly string[];
   readonly observedEnd: string;
-  /** Dates of an imported model, whose matrices follow each other in the file; absent of an estimated one. */
+  /** Dates of an imported model, whose matrices follow each other in the file; absent for an estimated one. */
   readonly dates?: readonly ModelDate[];
-  /** The factor model that the matrix is made of, for a task that measures by it; absent otherwise. */
+  /** Factor model behind the matrix, for a task that measures by it; absent otherwise. */
   readonly factors?: FactorFile;
 }
 
@@ -167,13 +167,13 @@ export interface FactorFile {
   readonly names: readonly string[];
 }
 
-/** The stored risk models that documents use, by id; absent where none does. */
+/** Stored risk models that documents use, by id; absent if none does. */
 export type ModelFiles = Readonly<Record<string, ModelFile>>;
 
-/** A packed matrix that lies in a file. */
+/** A packed matrix in a file. */
 export interface StoredMatrix {
   readonly path: string;
   readonly order: number;
-  /** Numbers before it in the file; 0 where it is alone. */
+  /** Offset of the matrix, in numbers; 0 for the first. */
   readonly at?: number;
 }

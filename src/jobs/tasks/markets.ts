@@ -9,10 +9,10 @@ import type { NameBars, SeriesRequest } from '#market/serving/price-series.js';
 export interface RepairMarketInput {
   readonly market: MarketHandle;
   readonly repairs: readonly Repair[];
-  /** Folder to write to, and the store it is for. */
+  /** Target folder, and the store it belongs to. */
   readonly folder: string;
   readonly datasetId: string;
-  /** Codes of the calendars that stored indices are on. */
+  /** Codes of the calendars of stored indices. */
   readonly calendars: readonly string[];
 }
 
@@ -25,21 +25,21 @@ export interface RefreshMarketInput {
   readonly held: MarketHandle;
   readonly fresh: MarketHandle;
   readonly options: Omit<RefreshOptions, 'adjustment'>;
-  /** Codes of the calendars that stored indices are on. */
+  /** Codes of the calendars of stored indices. */
   readonly calendars: readonly string[];
 }
 
 export interface RefreshMarketOutput {
   readonly handle: MarketHandle;
-  /** Whether identifiers and tables are those held. */
+  /** True if identifiers and tables are unchanged. */
   readonly isSameTables: boolean;
   readonly report: RefreshReport;
   readonly identifiers: number;
-  /** Doubts about the new version. */
+  /** Data warnings about the new version. */
   readonly warnings: readonly Finding[];
 }
 
-/** One name's bars, and how a client wants them. */
+/** Request for the bars of one security in a client's format. */
 export interface PricesInput {
   readonly identifier: string;
   readonly bars: NameBars;
@@ -50,8 +50,8 @@ export interface PricesInput {
 export interface MarketTableInput {
   readonly market: MarketHandle;
   readonly table: MarketViewName;
-  /** Columns besides the keys. */
+  /** Columns in addition to the keys. */
   readonly columns: readonly string[];
-  /** File that is written; it must not be there. */
+  /** Path of the new file, which must not exist. */
   readonly path: string;
 }

@@ -5,11 +5,11 @@ import type { MarketHandle } from '#domain/market/handle.js';
 import type { RunTerms } from '#domain/reports/run-terms.js';
 import type { ReportTemplateDocument } from '#domain/reports/template-document.js';
 import type { ArtifactRef } from '#store/port.js';
-import type { TaskOutputs } from './files.js';
+import type { KnownFiles, TaskOutputs } from './files.js';
 import type { IndexQuestion } from './indices.js';
 import type { OverviewFile } from './runs.js';
 
-/** The files of a run, opened by the process: they stay readable when they are removed meanwhile. */
+/** Open files of a run: they stay readable after their deletion. */
 export interface OpenRunFiles {
   /** Descriptor of the columns. */
   readonly columns: number;
@@ -18,9 +18,9 @@ export interface OpenRunFiles {
 }
 
 export interface ExportPartInput {
-  /** Id of the export: a thread resumes the part of it that it holds. */
+  /** Id of the export: a thread resumes the part that it holds. */
   readonly exportId: string;
-  /** File with the columns of the run, which names it; it may be gone. */
+  /** File with the columns of the run, which names it; it may be deleted. */
   readonly run: string;
   readonly files: OpenRunFiles;
   readonly table: ExportTableName;
@@ -28,35 +28,35 @@ export interface ExportPartInput {
   /** YYYY-MM-DD. */
   readonly start: string | null;
   readonly end: string | null;
-  /** Reference column of a table of groups; absent where none was asked for. */
+  /** Reference column of a table of groups; absent if none was requested. */
   readonly by?: string | undefined;
   readonly from: ExportPosition;
-  /** The served market, where the table reads it and it is that of the run. */
+  /** The served market, if the table reads it and the run was made on it. */
   readonly market: MarketHandle | null;
-  /** Definition of the run, for a table that is decided again. */
-  readonly definition?: Omit<IndexQuestion, 'market'> | undefined;
-  /** Memory that the part is written to. */
+  /** Definition of the run, for a table that is decided again, with the earlier contents that its decisions saw. */
+  readonly definition?: (Omit<IndexQuestion, 'market'> & { readonly known?: KnownFiles }) | undefined;
+  /** Memory that receives the part. */
   readonly room: SharedArrayBuffer;
 }
 
 export interface ExportPart {
-  /** Bytes of the room that were written. */
+  /** Number of bytes written to the memory. */
   readonly length: number;
-  /** Bytes behind them that had no room, as a rule none. */
+  /** Bytes that exceeded it, usually none. */
   readonly rest: Uint8Array<ArrayBuffer>;
-  /** Where the next part begins; null after the last. */
+  /** Position of the next part; null after the last. */
   readonly next: ExportPosition | null;
 }
 
 export interface RenderInput {
   readonly template: ReportTemplateDocument;
-  /** The runs that its blocks are bound to. */
+  /** Runs of its blocks. */
   readonly runs: readonly RenderedRun[];
   /** Wall-clock time of the rendering, ISO-8601 UTC with offset. */
   readonly renderedAt: string;
   /** Program and version, for the metadata of the file. */
   readonly creator: string;
-  /** The served market, which risk is estimated from; null when there is none or no block asks for it. */
+  /** The served market for risk estimates; null if there is none or no block needs it. */
   readonly market: MarketHandle | null;
   readonly outputs: TaskOutputs<'pdf'>;
 }
@@ -68,7 +68,7 @@ export interface RenderedRun {
   readonly columns: string;
   readonly terms: RunTerms;
   readonly stale: StaleState | null;
-  /** Whether the market is of another store than the run: it says nothing about its risk then. */
+  /** True if the market belongs to another store than the run, so that it cannot estimate its risk. */
   readonly isOtherDataset: boolean;
 }
 

@@ -20,8 +20,8 @@ import type {
 } from './runs.js';
 
 /**
- * Inputs of the tasks of jobs as a node is given them: plain JSON, in which artifacts and markets are named and not
- * held. `resolve-task.ts` replaces the names by what the node has under them.
+ * Inputs of job tasks as a node receives them: plain JSON that names artifacts and markets instead of containing them.
+ * `resolve-task.ts` replaces the names by the node's resources.
  */
 
 /** An artifact by its name. */
@@ -31,10 +31,10 @@ export interface ArtifactReference {
   readonly beside?: readonly string[];
 }
 
-/** An artifact by its name, and what it has to be. */
+/** An artifact by its name and its required hash. */
 export type HashedReference = ArtifactReference & { readonly sha256: string };
 
-/** An input that names its market by its identity, and its outputs. */
+/** An input that names its market by identity, and its outputs. */
 export type OnMarket<I> = WithOutputNames<{
   readonly [K in keyof I]: K extends 'market'
     ? I[K] extends MarketHandle
@@ -64,7 +64,7 @@ export interface KnownReferences extends Omit<KnownFiles, 'earlier'> {
   readonly earlier: readonly (Omit<KnownFiles['earlier'][number], 'path'> & ArtifactReference)[];
 }
 
-/** An order of a task whose decisions may see what was known. */
+/** An order of a task whose decisions may use data as it was known. */
 export interface WithKnown {
   readonly known?: KnownReferences;
 }
@@ -80,11 +80,11 @@ export type SumSweepOrder = OnMarket<Omit<SumSweepInput, 'files'>> & {
 export type BacktestOrder = OnMarket<Omit<BacktestInput, 'stored' | 'models' | 'known' | 'checkedFiles'>> &
   WithModels &
   WithKnown & {
-    /** The stored run to extend where that gives the same, or why there is none. */
+    /** Stored run to extend if the result is the same, or the reason why there is none. */
     readonly stored?: StoredRunReferences | FullRunReason | null;
   };
 
-/** Files of a stored run that can be extended; as `ResumableRun`. */
+/** Files of a stored run that can be extended; see `ResumableRun`. */
 export interface StoredRunReferences {
   readonly columns: ArtifactReference;
   readonly checkpoint: HashedReference;

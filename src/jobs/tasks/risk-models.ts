@@ -4,7 +4,7 @@ import type { FactorModelPayload, ImportedModelPayload } from '#domain/risk/risk
 import type { AnswerBytes } from './files.js';
 import type { StoredMatrix } from './indices.js';
 
-/** A model from outside as it came. */
+/** An external model as received. */
 export interface ImportRiskModelInput {
   readonly source:
     | { readonly kind: 'json'; readonly bytes: Uint8Array }
@@ -13,7 +13,7 @@ export interface ImportRiskModelInput {
         readonly format: ModelFileFormat;
         readonly bytes: Uint8Array;
         readonly terms: ImportTerms;
-        /** Date of a file without a column of dates. */
+        /** Date of a file without a date column. */
         readonly date: string | null;
       };
 }
@@ -26,7 +26,7 @@ export interface ImportedModelOutput {
   readonly dates: readonly ImportedModelPayload['dates'][number][];
   /** Packed matrices by date. */
   readonly covariance: AnswerBytes;
-  /** Packed factor models by date; null of covariances without factors. */
+  /** Packed factor models by date; null for covariances without factors. */
   readonly factors: AnswerBytes | null;
   readonly factorModel: FactorModelPayload | null;
   /** Diagnostics of the newest date. */
@@ -39,14 +39,14 @@ export interface ImportedModelOutput {
 
 export interface ImportRiskModelOutput {
   readonly findings: readonly Finding[];
-  /** Null where a finding is an error. */
+  /** Null if a finding is an error. */
   readonly model: ImportedModelOutput | null;
 }
 
-/** A model of one date as an import has it. */
+/** A model of one date in the format of an import. */
 export interface ExportRiskModelInput extends StoredMatrix {
   readonly date: string;
   readonly names: readonly string[];
-  /** Its factors; null of covariances without. */
+  /** Its factors; null for covariances without factors. */
   readonly factors: { readonly path: string; readonly at: number; readonly names: readonly string[] } | null;
 }

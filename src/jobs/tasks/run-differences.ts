@@ -11,7 +11,7 @@ export interface CompareLevelsInput {
 }
 
 export interface CompareLevelsOutput extends LevelsDifference {
-  /** Of both runs. */
+  /** Total returns of both runs. */
   readonly totalReturns: readonly [number, number];
 }
 

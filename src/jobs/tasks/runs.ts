@@ -21,24 +21,24 @@ export interface BacktestInput {
   readonly models?: ModelFiles;
   readonly known?: KnownFiles;
   readonly engineVersion: string;
-  /** The stored run to extend where that gives the same, or why there is none. */
+  /** Stored run to extend if the result is the same, or the reason why there is none. */
   readonly stored?: ResumableRun | FullRunReason | null;
-  /** Stored files with prices of runs: one that has those of the run is not written again. */
+  /** Stored price files of runs: one with the prices of this run is not written again. */
   readonly storedPrices?: readonly ArtifactRef[];
-  /** Files of the stored run: what comes out with the bytes of one is not written again. */
+  /** Files of the stored run: an output with the same bytes is not written again. */
   readonly storedFiles?: Partial<Readonly<Record<RunFileName, ArtifactRef>>>;
-  /** Files that the process has written or hashed; absent where it remembers none. */
+  /** Files that the process wrote or hashed; absent if it keeps no record. */
   readonly checkedFiles?: CheckedFiles | undefined;
   readonly outputs: TaskOutputs<RunFileName>;
 }
 
-/** A stored run as a task extends it: paths of its files. */
+/** A stored run to extend: paths of its files. */
 export interface ResumableRun {
   readonly columns: string;
   readonly checkpoint: HashedFile;
   /** Files that it continues, with the hashes recorded when they were written. */
   readonly checked: readonly HashedFile[];
-  /** Names that the earlier files of its columns, and at last the newest, will have beside those of the new run. */
+  /** Names that the earlier files of its columns, and finally the newest, will have next to those of the new run. */
   readonly fileNames: readonly string[];
 }
 
@@ -53,48 +53,48 @@ export interface BacktestOutput {
   readonly fullRunReason: FullRunReason | null;
   /** The plan as canonical JSON. */
   readonly plan: ArtifactRef;
-  /** Columns that everything of the run is read from: see `#domain/backtest/run-file/read.js`. */
+  /** Columns that contain all data of the run: see `#domain/backtest/run-file/read.js`. */
   readonly columns: ArtifactRef;
   /**
-   * Prices that lie apart from the columns, and the file where it was written: it is not where a stored one has the hash.
-   * Null where the columns have them.
+   * Prices in a separate file, and that file if it was written: no file is written if a stored one has the hash. Null
+   * if the columns contain the prices.
    */
   readonly prices: { readonly sha256: string; readonly written: ArtifactRef | null } | null;
-  /** Those of its files that were not written, as the stored run has the same bytes. */
+  /** Files that were not written, because the stored run has the same bytes. */
   readonly unwritten: readonly RunFileName[];
   /** Capture time of the run, ISO-8601 UTC with offset. */
   readonly runAt: string;
   /** First and last date of the run, YYYY-MM-DD. */
   readonly start: string;
   readonly end: string;
-  /** Rebalances that breaches called for, dates YYYY-MM-DD; null where they are those of the stored run. */
+  /** Rebalances that breaches triggered, dates YYYY-MM-DD; null if they equal those of the stored run. */
   readonly called: readonly { readonly decision: string; readonly effective: string }[] | null;
   /** SHA-256 over engine version, plan and store content. */
   readonly runHash: string;
   readonly storeContentHash: string;
 }
 
-/** A text that an earlier version stored of a run, and one that belongs into it. */
+/** A text of a run that an earlier version stored, and one to insert into it. */
 export interface StoredText extends HashedFile {
   readonly inset?: HashedFile & {
-    /** Position in the text that it comes before. */
+    /** Position in the text at which it is inserted. */
     readonly at: number;
   };
 }
 
-/** The record or the result of a run, from its columns or as an earlier version stored it. */
+/** Record or result of a run, from its columns or as an earlier version stored it. */
 export type RunTextInput = { readonly text: 'record' | 'result' } & (RunTextSource | { readonly stored: StoredText });
 
 type RunTextSource = {
   /** Path of the columns. */
   readonly columns: string;
-  /** The files they are in with the hashes recorded when they were written. */
+  /** Files of the columns with the hashes recorded when they were written. */
   readonly files: readonly HashedFile[];
   /** Provenance of the run, and the version of its index or strategy. */
   readonly stamp: RunProvenance & { readonly runAt: string; readonly indexVersion: number | null };
 } & ({ readonly text: 'record' } | { readonly text: 'result'; readonly plan: HashedFile });
 
-/** The plan that the overview of a run is written with, or the overview that an earlier version stored. */
+/** Plan from which the overview of a run is rendered, or the overview that an earlier version stored. */
 export type OverviewFile = { readonly plan: HashedFile } | { readonly stored: HashedFile };
 
 /** Provenance of a run: its inputs, and whether it was extended. */
@@ -132,24 +132,24 @@ export interface RunLevels {
 export interface SweepPartInput {
   readonly market: MarketHandle;
   readonly base: SweepBase;
-  /** Documents that variants reach, besides themselves. */
+  /** Documents that variants reach, in addition to themselves. */
   readonly documents: BacktestPlan['documents'];
   readonly models?: ModelFiles;
   readonly known?: KnownFiles;
   readonly patches: readonly Patch[];
-  /** False where the variants were not checked before the sweep was queued: they are checked here. */
+  /** False if the variants were not checked before the sweep was queued; the task then checks them. */
   readonly areChecked: boolean;
   readonly outputs: TaskOutputs<'outcomes'>;
 }
 
-/** An artifact with outcomes, by V8's serialiser, which keeps every bit. */
+/** An artifact with outcomes in V8's serialisation, which keeps every bit. */
 export interface SweepPartOutput {
   readonly outcomes: ArtifactRef;
 }
 
 /** Outcomes of some parts of a sweep. */
 export interface OutcomesFile extends HashedFile {
-  /** Parts in their order. */
+  /** Parts in order. */
   readonly parts: readonly number[];
 }
 
@@ -161,7 +161,7 @@ export interface SumSweepInput {
   readonly partitions: number;
   readonly folds: SweepFolds | null;
   readonly variation: Variation;
-  /** Outcomes of all parts, of some more than once. */
+  /** Outcomes of all parts; some parts may occur more than once. */
   readonly files: readonly OutcomesFile[];
   readonly engineVersion: string;
   readonly outputs: TaskOutputs<'view' | 'rows'>;
@@ -187,10 +187,10 @@ export interface SimulationStart {
   readonly observations: number;
   readonly observedStart: string;
   readonly observedEnd: string;
-  /** Of a session's return. */
+  /** Mean return per session. */
   readonly mean: number;
   readonly deviation: number;
-  /** Sessions of a year. */
+  /** Sessions per year. */
   readonly periods: number;
   readonly factorShare: number | null;
 }
@@ -212,7 +212,7 @@ export interface PublicationBundleInput {
   readonly models?: ModelFiles;
   /** Of a plan whose decisions are made on what was known. */
   readonly known?: KnownFiles;
-  /** Of the log, in its order. */
+  /** Log entries in order. */
   readonly entries: readonly PublicationEntry[];
 }
 

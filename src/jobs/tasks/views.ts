@@ -16,11 +16,12 @@ import type { HashCells } from '../thread-messages.js';
 import type { HashedFile } from './files.js';
 import type { ModelFile, ModelFiles } from './indices.js';
 
-/** What each need of a view adds to its input. */
+/** Additional inputs by the needs of a view. */
 interface Needed {
   readonly window: object;
   readonly market: { readonly market: MarketHandle };
   readonly 'own-market': { readonly market: MarketHandle | null };
+  readonly 'outside-mergers': { readonly removing: ComparedWith | null };
   readonly 'same-store': object;
   readonly benchmark: { readonly benchmark: ComparedWith | null };
   readonly 'run-benchmark': { readonly benchmark: ComparedWith | null };
@@ -37,14 +38,14 @@ interface Needed {
 
 export interface NeededRisk {
   readonly risk: boolean;
-  /** The stored model that risk is measured by; by default it is estimated over the run's window. */
+  /** Stored model that measures risk. Default: estimated over the run's window. */
   readonly model?: MeasuringModel | null;
-  /** Estimator of that covariance, with its defaults; the sample covariance by default. */
+  /** Estimator of that covariance, with its defaults. Default: the sample covariance. */
   readonly estimator?: Estimator;
   readonly benchmark: ComparedWith | null;
-  /** The served market, null when there is none. */
+  /** The served market, null if there is none. */
   readonly market: MarketHandle | null;
-  /** The market has the content that the run was made on, by which its share counts are those of the run. */
+  /** True if the market has the content of the run, so that its share counts are those of the run. */
   readonly isMarketOfRun: boolean;
 }
 
@@ -53,40 +54,43 @@ export interface NeededExposures {
   readonly by: string;
   /** Numeric datapoints as canonical texts. */
   readonly fields: readonly string[];
-  /** The index on whose universe BETA is measured, with every document it reaches; null where none is needed or known. */
+  /** Index on whose universe BETA is measured, with every document it reaches; null if none is needed or known. */
   readonly universe: ComparedWith | null;
   readonly benchmark: ComparedWith | null;
-  /** Columns of the benchmark's stored run, where that is of its whole history on the market: it is not run again. */
+  /**
+   * Columns of the benchmark's stored run, if it covers its whole history on the market, so that it need not run
+   * again.
+   */
   readonly benchmarkColumns: string | null;
-  /** Null where securities are groups themselves, no datapoint is read and nothing is compared with. */
+  /** Null if securities are groups themselves, no datapoint is read and there is no comparison. */
   readonly market: MarketHandle | null;
 }
 
 export interface NeededLimits {
-  /** A published rule, or rows of the optimiser. */
+  /** A published rule, or constraints of the optimiser. */
   readonly limits: { readonly rule: LimitRuleName | null } | { readonly rows: readonly ConstraintRow[] };
   /** Reference column of issuers, or IDENTIFIER. */
   readonly by: string;
   readonly findings: readonly Finding[];
-  /** Null where securities are their own issuers and no row reads a datapoint. */
+  /** Null if securities are their own issuers and no constraint reads a datapoint. */
   readonly market: MarketHandle | null;
 }
 
 export interface NeededMemory {
   readonly runId: string;
   readonly memory: RiskMemory;
-  /** The run has a benchmark where it is measured against that, unless another is named. */
+  /** Reference that needs the run's benchmark, unless another one is named. */
   readonly against: RiskReference;
-  /** With a market. */
+  /** Set together with a market. */
   readonly benchmark: ComparedWith | null;
-  /** The served market, in which one of the run's securities is to have a price; null when there is none. */
+  /** The served market, in which at least one of the run's securities must have a price; null if there is none. */
   readonly market: MarketHandle | null;
 }
 
 export interface NeededFiles {
   /** Stored files of the run with the hashes recorded when they were written. */
   readonly files: readonly { readonly name: string; readonly path: string; readonly sha256: string }[];
-  /** Shared cells for the present hashes of the files, in their order. */
+  /** Shared cells for the current hashes of the files, in order. */
   readonly cells: HashCells;
 }
 
@@ -96,13 +100,13 @@ type AllOf<N extends keyof Needed> = [N] extends [never]
     ? All
     : never;
 
-/** The input of a view that a route asks for: its parameters, and what was looked up. */
+/** Input of a view of a route: its parameters, and the resolved data. */
 type InputOf<Q> = Q extends RunViewQuestion
   ? {
       readonly view: Q['view'];
       /** Path of the column file of the run. */
       readonly columns: string;
-      /** JSON where it is absent. */
+      /** Default: JSON. */
       readonly format?: ExportFormat;
     } & Omit<Q['asked'], keyof AllOf<Q['need']>> &
       AllOf<Q['need']>
@@ -129,25 +133,25 @@ export type InputOfView<N extends RunViewName> = Extract<RunViewInput, { readonl
 
 export interface CompareViewInput {
   readonly view: 'compare';
-  /** What each run is called: its id as it was asked for. */
+  /** Labels of the runs: their ids as requested. */
   readonly names: readonly string[];
   readonly columns: readonly string[];
   readonly start: string | null;
   readonly end: string | null;
-  /** Measured on the terms of the first run. */
+  /** Benchmark, measured with the settings of the first run. */
   readonly benchmark: ComparedWith | null;
-  /** Null where nothing is compared with. */
+  /** Null without a comparison. */
   readonly market: MarketHandle | null;
   readonly states: readonly (RunState & { readonly run_id: string })[];
-  /** About the runs together, passed through. */
+  /** Findings about the runs together, passed through. */
   readonly findings: readonly Finding[];
-  /** CSV has the levels alone. */
+  /** CSV contains only the levels. */
   readonly format: 'json' | 'csv';
 }
 
 /**
- * An index that a run is compared with, and every document it reaches; without its own document an identifier: a name
- * of the market or a series.
+ * An index to compare a run with, and every document it reaches; without a document, an identifier of a security or
+ * series of the market.
  */
 export interface ComparedWith {
   readonly indexId: string;
@@ -161,16 +165,16 @@ export interface MeasuringModel extends ModelFile {
   readonly observedStart: string;
 }
 
-/** What the factors of a view are: those of a stored model, or estimated over the window of the run. */
+/** Source of the factors of a view: a stored model, or an estimate over the window of the run. */
 export type FactorMeasure =
   | { readonly stored: FactorModelFile }
   | {
       readonly model: FactorModelName;
-      /** Principal components of the statistical model. */
+      /** Number of principal components of the statistical model. */
       readonly factors: number;
-      /** Estimator that was asked for by its name. */
+      /** Estimator that was requested by name. */
       readonly estimator: FactorEstimator | null;
-      /** What of the request nothing reads. */
+      /** Findings about unused members of the request. */
       readonly findings: readonly Finding[];
     };
 
@@ -183,6 +187,6 @@ export interface FactorModelFile {
   readonly names: readonly string[];
   readonly observedStart: string;
   readonly observedEnd: string;
-  /** Dates of an imported model, whose factors follow each other in the file; absent of an estimated one. */
+  /** Dates of an imported model, whose factors follow each other in the file; absent for an estimated one. */
   readonly dates?: readonly ModelDate[];
 }

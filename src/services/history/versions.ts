@@ -47,6 +47,7 @@ const FAMILIES: Readonly<Record<VersionedKind, { readonly word: string; readonly
   template: { word: 'report template', missing: 'TEMPLATE_NOT_FOUND' },
   watchlist: { word: 'watchlist', missing: 'WATCHLIST_NOT_FOUND' },
   plugin: { word: 'plug-in', missing: 'PLUGIN_NOT_FOUND' },
+  schedule: { word: 'schedule', missing: 'SCHEDULE_NOT_FOUND' },
   store: { word: 'data store', missing: 'STORE_NOT_FOUND' },
 };
 

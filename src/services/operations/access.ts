@@ -8,7 +8,7 @@ import { outside } from '#store/reach/guarded-store.js';
 import { firstAuthorOf } from '#store/history/history.js';
 import type { DocumentStore } from '#store/port.js';
 
-export { withinReach } from '#store/reach/reach-context.js';
+export { currentReach, withinReach } from '#store/reach/reach-context.js';
 export { outside };
 
 /** Who asks, as documents are shared with them. */
@@ -116,6 +116,9 @@ export function assertOwnName(id: string): void {
   const reach = currentReach();
   if (reach !== undefined && !isWithin(reach, id)) throw outside({ ...reach, isHidden: false }, '', id);
 }
+
+/** A generated id for the client of the present request: it begins with a prefix of the client. */
+export const ownName = (made: string): string => `${currentReach()?.prefixes[0] ?? ''}${made}`;
 
 /** What a route that knows no prefixes says to a client that is limited to some. */
 export const notForPrefixes = (prefixes: readonly string[]): Refusal =>

@@ -40,7 +40,11 @@ export async function followAll(
     wake();
   });
   stopping.addEventListener('abort', end);
-  for (const jobId of (await system.liveIds()).slice(-LIMITS.MAX_LISTED_JOBS)) waiting.add(jobId);
+  const live = await system.liveIds().catch((failure: unknown) => {
+    end();
+    throw failure;
+  });
+  for (const jobId of live.slice(-LIMITS.MAX_LISTED_JOBS)) waiting.add(jobId);
 
   function end(): IteratorResult<AnyJobEvent, undefined> {
     if (!isEnded) {

@@ -22,7 +22,8 @@ export function reachableJobs(system: FollowedJobs): FollowedJobs {
   const assertWithin = async (jobId: string): Promise<void> => {
     const found = await find(jobId);
     const subject = found && subjectOf(found.status);
-    if (subject !== undefined && !isWithin(reach, subject.id)) throw outside(reach, subject.kind, subject.id);
+    if (subject === undefined || isWithin(reach, subject.id) || isNamedWithin(reach, found!.status)) return;
+    throw outside(reach, subject.kind, subject.id);
   };
   return {
     find,
@@ -54,7 +55,11 @@ function isVisible(reach: Reach, status: JobStatus): boolean {
   return subject !== undefined && mayRead(reach, subject.kind, subject.id);
 }
 
-/** The document that a job is about; undefined where it does not say. */
+/** True for a job that a client named: a sweep of an index that is shared with it. */
+const isNamedWithin = (reach: Reach, { kind, job_id: jobId }: JobStatus): boolean =>
+  kind === 'sweep' && isWithin(reach, jobId.slice(jobId.indexOf(':') + 1));
+
+/** The document of a job, or the sweep of a document that is not stored; undefined where it names none. */
 function subjectOf({ kind, job_id: jobId, request }: JobStatus): { kind: string; id: string } | undefined {
   const ident = jobId.slice(jobId.indexOf(':') + 1);
   const subject: JobSubject | null = JOB_KIND_CATALOGUE[kind].subject;
@@ -69,5 +74,5 @@ function subjectOf({ kind, job_id: jobId, request }: JobStatus): { kind: string;
     const id = asked?.[name];
     if (typeof id === 'string') return { kind: of, id };
   }
-  return undefined;
+  return kind === 'sweep' ? { kind, id: ident } : undefined;
 }

@@ -299,7 +299,7 @@ function assertKnown(market: MarketData, identifiers: readonly string[]): void {
       {
         severity: 'error',
         code: 'UNKNOWN_IDENTIFIER',
-        message: `The served store holds no prices of ${identifier}.`,
+        message: `The data contains no prices for ${identifier}.`,
         path: `identifiers[${i}]`,
         value: identifier,
       },

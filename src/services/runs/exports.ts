@@ -20,6 +20,7 @@ import type { DataVersions } from '../datasets/data-versions.js';
 import { requireRunOn } from './runs-as-known.js';
 import { assertUndamaged } from '../stored/damaged-runs.js';
 import { earlierFiles, requireRun, type RunName } from '../stored/run-documents.js';
+import { knownFilesBefore } from '../datasets/known-files.js';
 import { runDefinition } from '../stored/run-definition.js';
 import { runIdOf } from '#store/run-id.js';
 import { stateOf, type RunStates } from './run-states.js';
@@ -67,7 +68,7 @@ export interface ExportsDependencies {
   readonly views: Pick<ViewCache, 'find' | 'hold'>;
   readonly markets: Pick<Markets, 'served'>;
   readonly states: Pick<RunStates, 'staleOf' | 'isOtherDataset' | 'requireMarket'>;
-  readonly dataVersions: Pick<DataVersions, 'at'>;
+  readonly dataVersions: Pick<DataVersions, 'at' | 'before'>;
 }
 
 /** Changes with what an export of the same run is made of. */
@@ -172,7 +173,7 @@ export function createExports({
     try {
       const { run, path, descriptors } = (files = await openRun(name));
       const exportId = randomUUID();
-      const definition = await definitionOf(artifacts, run, asked.table);
+      const definition = await definitionOf({ artifacts, dataVersions }, run, asked.table);
       const part = async (from: ExportPosition, room: SharedArrayBuffer): Promise<MadePart> => ({
         ...(await jobs.query(
           'export-part',
@@ -239,20 +240,17 @@ function assertGroups(table: ExportTableName, by: string, market: MarketData | n
 
 /**
  * The definition of a run, for tables that are decided again.
- * @throws Refusal RUN_NOT_FOUND, DOCUMENT_UNREADABLE; VALIDATION_FAILED where decisions saw what was known then
+ * @throws Refusal RUN_NOT_FOUND, DOCUMENT_UNREADABLE, NO_DATA_KNOWN
  */
 async function definitionOf(
-  artifacts: ExportsDependencies['artifacts'],
+  { artifacts, dataVersions }: Pick<ExportsDependencies, 'artifacts' | 'dataVersions'>,
   run: RunDocument,
   table: ExportTableName,
 ): Promise<ExportPartInput['definition']> {
   if (exportTable(table).readsDefinition !== true) return undefined;
   const { definition, request } = await runDefinition(artifacts, run);
   if (request.as_known === undefined) return definition;
-  const message = `${table} is decided on the data that is served, and the run has as_known ${request.as_known}: run the index without it.`;
-  throw refuseWithFindings('query', [
-    { severity: 'error', code: 'NOT_ANNOUNCED', message, path: 'table', value: table },
-  ]);
+  return { ...definition, known: await knownFilesBefore({ artifacts, dataVersions }, run.store_version ?? null) };
 }
 
 /** Everything that the bytes depend on. */

@@ -10,12 +10,12 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import { jobKind, type Attempt, type JobKind, type Jobs } from '#jobs/job-kind.js';
 import type { Origin } from '#jobs/origin.js';
 import type { JobStatus } from '#jobs/status.js';
-import type { KnownFiles } from '#jobs/tasks/files.js';
 import type { ModelFiles } from '#jobs/tasks/indices.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { runIdOf } from '#store/run-id.js';
 import type { DataVersions } from '../datasets/data-versions.js';
+import { knownFilesBefore } from '../datasets/known-files.js';
 import { assertNotDeleted } from '../shared/jobs-about.js';
 import { assertHasRuns } from '../stored/kept-runs.js';
 import { effectsOf, type Causes, type Inputs, type Side, type Unknown } from './replayed-effects.js';
@@ -88,16 +88,6 @@ export function createRunDifferenceJob({
     return { models: files };
   }
 
-  /** What was known before a version, as files of this process. */
-  async function knownBefore(version: number | null): Promise<KnownFiles> {
-    const { knownOn, earlier } = await dataVersions.before(version);
-    const files = earlier.map(async ({ artifact, ...content }) => ({
-      ...content,
-      path: await artifacts.file({ name: artifact }),
-    }));
-    return { knownOn, earlier: await Promise.all(files) };
-  }
-
   return jobKind('diff', async (payload, attempt) => {
     await markets.settled();
     const { run_id: subject, engine_version: engineVersion } = payload;
@@ -113,7 +103,10 @@ export function createRunDifferenceJob({
     const value = async ({ plan, data: { market, version } }: Inputs): Promise<number | Unknown> => {
       if ('reason' in market) return market;
       try {
-        const known = plan.request.as_known === undefined ? {} : { known: await knownBefore(version) };
+        const known =
+          plan.request.as_known === undefined
+            ? {}
+            : { known: await knownFilesBefore({ artifacts, dataVersions }, version) };
         const input = { market, plan, ...(await modelsOf(plan, [from, to])), ...known };
         return (await attempt.compute('total-return', input, 0.2)).totalReturn;
       } catch (refusal) {

@@ -149,7 +149,7 @@ export function createRunStates({ documents, artifacts, markets, engineVersion }
     const [was, is] = [planThrough(before, run.end), planThrough(now, run.end)];
     if (hashOf(was) === hashOf(is)) return [];
     const changes = definitionChanges({ plan: was, asked }, { plan: is, asked });
-    return changes.length > 0 ? changes : ['The definition is not that of the run.'];
+    return changes.length > 0 ? changes : ['The definition changed since this run.'];
   }
 
   /** The store of a run; of one stored before it was remembered, the store that has its content, if any. */

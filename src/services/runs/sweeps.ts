@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
-import { assertOwnName } from '../operations/access.js';
+import { assertOwnName, ownName } from '../operations/access.js';
 import { reachableJobs } from '../operations/reachable-jobs.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
@@ -174,7 +174,7 @@ export function createSweeps({
       const reached = await checkVariants(base, request, { market, variants });
       const count = variantCount(request);
       if (request.sweep_id != null) assertOwnName(request.sweep_id);
-      const sweepId = request.sweep_id ?? newSweepId(now());
+      const sweepId = request.sweep_id ?? ownName(newSweepId(now()));
       return jobs.submit({
         kind,
         payload: {

@@ -1,9 +1,11 @@
+import { removesMergers } from '#domain/books/outside-mergers.js';
 import { BacktestFields } from '#domain/documents/backtest-fields.js';
 import type { RunViewNeed } from '#domain/run-views/terms.js';
 import { assertOrder } from '#domain/schema/assert-order.js';
 import { newHashCells } from '#jobs/hash-cells.js';
 import type { ComparedWith } from '#jobs/tasks/views.js';
 import { namedFiles } from '../stored/run-documents.js';
+import { runDefinition } from '../stored/run-definition.js';
 import { riskMeasure, type AskedMeasure } from '../stored/used-models.js';
 import { comparedOf, withModels, type Asked, type LookUp, type NeedRooms } from './need.js';
 import { factorMeasure } from './factor-measure.js';
@@ -27,6 +29,12 @@ export const NEEDS: Readonly<Record<RunViewNeed, LookUp>> = {
   async 'own-market'({ states, markets }, { run }) {
     const market = markets.current();
     return { market: (await states.isOtherDataset(run, market)) ? null : (market?.handle ?? null) };
+  },
+  async 'outside-mergers'({ artifacts }, { run }) {
+    if (run.artifacts.plan === undefined) return { removing: null };
+    const { definition } = await runDefinition(artifacts, run);
+    const document = definition.documents[definition.indexId]!; // A plan has its own index.
+    return { removing: removesMergers(document) ? definition : null };
   },
   async 'same-store'({ states }, { run }) {
     await states.servedMarket(run);

@@ -29,7 +29,7 @@ export interface StoredFamily<D> {
 
 type Skipped = Omit<Awaited<ReturnType<DocumentStore['list']>>, 'documents'>;
 
-interface Page<T> extends Skipped {
+export interface Page<T> extends Skipped {
   readonly shown: T[];
 }
 

@@ -33,7 +33,7 @@ export interface Damage {
 }
 
 const REASONS = {
-  unreadable: 'its checksum does not hold',
+  unreadable: 'its checksum differs',
   unsupported: 'it was written by a newer engine',
   invalid: 'it does not satisfy its schema',
 } as const;
@@ -203,5 +203,5 @@ function differenceOf(
 ): string | undefined {
   if (expected === undefined) return undefined;
   if (found.bytes !== expected.bytes) return `it has ${found.bytes} bytes; ${expected.bytes} were written`;
-  return found.sha256 === expected.sha256 ? undefined : 'its checksum does not hold';
+  return found.sha256 === expected.sha256 ? undefined : 'its checksum differs';
 }

@@ -6,7 +6,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import { PlaceFault } from '../access/place-fault.js';
 import { currentKeys } from './keys/current-keys.js';
 import type { Keys } from '../access/key-source.js';
-import { timedRequest } from './object-requests.js';
+import { timedRequest } from '#base/tracing/object-requests.js';
 import { distrustOf, isWithoutTls, reasonOf } from './request-failure.js';
 import type { S3Access } from '../access/s3-access.js';
 

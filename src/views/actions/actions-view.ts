@@ -16,28 +16,16 @@ import { sharesToCome } from '#domain/corporate-actions/share-basis.js';
 import { formatDay, type Day } from '#domain/time/days.js';
 import { compareText } from '#domain/refusals/findings.js';
 import { ACTION_KINDS, type CorporateAction } from '#domain/market/market-data.js';
-import type { ExchangeRates } from '#domain/market/exchange-rates.js';
-import type { SessionMarket } from '#domain/market/session-market.js';
 import { firstAtLeast } from '#domain/numbers/search.js';
 import { csvTable } from '../csv-table.js';
-import { levelsOf } from '../dividends/dividend-points-view.js';
-import { divisors, freeTrades, isDivisorFixed } from '../exports/tables/events.js';
-import type { HeldIndex, HeldName } from './pro-forma-rows.js';
+import { divisors, isDivisorFixed } from '../exports/tables/events.js';
+import type { ActionRow, ActionsInput } from './actions-input.js';
+import { silentExits, spinOffExits } from './exit-rows.js';
+import { heldOn, marketValues } from './held-on.js';
 import { takenOutcome } from './taken-outcome.js';
 
 /** Most actions that are listed: the latest. */
 const LISTED_MAX = 10_000;
-
-export interface ActionsInput {
-  readonly sm: SessionMarket;
-  /** Into the currency of the index. */
-  readonly rates: ExchangeRates;
-  /** First and last day wanted, null where they are open. */
-  readonly from: Day | null;
-  readonly to: Day | null;
-}
-
-type Row = ActionsView['actions'][number];
 
 /** Past and coming effects of actions on held securities. @cost reads [H] weights for each action */
 export function actionsView(columns: RunColumns, input: ActionsInput): ActionsView {
@@ -53,9 +41,11 @@ export function actionsView(columns: RunColumns, input: ActionsInput): ActionsVi
       (exDay <= last || announcedDay === null || announcedDay <= last),
   );
   const toRow = rowMaker(columns, days, { ...input, offers: offersOf(wanted) });
-  const rows = [...wanted.flatMap((action) => toRow(action) ?? []), ...silentExits(columns, days, input)].toSorted(
-    (a, b) => compareText(a.ex_date, b.ex_date) || compareText(a.identifier, b.identifier),
-  );
+  const rows = [
+    ...wanted.flatMap((action) => toRow(action) ?? []),
+    ...silentExits(columns, days, input),
+    ...spinOffExits(columns, days, input),
+  ].toSorted((a, b) => compareText(a.ex_date, b.ex_date) || compareText(a.identifier, b.identifier));
   return {
     index_id: columns.header.run_id,
     as_of: formatDay(last),
@@ -69,96 +59,7 @@ interface RowInput extends ActionsInput {
   readonly offers: ReadonlyMap<CorporateAction, Offer>;
 }
 
-/** Actions after which a name is gone. */
-const ENDINGS: ReadonlySet<string> = new Set(['MERGER', 'ACQUISITION', 'DELISTING', 'TICKER_CHANGE']);
-
-/**
- * Names that left without an action: they had no price for as long as the treatment waits.
- * @cost reads [2 x H] weights for each name that left
- */
-function silentExits(columns: RunColumns, days: Int32Array, { sm, rates, from, to }: ActionsInput): Row[] {
-  const { names, has_index_weights: hasOwn, run_id: runId, index_id: indexId } = columns.header;
-  const divisor = hasOwn || runId === indexId ? divisors(columns, days) : null;
-  const { weightAt, sharesAt } = heldOn(columns, days, { sm, rates });
-  const ended = new Set(
-    sm.actions.all
-      .filter(({ action }) => ENDINGS.has(action.type))
-      .map(({ session, column }) => `${session} ${column}`),
-  );
-  return freeTrades(columns).flatMap(({ at, name, notional }): Row[] => {
-    const day = days[at]!;
-    const column = sm.columnOf(names[name]!);
-    if (at === 0 || column < 0 || (from !== null && day < from) || (to !== null && day > to)) return [];
-    const session = sm.sessionAt(day);
-    const weight = weightAt(at - 1, name);
-    // A sale of what was held long, or a purchase of what was short, that leaves nothing.
-    if (weight * notional >= 0 || weightAt(at, name) !== 0 || ended.has(`${session} ${column}`)) return [];
-    return [
-      {
-        ex_date: formatDay(day),
-        identifier: names[name]!,
-        type: 'SILENT_DELISTING',
-        value: sm.carriedClose(session, column),
-        related: null,
-        cash: null,
-        announced: null,
-        state: 'effective',
-        awaits_decision: false,
-        election_date: null,
-        election_default: null,
-        choices: [],
-        price_before: sm.carriedClose(session, column),
-        weight_before: weight,
-        weight_after: 0,
-        shares_before: sharesAt(at - 1, column, weight),
-        shares_after: 0,
-        divisor_before: divisor?.[at - 1] ?? null,
-        divisor_after: divisor?.[at] ?? null,
-        proceeds: sm.carriedClose(session, column),
-        received: null,
-      },
-    ];
-  });
-}
-
-/** The holdings of the index of a run at its last close. @cost reads [H] weights */
-export function heldAtEnd(columns: RunColumns, { sm, rates }: Pick<ActionsInput, 'sm' | 'rates'>): HeldIndex {
-  const { names } = columns.header;
-  const days = columns.i32('days');
-  const last = days.length - 1;
-  const { weightAt, sharesAt } = heldOn(columns, days, { sm, rates });
-  const held = names.flatMap((identifier, place): HeldName[] => {
-    const weight = weightAt(last, place);
-    const column = sm.columnOf(identifier);
-    return weight === 0 || column < 0 ? [] : [{ identifier, weight, shares: sharesAt(last, column, weight) }];
-  });
-  return { held, sharesStay: columns.has('dividendPoints') };
-}
-
-function heldOn(columns: RunColumns, days: Int32Array, { sm, rates }: Pick<ActionsInput, 'sm' | 'rates'>) {
-  const { names, has_index_weights: hasOwn } = columns.header;
-  const block = hasOwn ? 'indexWeights' : 'weights';
-  const level = marketValues(columns, days);
-  return {
-    weightAt: (t: number, place: number): number =>
-      columns.f64(block, t * names.length + place, t * names.length + place + 1)[0]!,
-    sharesAt(t: number, column: number, weight: number): number {
-      const session = sm.sessionAt(days[t]!);
-      const rate = rates.isNative(column) ? 1 : rates.rateAt(session, column);
-      return weight === 0 ? 0 : (weight * level[t]!) / (sm.carriedClose(session, column) * rate);
-    },
-  };
-}
-
-/** Market value that index shares are of: the level, times the divisor where all variants share both. */
-function marketValues(columns: RunColumns, days: Int32Array): Float64Array {
-  const level = levelsOf(columns);
-  if (!columns.has('dividendPoints')) return level;
-  const divisor = divisors(columns, days);
-  return level.map((points, t) => points * divisor[t]!);
-}
-
-function rowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offers }: RowInput) {
+function rowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offers, outside }: RowInput) {
   const { names, has_index_weights: hasOwn, run_id: runId, index_id: indexId, variant } = columns.header;
   const treatment = runTreatment(columns.header.treatment);
   const last = days.at(-1)!;
@@ -172,7 +73,7 @@ function rowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offers }: 
   const growth = runGrowthTerms(columns.header, variant);
   const withheldOf = (identifier: string, day: Day): number =>
     withheldIn(sm.market, runTreatment(runSettingsOn(columns.header, day).treatment).withholding_tax)(identifier, day);
-  const terms = { sm, rates, treatment: datedRunTreatment(columns.header), growth };
+  const terms = { sm, rates, treatment: datedRunTreatment(columns.header), growth, outside: outside?.mergers };
   /** Worth of a share of one name in shares of another, of shares as they are on the ex-date. */
   const worthIn =
     ({ identifier: own, exDay }: CorporateAction, t: number): WorthOf =>
@@ -185,7 +86,7 @@ function rowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offers }: 
       const worth = valueOf(identifier, other) / valueOf(own, sm.columnOf(own));
       return Number.isFinite(worth) ? worth : null;
     };
-  return (action: CorporateAction): Row | null => {
+  return (action: CorporateAction): ActionRow | null => {
     const place = places.get(action.identifier);
     const column = sm.columnOf(action.identifier);
     const at = firstAtLeast(days, action.exDay);
@@ -205,7 +106,8 @@ function rowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offers }: 
       withheld: withheldOf(action.identifier, action.exDay),
       isTotal,
     };
-    const worth = worthIn(action, before);
+    // A security that leaves by a merger has its last price.
+    const worth: WorthOf = outside?.isComing(action) === true ? () => null : worthIn(action, before);
     const after = isComing
       ? pending(proForma(action, held, worth), { shares, split, divisor: divisor?.[before] ?? null, isFixed })
       : {
@@ -275,7 +177,7 @@ const FIGURES = [
   'divisor_before',
   'divisor_after',
   'cash',
-] as const satisfies readonly (keyof Row)[];
+] as const satisfies readonly (keyof ActionRow)[];
 
 /** A holding before an action. */
 interface Held {
@@ -288,7 +190,7 @@ interface Held {
 function choiceRow(
   { choice, weight, shares, cash, received }: AfterChoice,
   { shares: before, split }: Held,
-): Row['choices'][number] {
+): ActionRow['choices'][number] {
   const taken = received && { ...received, ratio: received.ratio * split };
   return { choice, weight_after: weight, shares_after: before * shares, cash: cash * split, received: taken };
 }

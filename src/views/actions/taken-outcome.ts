@@ -1,4 +1,5 @@
 import { priceSessions } from '#domain/documents/stale-sessions.js';
+import { treatmentOn } from '#domain/documents/treatment.js';
 import { eventsOn, type EventTerms, type SessionEvents } from '#domain/books/book-events.js';
 import type { Received } from '#domain/corporate-actions/pro-forma.js';
 import type { CorporateAction } from '#domain/market/market-data.js';
@@ -56,6 +57,8 @@ function childTaken(
   const ratio = units * (effectOn(effectTable(sm, growth), session, column)?.ratio ?? 1);
   const isPriced = sm.isPriceable(session, child, priceSessions(treatment));
   const rate = rates.isNative(child) ? 1 : rates.rateAt(session, child);
-  const weight = isPriced ? (shares * ratio * sm.carriedClose(session, child) * rate) / level : 0;
+  // One that leaves at its first close is not held after it.
+  const isDropped = treatmentOn(treatment, sm.sessions[session]!).spin_offs === 'drop_after_first_session';
+  const weight = isPriced && !isDropped ? (shares * ratio * sm.carriedClose(session, child) * rate) / level : 0;
   return { identifier: sm.identifiers[child]!, ratio, weight };
 }

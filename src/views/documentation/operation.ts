@@ -58,12 +58,14 @@ export function operationsOf({ paths, components }: OpenApiDocument): Operation[
 
 /**
  * Success statuses with their responses, in order: the last is the usual one, an earlier one states that no work was
- * needed.
+ * needed. A success without a body is left out if another has a body.
  */
 export function successesOf({
   responses,
 }: Pick<Operation, 'responses'>): (readonly [status: string, answer: Answer])[] {
-  return Object.entries(responses).filter(([status]) => status.startsWith('2'));
+  return Object.entries(responses)
+    .filter(([status]) => status.startsWith('2'))
+    .filter(([, { content }], _, all) => content !== undefined || all.length === 1);
 }
 
 export interface ExampleRequest {

@@ -1,7 +1,8 @@
-import { announcedIndex, announcementOf, type NotAnnounced } from '#domain/books/announced-composition.js';
+import { announcedIndex, type NotAnnounced } from '#domain/books/announced-composition.js';
 import type { Composer } from '#domain/books/compositions.js';
 import { indexBook } from '#domain/books/index-run.js';
 import { indexSharesIn } from '#domain/books/index-shares.js';
+import { announcementOf } from '#domain/books/next-rebalance.js';
 import { datedRounding, roundingOn } from '#domain/documents/dated-rounding.js';
 import { isOverlayDocument, sourcesOf } from '#domain/documents/index-document.js';
 import { exchangeRates } from '#domain/market/exchange-rates.js';

@@ -99,7 +99,9 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and a plac
       outputs.push(await finishedHere([...words, ...places], access));
     expect(outputs.map(({ status }) => status)).toEqual([0, 0, 0]);
     expect(outputs[0]!.out).toContain('Results can be written, read and removed');
-    expect(outputs[0]!.out).toMatch(/rights to serve\. It takes \d+ MiB\..*Documents name \d+ results? of \d+ MiB\./s);
+    expect(outputs[0]!.out).toMatch(
+      /rights to serve\. It occupies \d+ MiB\..*Documents refer to \d+ results? of \d+ MiB\./s,
+    );
     for (const { out } of outputs) expect(out).not.toContain(new URL(DATABASE_URL!).password);
     expect((await finishedHere(['nodes', '--json'], cluster.environment)).out).toContain('"role":"service"');
     const doctor = ['doctor', '--port', '0', '--home', join(base, 'doctor'), ...places];
@@ -155,7 +157,7 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and a plac
     ]) {
       const { status, out, err } = await finishedHere([...words, '--home', home], cluster.environment);
       expect([status, out], words[0]).toEqual([64, '']);
-      expect(err).toContain('--home names a home, DATABASE_URL and DIVISOR_ARTIFACTS of the environment');
+      expect(err).toContain('--home names a home, but the environment variables DATABASE_URL and DIVISOR_ARTIFACTS');
     }
   });
 

@@ -49,11 +49,11 @@ export function describeDamage(): void {
       const { status, out } = await finishedHere(['verify', '--home', other]);
       expect(status).toBe(1);
       const damaged = Object.fromEntries(lines(out).map(({ part, damaged: found }) => [part, found]));
-      expect(damaged['watchlist']).toEqual([{ name: 'mine', reason: 'its checksum does not hold' }]);
-      expect(damaged['stores']).toEqual([{ name: 'market/market', reason: 'its checksum does not hold' }]);
+      expect(damaged['watchlist']).toEqual([{ name: 'mine', reason: 'its checksum differs' }]);
+      expect(damaged['stores']).toEqual([{ name: 'market/market', reason: 'its checksum differs' }]);
       const named = { documents: expect.arrayContaining(['run EVEN']) };
       const reported = [
-        { ...named, name: artifacts[0], reason: 'its checksum does not hold' },
+        { ...named, name: artifacts[0], reason: 'its checksum differs' },
         { ...named, name: artifacts[1], reason: 'the file is missing' },
       ];
       expect(damaged['artifacts']).toHaveLength(2);

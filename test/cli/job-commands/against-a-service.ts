@@ -63,7 +63,7 @@ export function describeAgainstAService(): void {
       const before = (await fetch(`${service.url}/analytics/EVEN/record`, auth)).headers.get('etag');
       const { status, out, err } = await asked(['bench', '--index', 'EVEN']);
       expect([status, err]).toEqual([0, '']);
-      expect(linesOf(out).map(({ work }) => work)).toEqual(['answer to a request', 'backtest', 'sweep', undefined]);
+      expect(linesOf(out).map(({ work }) => work)).toEqual(['response to a request', 'backtest', 'sweep', undefined]);
       expect((await fetch(`${service.url}/analytics/EVEN/record`, auth)).headers.get('etag')).toBe(before);
     });
 
@@ -226,7 +226,7 @@ export function describeAgainstAService(): void {
       expect(figures.find(({ figure }) => figure === 'tracking_error')).toMatchObject({ against: 'EVEN' });
       expect(await asked(['export', 'levels', '--index', 'EVEN', '--out', file('absent/levels.csv')])).toMatchObject({
         status: 64,
-        err: expect.stringContaining('absent is not there'),
+        err: expect.stringContaining('absent does not exist'),
       });
       expect(await asked(['index', 'shwo'])).toMatchObject({
         status: 64,

@@ -49,7 +49,7 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     expect([misspelt.status, misspelt.err]).toEqual([64, expect.stringContaining('Did you mean weights?')]);
     expect((await asked(['export', 'levels'])).err).toContain('--index');
     const both = await asked(['export', 'levels', '--index', 'EVEN', '--out', file('both.xlsx'), '--format', 'csv']);
-    expect([both.status, both.err]).toEqual([64, expect.stringMatching(/csv.*both\.xlsx says xlsx/)]);
+    expect([both.status, both.err]).toEqual([64, expect.stringMatching(/csv.*both\.xlsx means xlsx/)]);
     const late = await asked(['export', 'levels', '--index', 'EVEN', '--start', '2090-01-02']);
     expect([late.status, late.out, late.err]).toEqual([2, '', expect.stringMatching(/2090-01-02 is after .* 20\d\d-/)]);
     const ending = await asked(['export', 'levels', '--index', 'EVEN', '--out', file('levels.pdf')]);
@@ -79,7 +79,7 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     const verify = ['verify-published', log, '--key', keys, '--head', result.head];
     expect(await finishedHere(verify)).toMatchObject({
       status: 0,
-      out: expect.stringMatching(/^Chain and signatures hold/) as string,
+      out: expect.stringMatching(/^The hash chain and the signatures are intact/) as string,
     });
     const writes = file('audit.jsonl');
     expect((await asked(['audit', '--out', writes])).status).toBe(0);
@@ -104,11 +104,11 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     expect(stderr).toContain('the served store has no NOBODY:');
     expect(piped(['watchlist', 'put', 'mine', '-'], '')).toMatchObject({
       status: 64,
-      stderr: expect.stringContaining('Standard input holds no') as string,
+      stderr: expect.stringContaining('Standard input contains no') as string,
     });
     expect(await asked(['watchlist', 'put', 'mine', ','])).toMatchObject({
       status: 64,
-      err: expect.stringContaining('NAMES holds no identifier') as string,
+      err: expect.stringContaining('NAMES contains no identifier') as string,
     });
   });
 
@@ -203,7 +203,7 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     const told = await asked([...words, ...flags]);
     // A single table that is called nothing else is one of closes; that nothing says their basis is told in a pipe, too.
     expect(told.err.match(/^divisor import: (field CLOSE|adjustment none): /gm)).toHaveLength(2);
-    expect(told.err).toContain('--adjustment splits where closes are divided by later splits');
+    expect(told.err).toContain('--adjustment splits if closes are divided by later splits');
     const line = { result: { identifiers: 2, end: '2024-03-01', adjustment: 'none', read_as: {} } };
     const unsure = [
       { field: 'field', taken: 'CLOSE' },

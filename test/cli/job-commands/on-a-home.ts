@@ -164,7 +164,7 @@ export function describeOnAHome(): void {
         const refused = await onHome(['import', elsewhere, '--id', 'elsewhere']);
         expect([refused.status, refused.err.split('\n').at(-2)]).toEqual([
           2,
-          `  Allowed are folders below ${folder} (--data-roots, DIVISOR_DATA_ROOTS) and databases on localhost, 127.0.0.1, ::1 (DIVISOR_DATABASE_HOSTS).`,
+          `  Allowed are folders under ${folder} (--data-roots, DIVISOR_DATA_ROOTS) and databases on localhost, 127.0.0.1, ::1 (DIVISOR_DATABASE_HOSTS).`,
         ]);
         const allowed = await onHome(['import', elsewhere, '--id', 'elsewhere', '--data-roots', elsewhere]);
         expect([allowed.status, allowed.err]).toEqual([0, '']);

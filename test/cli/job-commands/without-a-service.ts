@@ -101,7 +101,7 @@ export function describeWithoutAService(): void {
       expect([status, out, err]).toEqual([
         69,
         '',
-        `divisor: Nothing answers at http://127.0.0.1:${port}. Start one with \`divisor serve\`, or leave --url and DIVISOR_URL out to work on a home.\n`,
+        `divisor: Nothing answers at http://127.0.0.1:${port}. Start one with \`divisor serve\`, or omit --url and DIVISOR_URL to work on a home.\n`,
       ]);
     });
 
@@ -115,15 +115,15 @@ export function describeWithoutAService(): void {
       [['import', '.', '--adjustment', 'both'], '--adjustment must be one of none, splits, total, not "both"'],
       [['sweep', 'nowhere.json', '--index', 'X'], 'nowhere.json cannot be read as JSON'],
       [['compare', 'A', 'B'], '2 words were given. Several ids are one word: A,B.'],
-      [['report', 'FACTSHEET-A4', '--out', 'f.txt'], 'the ending of f.txt must be .pdf'],
+      [['report', 'FACTSHEET-A4', '--out', 'f.txt'], 'the extension of f.txt must be .pdf'],
       [['import', 'nowhere.xlsx'], 'there is no file'],
-      [['jobs', '--limit', '-3'], '--limit lacks its value; one that begins with a dash is written --limit=VALUE'],
+      [['jobs', '--limit', '-3'], '--limit lacks its value; write a value that begins with a dash as --limit=VALUE'],
       [['verify-published', 'nowhere.jsonl'], 'nowhere.jsonl cannot be read: ENOENT'],
       [['bench', '--url', 'http://127.0.0.1:1'], 'divisor bench needs --index'],
       [['bench', '--years', '1'], '--years must be at least 2'],
       [
         ['import', '/', '--url', 'http://127.0.0.1:1', '--data-roots', '/'],
-        '--data-roots is for a home opened by the command',
+        '--data-roots applies to a home that the command opens',
       ],
     ])('%j is explained and ends with 64', async (words, message) => {
       const { status, out, err } = await finishedHere([...words], { DIVISOR_HOME: file('unused') });

@@ -86,7 +86,7 @@ export function describeData(desk: () => Desk): void {
     await form.getByLabel('Date format').fill('DD/MM/YYYY');
     await form.getByText('0 bars read with the current mapping').waitFor();
     await form.getByLabel('Date format').fill('MM/DD');
-    await form.getByText('must be made of YYYY or YY').waitFor();
+    await form.getByText('must consist of YYYY or YY').waitFor();
     await form.getByLabel('Date format').fill('M/D/YYYY');
     await form.getByText('4 bars read with the current mapping').waitFor();
     await page.getByLabel('First bars').getByText('2024-01-16').first().waitFor();

@@ -16,7 +16,7 @@ export function describeStudies(desk: () => Desk): void {
     await page.getByRole('link', { name: 'Optimise' }).first().click();
     await page.getByLabel('Add a constraint').selectOption('PositionBounds');
     await page.getByLabel('Upper').fill('0.01');
-    await page.getByText('cannot hold together').waitFor();
+    await page.getByText('jointly infeasible').waitFor();
     // A bound is told in its unit.
     await page.getByText(/upper from 1% to [\d.]+%/).waitFor();
     await picture(page, 'optimise');

@@ -279,6 +279,6 @@ test('an extended run is the whole run bit for bit, or says that a breach asks f
 
 test('the methodology says what is watched and when a rebalance takes effect', () => {
   const told = methodologyOf(indexOn(2, 'monthly', { on_breach: 'rebalance' })).join(' ');
-  expect(told).toContain('UCITS 5/10/40 is watched on every close');
+  expect(told).toContain('UCITS 5/10/40 is checked at every close');
   expect(methodologyOf(indexOn(2, 'monthly', { on_breach: 'none' })).join(' ')).not.toContain('watched');
 });

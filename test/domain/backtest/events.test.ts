@@ -40,7 +40,7 @@ describe('an index that loses everything', () => {
       expect.objectContaining({
         code: 'NUMERIC_FAILURE',
         message:
-          'The portfolio is worth nothing from 2024-03-07 on, and returns from 0 have no value. A run that ends on 2024-03-07 or before can be measured.',
+          'The value of the portfolio is 0 from 2024-03-07 on, so later returns are undefined. Choose an end date of 2024-03-07 or earlier.',
         detail: { date: '2024-03-07' },
       }),
     );
@@ -138,7 +138,7 @@ describe('a name whose bars stop without an action', () => {
     expect(run.gaps.map(({ session }) => session)).toEqual([2, 3]);
     const told = methodologyOf(definitionOf(sketch)).join(' ');
     expect(told).toContain(`without a price on ${run.gaps.length} consecutive sessions of its exchange leaves`);
-    expect(told).toContain('are spread over the others');
+    expect(told).toContain('are distributed over the others');
   });
 
   test('is told of by a run that ends without its bar while it is held, and by no other', () => {

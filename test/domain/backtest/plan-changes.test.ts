@@ -42,24 +42,24 @@ describe('the definitions of two plans', () => {
     const model = { asset_ids: ['X'], observed_end: '2020-01-02', covariance: 'ab' };
     const of = (covariance: string) => plan([index('A')], {}, { models: { core: { ...model, covariance } } });
     expect(changes(of('ab'), of('ab'))).toEqual([]);
-    expect(changes(of('ab'), of('cd'))).toEqual(['The risk model core is not that of the run.']);
+    expect(changes(of('ab'), of('cd'))).toEqual(['The risk model core changed since this run.']);
   });
 
   test('differ where the index, one that it reaches or its benchmark does, by the fields that do', () => {
     expect(changes(plan([index('A')]), plan([index('A', { base_value: 7, name: 'Other' })]))).toEqual([
-      'The index A is not that of the run: base_value, name.',
+      'The index A changed since this run: base_value, name.',
     ]);
     expect(
       changes(plan([follows('A', 'B'), index('B')]), plan([follows('A', 'B'), index('B', { currency: 'EUR' })])),
-    ).toEqual(['The index B is not that of the run: currency.']);
+    ).toEqual(['The index B changed since this run: currency.']);
     expect(
       changes(
         plan([index('A'), index('B')], benchmark('B')),
         plan([index('A'), index('B', { base_value: 7 })], benchmark('B')),
       ),
-    ).toEqual(['The index B is not that of the run: base_value.']);
+    ).toEqual(['The index B changed since this run: base_value.']);
     expect(changes(plan([follows('A', 'B'), index('B')]), plan([follows('A', 'C'), index('C')]))).toEqual([
-      'The index A is not that of the run: universe.',
+      'The index A changed since this run: universe.',
     ]);
   });
 
@@ -68,16 +68,16 @@ describe('the definitions of two plans', () => {
     const before = plan([index('A')], { transaction_cost_bps: 5 }, { runId: 'S', strategy });
     const now = plan([index('A')], { transaction_cost_bps: 9 }, { runId: 'S', strategy });
     expect(definitionChanges({ plan: before, asked: {} }, { plan: now, asked: {} })).toEqual([
-      'The strategy S is not that of the run: transaction_cost_bps.',
+      'The strategy S changed since this run: transaction_cost_bps.',
     ]);
     expect(definitionChanges({ plan: before, asked: {} }, { plan: now, asked: { transaction_cost_bps: 9 } })).toEqual(
       [],
     );
     expect(changes(before, { ...before, strategy: { ...strategy, exposure: 0.5 } })).toEqual([
-      'The strategy S is not that of the run: exposure.',
+      'The strategy S changed since this run: exposure.',
     ]);
     expect(changes(before, { ...before, indexId: 'B', documents: { A: index('A'), B: index('B') } })).toEqual([
-      'The run reached the indices A; now it would reach B.',
+      'The indices that the run depends on changed from A to B.',
     ]);
   });
 

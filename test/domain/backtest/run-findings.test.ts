@@ -31,7 +31,7 @@ describe('a name that lacks its weight at one rebalance after the other', () => 
   test('is one finding with the number of those rebalances, the first and the last', () => {
     expect(lacking).toHaveLength(1);
     expect(lacking[0]).toMatchObject({ count: 3, first_date: WEEK[2], last_date: WEEK[4], path: 'pipeline.weighting' });
-    expect(lacking[0]!.message).toMatch(/^3 times from 2024-03-06 to 2024-03-08\. First: 1 surviving name .*: C\.$/);
+    expect(lacking[0]!.message).toMatch(/^3 times from 2024-03-06 to 2024-03-08\. First: 1 selected security .*: C\.$/);
   });
 
   test('is told of rebalances that the run lists, and of no earlier one', () => {

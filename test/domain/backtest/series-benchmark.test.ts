@@ -45,7 +45,7 @@ test('its refusal has series, value and day: the first that is one of a session 
   const rate = series(null, [-1, 1, 0, -0.5, 1]);
   const calendar = { isSession: (day: number) => day !== 102 };
   expect(() => assertAboveZero(rate, calendar, { start: 101, end: 104 })).toThrow(
-    'The benchmark E is -0.5 on 1970-04-14; a level greater than 0 is needed.',
+    'The benchmark E is -0.5 on 1970-04-14; a benchmark level must be greater than 0.',
   );
   expect(() => assertAboveZero(rate, calendar, { start: 101, end: 102 })).not.toThrow();
 });

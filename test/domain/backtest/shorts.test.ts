@@ -182,7 +182,7 @@ describe('short positions that lose more than there was', () => {
       expect.objectContaining({
         code: 'NUMERIC_FAILURE',
         message:
-          'The index X is worth -50 on 2024-03-07 after 50 the session before: its short positions lost more than there was. A run that ends before 2024-03-07 can be measured.',
+          'The index X is worth -50 on 2024-03-07 after 50 the session before: its short positions lost more than its value. Choose an end date before 2024-03-07.',
         detail: { date: '2024-03-07' },
       }),
     );

@@ -46,24 +46,24 @@ describe('a range that cannot be run is refused by its fields and dates', () => 
       base: '2021-02-01',
       request: {},
       message:
-        'NO_DATA_IN_RANGE: The data holds prices from 2020-01-01 to 2020-12-31; the base_date 2021-02-01 of the index X is after them.',
+        'NO_DATA_IN_RANGE: The data contains prices from 2020-01-01 to 2020-12-31; the base_date 2021-02-01 of the index X is after them.',
     },
     {
       base: '2020-06-01',
       request: { start: '2021-02-01', end: '2021-03-01' },
       message:
-        'NO_DATA_IN_RANGE: The data holds prices from 2020-01-01 to 2020-12-31; the start 2021-02-01 is after them.',
+        'NO_DATA_IN_RANGE: The data contains prices from 2020-01-01 to 2020-12-31; the start 2021-02-01 is after them.',
     },
     {
       base: '2019-03-01',
       request: { end: '2019-06-03' },
       message:
-        'NO_DATA_IN_RANGE: The data holds prices from 2020-01-01 to 2020-12-31; the end 2019-06-03 is before them.',
+        'NO_DATA_IN_RANGE: The data contains prices from 2020-01-01 to 2020-12-31; the end 2019-06-03 is before them.',
     },
     {
       base: '2020-06-01',
       request: { end: '2020-06-01' },
-      message: 'RANGE_TOO_SHORT: 2020-06-01 to 2020-06-01 holds 1 session; a backtest needs 2.',
+      message: 'RANGE_TOO_SHORT: 2020-06-01 to 2020-06-01 contains 1 session; a backtest needs at least 2.',
     },
     { base: '2020-06-01', request: {}, message: '2020-06-01 to 2020-12-31' },
   ])('$message', ({ base, request, message }) => {
@@ -74,12 +74,12 @@ describe('a range that cannot be run is refused by its fields and dates', () => 
 describe('a range of fewer than two sessions is too short, whatever prices there are', () => {
   test.each([
     // A Saturday and a Sunday, inside the data and after them.
-    ['2020-06-06', '2020-06-07', 'holds 0 sessions'],
-    ['2021-02-06', '2021-02-07', 'holds 0 sessions'],
-    ['2020-12-31', '2021-01-29', 'holds prices on 1 session'],
+    ['2020-06-06', '2020-06-07', 'contains 0 sessions'],
+    ['2021-02-06', '2021-02-07', 'contains 0 sessions'],
+    ['2020-12-31', '2021-01-29', 'contains prices on 1 session'],
   ])('%s to %s %s', (start, end, what) => {
     expect(messageOf('2020-06-01', { start, end })).toBe(
-      `RANGE_TOO_SHORT: ${start} to ${end} ${what}; a backtest needs 2.`,
+      `RANGE_TOO_SHORT: ${start} to ${end} ${what}; a backtest needs at least 2.`,
     );
   });
 });
@@ -135,7 +135,7 @@ describe('a run tells what of the range asked for it leaves out', () => {
       'the base date of the index is 2020-06-01; the prices end on 2020-10-30',
     ],
   ])('%s to %s is not', (start, end, asked, why) => {
-    expect(told(start, end)).toEqual([`WINDOW_CUT: Asked for ${asked}, run from 2020-06-01 to 2020-10-30: ${why}.`]);
+    expect(told(start, end)).toEqual([`WINDOW_CUT: Requested ${asked}; run from 2020-06-01 to 2020-10-30: ${why}.`]);
   });
 
   test('prices that begin after the base date are the reason where it does not ask for less', () => {

@@ -116,12 +116,12 @@ test('a group of a row that no name of the store ever had is told with those tha
     [
       'constraints[0].params.groups[0]',
       'g',
-      'No name of the store has the SECTOR Technology: the row limits nothing there. There are Energy, Tech.',
+      'No security in the data has the SECTOR Technology: the row has no effect there. There are Energy, Tech.',
     ],
     [
       'constraints[1].params.groups[0]',
       'g',
-      'No name of the store has the SECTOR Enregy: the row limits nothing there. Did you mean Energy?',
+      'No security in the data has the SECTOR Enregy: the row has no effect there. Did you mean Energy?',
     ],
   ]);
 });

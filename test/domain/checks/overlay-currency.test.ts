@@ -23,5 +23,5 @@ test('prices of names without a currency are told to be in that of the index tha
       indexOf: (other) => documents.get(other),
     }).map(({ code, value, message }) => [code, value, message.split('the currency of ')[1]]);
   expect(told('W')).toEqual([['CURRENCY_ASSUMED', 'GBP', 'the index.']]);
-  for (const id of ['E', 'EE']) expect(told(id)).toEqual([['CURRENCY_ASSUMED', 'GBP', 'the index W beneath.']]);
+  for (const id of ['E', 'EE']) expect(told(id)).toEqual([['CURRENCY_ASSUMED', 'GBP', 'the underlying index W.']]);
 });

@@ -159,12 +159,12 @@ describe('a good document', () => {
       validateIndex({ ...rules, base_date }, { ...contextFor(rules), market })
         .findings.filter(({ path }) => path === 'base_date')
         .map(({ severity, message }) => `${severity}: ${message}`);
-    const held = 'the prices of the served store, 2020-01-02 to 2020-01-03';
+    const held = 'the prices in the data, 2020-01-02 to 2020-01-03';
     expect(['2020-01-01', '2020-01-02', '2020-01-03', '2020-01-04'].map(said)).toEqual([
-      [`warning: The base date 2020-01-01 is before ${held}: a run begins with the first of them.`],
+      [`warning: The base date 2020-01-01 is before ${held}: runs begin at the first price.`],
       [],
       [],
-      [`warning: The base date 2020-01-04 is after ${held}: a run has no session.`],
+      [`warning: The base date 2020-01-04 is after ${held}: runs have no sessions.`],
     ]);
   });
 

@@ -31,7 +31,7 @@ test('a group that no name of the run is of is told, with the one that is meant'
     {
       code: 'UNKNOWN_IDENTIFIER',
       path,
-      message: 'No name of the run has the SECTOR Tehc (did you mean Tech?): the row has nothing of it to watch.',
+      message: 'No security of the run has the SECTOR Tehc (did you mean Tech?): this part of the row has no effect.',
       row_id: 'tech',
     },
   ]);
@@ -45,7 +45,7 @@ test('names without an issuer count together in a row of groups, which is told w
     {
       code: 'UNKNOWN_FIELD_NAME',
       path: 'rows[0].params.field',
-      message: '2 of 3 names have no ISSUER on 2024-01-02 and count together as UNCLASSIFIED.',
+      message: '2 of 3 securities have no ISSUER on 2024-01-02 and are grouped as UNCLASSIFIED.',
       row_id: null,
     },
   ]);
@@ -54,7 +54,7 @@ test('names without an issuer count together in a row of groups, which is told w
 
 test('names that the run never held are told by the row that is about them', () => {
   expect(told('Exclude', { identifiers: ['D', 'A'] })).toMatchObject([
-    { path: 'rows[0].params.identifiers', message: 'The run never held D: the row has nothing of it to watch.' },
+    { path: 'rows[0].params.identifiers', message: 'The run never held D: this part of the row has no effect.' },
   ]);
   expect(told('PositionBounds', { upper: 0.3 })).toEqual([]);
 });

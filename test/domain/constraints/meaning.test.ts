@@ -259,14 +259,14 @@ describe('the rows of a class mean what the class says', () => {
       coefficients: [10, 80 / 3, 30, 40],
       warnings: [
         {
-          message: '1 of 4 securities, 30 % of the index, have no X; the mean stands for theirs.',
+          message: '1 of 4 securities, 30 % of the index, have no X; the mean is used instead.',
           path: 'constraints[0].params',
         },
       ],
     });
     const averages = {
       zero: { coefficients: [-15, -25, 5, 15], effect: 'they count as zero' },
-      renormalise: { coefficients: [-15, 0, 5, 15], effect: 'they are left out' },
+      renormalise: { coefficients: [-15, 0, 5, 15], effect: 'they are excluded' },
     };
     for (const [missing, { coefficients, effect }] of Object.entries(averages))
       expect(rowOf('WeightedAverage', { field: 'X', upper: 25, missing })).toEqual({

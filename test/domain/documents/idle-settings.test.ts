@@ -31,6 +31,6 @@ test('it says which estimators read it', () => {
   const [finding] = idleSettings(RiskModelRequest.parse({ estimator: 'gerber', half_life: 60 }), '');
   expect(finding).toMatchObject({
     value: 60,
-    message: 'half_life does nothing: gerber does not read it, as shrinkage, newey_west, industries, styles do.',
+    message: 'half_life has no effect: gerber does not read it; shrinkage, newey_west, industries, styles do.',
   });
 });

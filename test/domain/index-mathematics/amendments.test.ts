@@ -116,9 +116,9 @@ test('the methodology says which text applies when', () => {
     amendments: [amendment('2024-03-20', toCap, { announced: '2024-03-05', reason: 'Client consultation' })],
   });
   const text = methodologyOf(document).join('\n');
-  expect(text).toContain('From the first review on or after 2024-03-20 the index follows an amended text');
+  expect(text).toContain('From the first review on or after 2024-03-20 the index follows an amended version');
   expect(text).toContain('(announced on 2024-03-05; Client consultation)');
-  expect(text).toMatch(/No longer: .*equal/i);
+  expect(text).toMatch(/No longer applies: .*equal/i);
   expect(text).toMatch(/From then on: .*market/i);
 });
 

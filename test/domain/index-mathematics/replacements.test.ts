@@ -133,7 +133,7 @@ describe('a ranking between reviews', () => {
 
   test('takes out a constituent below the rank, for the best that is none', () => {
     const events = { fast_exit: { rank: 3, field: 'MARKET_CAP', schedule: { frequency: 'custom', dates: [DAYS[3]] } } };
-    // B is worth 120 on the third session: third beside C at 200 and D at 100.
+    // B is worth 120 on the third session: third next to C at 200 and D at 100.
     expect(heldAt(changed({ ...growing, events }), 3)).toEqual({ A: expect.any(Number), B: expect.any(Number) });
     const low = { ...events, fast_exit: { ...events.fast_exit, rank: 2 } };
     const run = changed({ ...growing, events: low });
@@ -143,6 +143,21 @@ describe('a ranking between reviews', () => {
     // Half a share of each at 100; B falls to 40, C enters at the weight of B.
     expectNear(run.index.book.value[3]!, 70);
     expectNear(heldAt(run, 3)['C']!, 2 / 7);
+  });
+
+  test('counts no constituent that has left', () => {
+    const schedule = { frequency: 'custom', dates: [DAYS[3]] };
+    const events = { fast_exit: { rank: 2, field: 'MARKET_CAP', schedule } };
+    // A has left; B is worth 300, C 220 and D 100: B is first of three.
+    expect(heldAt(changed({ events }), 3)).toEqual({ B: 1 });
+    const low = { fast_exit: { rank: 1, field: 'MARKET_CAP', schedule } };
+    const close = { A: [100, 100, 100, null, null], B: [100, 100, 70, 70, 70], C: flat(110), D: flat(100) };
+    // C at 220 is above B at 210: rank 1 would be that of A if it still counted.
+    const run = changed({ close, events: low });
+    expect(heldAt(run, 3)).toEqual({ C: 1 });
+    expect(run.rebalances.at(-1)!.swaps).toEqual([
+      { rule: 'fast_exit', entered: 2, left: 1, decision: 3, ranked: 3, rank: 1, leftRank: 2 },
+    ]);
   });
 
   test('takes in a new security at or above the rank some sessions after its first price, for the lowest constituent', () => {

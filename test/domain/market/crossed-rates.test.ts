@@ -50,7 +50,7 @@ test.each([0, -1])('a rate of %d is none, and its refusal names series, day and 
     expect(rateNotAboveZero(sm, { from, to, session: first })).toBeUndefined();
     expect(rateNotAboveZero(sm, { from, to, session: first + 1 })).toMatchObject({
       code: 'NUMERIC_FAILURE',
-      message: `The exchange rate EURUSD is ${value} on 2024-01-03; a rate greater than 0 is needed.`,
+      message: `The exchange rate EURUSD is ${value} on 2024-01-03; a rate must be greater than 0.`,
     });
   }
 });

@@ -54,7 +54,7 @@ describe('the currency that a store declares', () => {
       );
     const listed = { kind: 'list', identifiers: ['A', 'B'] };
     expect(crossedOf(indexOf('EUR', listed))).toEqual([
-      ['warning', 'The data store has no exchange rate GBPEUR: it is crossed from GBPUSD and EURUSD.'],
+      ['warning', 'The data store has no exchange rate GBPEUR: it is computed as the cross rate of GBPUSD and EURUSD.'],
     ]);
     expect(crossedOf(indexOf('USD', listed))).toEqual([]);
     expect(crossedOf(indexOf('EUR', { kind: 'list', identifiers: ['B'] }))).toEqual([]);
@@ -150,7 +150,7 @@ describe('without a declared currency', () => {
         code: 'CURRENCY_ASSUMED',
         path: 'currency',
         value: 'USD',
-        message: expect.stringContaining('2 of 3 names of the data store have no CURRENCY (B, EURUSD)'),
+        message: expect.stringContaining('2 of 3 securities of the data store have no CURRENCY (B, EURUSD)'),
       },
     ]);
     expect(codes(run(marketOf(null), indexOf('USD', { kind: 'list', identifiers: ['A'] })))).toEqual([

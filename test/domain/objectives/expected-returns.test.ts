@@ -86,7 +86,7 @@ describe('Black-Litterman', () => {
       { weights: { GER: 1 }, value: 0.2, confidence: 1 },
     ];
     expect(() => returns('black_litterman', { views }, context)).toThrow(
-      'View 2 is certain of 0.2, and the other certain views make it 0.1',
+      'View 2 states 0.2 with certainty, but the other certain views imply 0.1',
     );
   });
 
@@ -95,7 +95,7 @@ describe('Black-Litterman', () => {
     const views = [germany, { weights: { GER: 1, NZL: -1 }, value: 0.2, confidence: 0.9 }];
     const without = returns('black_litterman', { views: [germany] }, seven().context);
     expect(returns('black_litterman', { views }, context)).toEqual(without);
-    expect(warnings).toEqual(['View 2 is left out: NZL is not among the names.']);
+    expect(warnings).toEqual(['View 2 is ignored: NZL is not in the problem.']);
   });
 
   test('is the precision-weighted mean of prior and views, as the other form of its formula has it', () => {
@@ -195,7 +195,7 @@ describe('other models of expected returns', () => {
     const { context, warnings } = seven();
     const values = returns('field', { field: { node: 'field', name: 'ALPHA' } }, context);
     expect(values[1]).toBeCloseTo((0 + 0.2 + 0.3 + 0.4 + 0.5 + 0.6) / 6, 15);
-    expect(warnings[0]).toContain('1 of 7 names have no ALPHA (CAN)');
+    expect(warnings[0]).toContain('1 of 7 securities have no ALPHA (CAN)');
     expect(returns('field', { field: 'ALPHA' }, seven().context)).toEqual(values);
   });
 });

@@ -136,13 +136,15 @@ describe('risk parity', () => {
     const budgets = { N003: 0.4, N004: 0.2, S1: 0.4 };
     const lost = market({ type: 'risk_parity', budgets }, { rows });
     const told = lost.warnings.map(({ message, path }) => `${path}: ${message}`).join();
-    expect(told).toContain('objective.budgets: No name that may be held has the budget of N003');
+    expect(told).toContain('objective.budgets: No security that may be held has the budget of N003');
     // One by name, the members of S1, and N003 may not be held: the others have no budget.
     const rest = NAMES - 2 - Array.from({ length: NAMES }).filter((_, i) => i % 5 === 1).length;
-    expect(told).toContain(`objective.budgets: ${rest} of ${NAMES} names have no budget of risk and no weight: N000,`);
+    expect(told).toContain(
+      `objective.budgets: ${rest} of ${NAMES} securities have no risk budget and no weight: N000,`,
+    );
     expect(sharesOf(lost, solved(lost).weights)[4]).toBeCloseTo(0.2 / 0.6, 10);
     expect(() => market({ type: 'risk_parity', budgets: { N003: 0.5, NOBODY: 0.5 } }, { rows })).toThrow(
-      'None of the 2 budgets (N003, NOBODY) is of a name that may be held',
+      'None of the 2 budgets (N003, NOBODY) belongs to a security that may be held',
     );
   });
 

@@ -121,7 +121,7 @@ describe('simulated scenarios', () => {
       asked('constraints[1].params', { draws: 16_666_666, source: 'normal' }),
     ];
     assertDrawsFit(NAMES, fits);
-    const message = '20000000 scenarios of 3 names are more than memory is made for; at most 16666666 fit.';
+    const message = '20000000 scenarios of 3 securities need too much memory; the maximum is 16666666.';
     const path = 'constraints[2].params.draws';
     const finding = { severity: 'error', code: 'OUT_OF_RANGE', path, row_id: 'worst', message, value: draws };
     expect(() =>

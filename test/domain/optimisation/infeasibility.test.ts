@@ -53,7 +53,7 @@ describe('explainInfeasibility', () => {
       ],
     });
     expect(infeasibilitySentence(problem, detail)).toBe(
-      'Row pos and the full-investment budget cannot hold together. pos asks for upper 5 %; the lowest that the other rows allow is 6.667 %.',
+      'Row pos and the full-investment budget are jointly infeasible. pos requires upper 5 %; the lowest that the other rows allow is 6.667 %.',
     );
   });
 
@@ -125,7 +125,7 @@ describe('explainInfeasibility', () => {
     const groups = { field: 'SECTOR', groups: ['Technology'], lower: 0.1 };
     const problem = smallProblem({ names: 12, seed: 3, rows: [{ id: 'tech', type: 'GroupBounds', params: groups }] });
     expect(infeasibilitySentence(problem, explainInfeasibility(solvers, problem)!)).toBe(
-      'Row tech cannot hold by itself. tech asks for lower 10 %; the highest that the other rows allow is 0 %. No candidate has the SECTOR Technology.',
+      'Row tech is infeasible on its own. tech requires lower 10 %; the highest that the other rows allow is 0 %. No candidate has the SECTOR Technology.',
     );
     const parity = smallProblem({
       names: 12,
@@ -134,7 +134,7 @@ describe('explainInfeasibility', () => {
       rows: [{ id: 'card', type: 'Cardinality', params: { maximum: 6 } }],
     });
     const detail = explainChoice(solvers, parity, false);
-    expect(infeasibilitySentence(parity, detail)).toContain('Risk parity holds every name that has a budget of risk');
+    expect(infeasibilitySentence(parity, detail)).toContain('Risk parity holds every security with a risk budget');
     const names = parity.identifiers.length;
     expect(detail).toMatchObject({ proven: true, relaxations: [{ id: 'card', from: 6, to: names }] });
     expect(detail.relaxations[0]).not.toHaveProperty('bound'); // The least, proven.
@@ -159,7 +159,7 @@ describe('explainInfeasibility', () => {
     expect(least.kind === 'solved' && Math.sqrt(least.solution.objective)).toBeCloseTo(to, 8);
     const most = 1 / problem.index.reduce((sum, weight) => sum + weight * weight, 0);
     expect(infeasibilitySentence(problem, detail)).toContain(
-      `te asks for 1 %; the lowest that the other rows allow is ${Number((100 * to).toPrecision(4))} %.`,
+      `te requires 1 %; the lowest that the other rows allow is ${Number((100 * to).toPrecision(4))} %.`,
     );
     expect(most).toBeLessThan(10); // The index itself has too few.
   });

@@ -171,7 +171,7 @@ describe('the work of an explanation', () => {
       expect(detail.conflict.map(({ id, type }) => id || type)).toEqual(
         expect.arrayContaining(whole.conflict.map(({ id, type }) => id || type)),
       );
-      expect(infeasibilitySentence(own, detail, remaining)).toContain('The work of this explanation was spent');
+      expect(infeasibilitySentence(own, detail, remaining)).toContain('The work limit of this explanation was reached');
       for (const { index, parameter, to } of detail.relaxations) {
         const changed = own.withParameters([{ origin: own.origins[index!]!, parameter, to }]);
         expect(solveProblem(solvers, changed).kind).toBe('solved');

@@ -61,7 +61,7 @@ test('what a frontier is not of is told', () => {
   expect(told('min_variance', [])).toEqual([]);
   expect(told('min_cvar', [])).toEqual([]);
   expect(told('risk_parity', [])[0]!.message).toMatch(/mean and variance, not of risk_parity/);
-  expect(told('min_variance', few)[0]!.message).toMatch(/names of the answer: Cardinality chose them/);
+  expect(told('min_variance', few)[0]!.message).toMatch(/securities of the solution, chosen by Cardinality/);
   expect(told('min_cvar', few, { hasFrontier: true, hasOwn: false }).map(({ severity }) => severity)).toEqual([
     'warning',
     'info',

@@ -66,5 +66,5 @@ test('historical means of too few returns are not read: the weights are the near
   const held = heldOn(run.index.book, 0);
   nearest.forEach((weight, i) => expect(held['ABC'[i]!]).toBeCloseTo(weight, 9));
   const found = run.findings.find(({ code }) => code === 'RISK_FALLBACK_IDENTITY');
-  expect(found?.message).toContain('the weights are the nearest to the parent');
+  expect(found?.message).toContain('the result is the weights nearest to the parent');
 });

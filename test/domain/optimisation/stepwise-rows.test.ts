@@ -116,7 +116,7 @@ describe('rows that are relaxed step by step', () => {
       'WRONG_TYPE derivation.relax[0].steps[0]',
     ]);
     expect(methodologyOf(accepted([turn], { relax: [{ row: 'turn', steps: [0.15, 0.2] }] })).join(' ')).toContain(
-      'rows are relaxed step by step until some do: turn to 0.15, then 0.2.',
+      'rows are relaxed step by step until they are feasible: turn to 0.15, then 0.2.',
     );
   });
 
@@ -169,7 +169,7 @@ describe('a bound along a path', () => {
       expect(average).toBeCloseTo(bound, 7);
     }
     expect(methodologyOf(accepted([row])).join(' ')).toContain(
-      `upper 0.9 times that of the source index at its review on or before ${dates[2]}, changed by -90% a year`,
+      `upper 0.9 times that of the source index at its latest review on or before ${dates[2]}, changed by -90% per year`,
     );
   });
 

@@ -110,7 +110,7 @@ test('a month end beyond the data is no review, and the run up to it keeps its b
 test('the methodology names tolerance, largest change and review', () => {
   const text = methodologyOf(overlayOn({ ...RISK, tolerance: 0.05, max_change: 0.1, review: 'monthly' })).join(' ');
   expect(text).toContain(
-    'The exposure is set to that leverage after the last close of each month where that is more than 0.05 (5 percentage points) away from the exposure before, by at most 0.1 (10 percentage points) at once',
+    'The exposure is set to that leverage after the last close of each month if that differs by more than 0.05 (5 percentage points) from the previous exposure, by at most 0.1 (10 percentage points) at once',
   );
 });
 

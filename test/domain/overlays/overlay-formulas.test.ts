@@ -263,7 +263,7 @@ test('by hand: 100, 110, 99 doubled is 120 and 96, inverse 90 and 99', () => {
   expect(() => run(gone, overlayOn({ type: 'leverage', factor: 2 }), { documents: { X: source } })).toThrow(
     new Refusal(
       'NUMERIC_FAILURE',
-      `The overlay O is worth nothing on ${dates[1]}, where it changes by -120 %; it has no level from then on.`,
+      `The overlay O loses its whole value on ${dates[1]}, with a change of -120 %; it has no level afterwards.`,
       { index_id: 'O', date: dates[1] },
     ),
   );
@@ -313,29 +313,29 @@ const RISK = { type: 'risk_control', target: 0.1 };
 const HEDGE = { type: 'currency_hedged', to: 'GBP', rates: { domestic: 'DOMESTIC' } };
 const euro = { currency: 'EUR', rate: 'FOREIGN' };
 test.each([
-  [RISK, 'overlay.half_lives or sessions is needed by a risk control, exactly one: neither is given.'],
+  [RISK, 'overlay.half_lives or sessions is required by a risk control, but not both: neither is given.'],
   [
     { ...RISK, half_lives: [11], sessions: 20 },
-    'overlay.half_lives or sessions is needed by a risk control, exactly one: both are given, [11] and 20.',
+    'overlay.half_lives or sessions is required by a risk control, but not both: both are given, [11] and 20.',
   ],
-  [{ type: 'decrement' }, 'overlay.percent or points is needed by a decrement, exactly one: neither is given.'],
+  [{ type: 'decrement' }, 'overlay.percent or points is required by a decrement, but not both: neither is given.'],
   [
     { type: 'decrement', percent: 5, points: 20 },
-    'overlay.percent or points is needed by a decrement, exactly one: both are given, 5 and 20.',
+    'overlay.percent or points is required by a decrement, but not both: both are given, 5 and 20.',
   ],
-  [HEDGE, 'overlay.rates.foreign or currencies is needed by a currency hedge, exactly one: neither is given.'],
+  [HEDGE, 'overlay.rates.foreign or currencies is required by a currency hedge, but not both: neither is given.'],
   [
     { ...HEDGE, rates: { domestic: 'DOMESTIC', foreign: 'FOREIGN' }, currencies: [euro] },
-    `overlay.rates.foreign or currencies is needed by a currency hedge, exactly one: both are given, "FOREIGN" and [${JSON.stringify(euro)}].`,
+    `overlay.rates.foreign or currencies is required by a currency hedge, but not both: both are given, "FOREIGN" and [${JSON.stringify(euro)}].`,
   ],
   [{ type: 'fee', percent: 100 }, 'overlay.percent is 100; less than 100 is accepted.'],
   [{ type: 'fee', percent: -0.5 }, 'overlay.percent is -0.5; at least 0 is needed.'],
   [{ type: 'decrement', percent: 100 }, 'overlay.percent is 100; less than 100 is accepted.'],
   [
     { type: 'leverage', factor: 0 },
-    'overlay.factor must be from -10 to 10 and not 0, at which nothing of the index is held; it is 0.',
+    'overlay.factor must be from -10 to 10 and not 0, which holds nothing of the index; it is 0.',
   ],
-  [{ type: 'currency', to: 'eur' }, 'overlay.to must be an upper-case ISO 4217 code, as EUR; it is "eur".'],
+  [{ type: 'currency', to: 'eur' }, 'overlay.to must be an upper-case ISO 4217 code, such as EUR; it is "eur".'],
 ])('%o is refused with its fields, its numbers and what is accepted', (overlay, message) => {
   const document = overlayOn({ type: 'fee', percent: 1 });
   const { findings } = checkShape(IndexDocument, { ...document, overlay });

@@ -130,11 +130,11 @@ describe('a member that does nothing beside the others', () => {
   test('is told with its value and why, and not where it has its default', () => {
     const [spread] = found({ ...risk, max_leverage: 1, spread_bps: 40 });
     expect(spread).toMatchObject({
-      message: 'overlay.spread_bps is 40 and does nothing: max_leverage is 1, so that nothing is borrowed.',
+      message: 'overlay.spread_bps is 40 and has no effect: max_leverage is 1, so nothing is borrowed.',
       value: 40,
     });
     const [target] = found({ ...risk, max_leverage: 0.05 });
-    expect(target?.message).toContain('max_leverage is 0.05, which is the exposure at every volatility below 200%');
+    expect(target?.message).toContain('max_leverage is 0.05, which is the exposure for every volatility below 200%');
     const stored = [
       { type: 'decrement', points: 4, percent: null, basis: 365, method: 'geometric' },
       { type: 'leverage', factor: 1.5, financing: null, spread_bps: 0, basis: 360 },
@@ -168,14 +168,14 @@ test('a currency is hedged once, and never into itself: each one that is too muc
   expect(errors(byCurrency(dollars, pence, dollars))).toEqual([
     [
       'overlay.currencies[1].currency',
-      'overlay.currencies[1].currency is GBX, which counts as GBP: that of the overlay is not hedged.',
+      'overlay.currencies[1].currency is GBX, which counts as GBP: the currency of the overlay is not hedged.',
     ],
-    ['overlay.currencies[2].currency', 'overlay.currencies[2].currency is USD, and currencies[0] names it already.'],
+    ['overlay.currencies[2].currency', 'overlay.currencies[2].currency is USD, which currencies[0] already lists.'],
   ]);
   expect(errors({ ...hedge, to: 'USD' }, {})).toEqual([
     [
       'overlay.to',
-      'overlay.to is USD, and the index beneath is in USD already; currencies names what is hedged of its names.',
+      'overlay.to is USD, and the underlying index is already in USD; use currencies to hedge the currencies of its securities.',
     ],
   ]);
 });
@@ -195,7 +195,7 @@ test('the parts of a blend are of one currency: one in another is named with bot
     expect(errors).toEqual([['CURRENCIES_DIFFER', 'overlay.parts[2].index_id', 'E']]);
   }
   const [differs] = found(mixed);
-  expect(differs?.message).toMatch(/^The parts of a blend are of one currency: E is in EUR, X in USD\./);
+  expect(differs?.message).toMatch(/^The parts of a blend must have one currency: E is in EUR, X in USD\./);
   expect(told({ ...pair, parts: parts('X', 'Y') }, { currency: 'EUR' })).toEqual([
     ['error', 'NOT_IN_CHOICES', 'currency'],
     ['error', 'NOT_IN_CHOICES', 'currency'],
@@ -208,7 +208,10 @@ test('the sum of the weights of a blend is told without the noise of its digits'
     parts: weights.map((weight, k) => ({ index_id: ['X', 'Y'][k], weight })),
   });
   expect(0.3 + 0.6).not.toBe(0.9);
-  expect(found(weighed(0.3, 0.6))[0]).toMatchObject({ message: 'The weights sum to 0.9; 1 is needed.', value: 0.9 });
+  expect(found(weighed(0.3, 0.6))[0]).toMatchObject({
+    message: 'The weights sum to 0.9, but must sum to 1.',
+    value: 0.9,
+  });
 });
 
 test('more points a year than the base value are doubted', () => {
@@ -281,7 +284,7 @@ describe('a rule that is watched', () => {
 test('an overlay from before the index beneath is told when it begins', () => {
   const [early] = found({ type: 'fee', percent: 1 }, { base_date: '2000-01-03' });
   expect(early).toMatchObject({ severity: 'warning', code: 'OUT_OF_RANGE', path: 'base_date', value: '2000-01-03' });
-  expect(early!.message).toContain(`X beneath begins on ${documents['X']!.base_date}`);
+  expect(early!.message).toContain(`underlying index X begins on ${documents['X']!.base_date}`);
 });
 
 test.each([
@@ -322,6 +325,6 @@ test('a rate that says to be of the other currency is told at its field, and ref
   expect(told(byCurrency(dollars), inPounds, saying('GBP', 'GBP'))).toEqual([differs('currencies[0].rate')]);
   const [swapped] = found(hedge, inPounds, saying('USD', 'GBP'));
   expect(swapped!.message).toBe(
-    'overlay.rates.domestic is to be the rate of GBP, and the series DOMESTIC is in USD, which has a field of its own: are the rates swapped?',
+    'overlay.rates.domestic must be the rate of GBP, but the series DOMESTIC is in USD, which has a separate field. Are the rates swapped?',
   );
 });

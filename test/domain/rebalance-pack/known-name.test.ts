@@ -61,9 +61,9 @@ test('what cannot be traded is left out with what became of it, and a lot of no 
   ]);
   expect(findings.map(({ message }) => message.split('counted. ')[1]!.split(' Cash and')[0])).toEqual([
     'It has ended (ACQUISITION of 2024-01-04): paid 6 a share.',
-    'Its last bar is of 2024-01-02, more than 2 sessions ago.',
+    'Its last price bar is on 2024-01-02, more than 2 sessions ago.',
     'It has ended (MERGER of 2024-01-04): a share became 0.5 of A.',
-    'It has ended (DELISTING of 2024-01-04): the store does not say what was paid.',
+    'It has ended (DELISTING of 2024-01-04): the data does not contain the payment.',
   ]);
   expect(() => placedHoldings(on, request({ aum: 1, lot_sizes: { a: 100 } }))).toThrow(refusedAt('lot_sizes.a'));
 });

@@ -74,7 +74,7 @@ describe('findings', () => {
     ]);
     expect(document!.blocks[0]).toMatchObject({ aum: 5 });
     expect(findings.find(({ path }) => path === 'blocks[0].aum')!.message).toBe(
-      'blocks[0].aum does nothing: only source pack reads it.',
+      'blocks[0].aum has no effect: only source pack reads it.',
     );
   });
 

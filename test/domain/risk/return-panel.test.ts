@@ -34,7 +34,7 @@ describe('coverage', () => {
     const coverage = coverageOf(windowOf({ returns: withHoles(60, 3, late) }), [0, 1, 2]);
     expect([...coverage.columns]).toEqual([0, 1]);
     expect(coverage.sessions).toHaveLength(59);
-    expect(coverage.excluded.get(2)).toBe('prices on 30 of 60 sessions; 48 are needed');
+    expect(coverage.excluded.get(2)).toBe('prices on 30 of 60 sessions; at least 48 are required');
   });
 
   test('a name needs 20 returns even when it has most of a short window', () => {
@@ -58,7 +58,7 @@ describe('coverage', () => {
         }),
         [0, 1],
       ).excluded.get(1),
-    ).toBe('19 returns in the window; 20 are needed');
+    ).toBe('19 returns in the window; at least 20 are required');
   });
 
   test('80 % of the sessions are enough, one fewer is not', () => {
@@ -107,7 +107,7 @@ describe('coverage', () => {
       ]),
     });
     expect(() => assertEstimable(apart, coverageOf(apart, [0, 1]))).toThrow(
-      /2 of 2 names are covered, with 19 complete observations; at least 1 name and 20 observations are needed\.$/,
+      /2 of 2 securities are covered, with 19 complete observations; at least 1 security and 20 observations are required\.$/,
     );
   });
 
@@ -116,11 +116,11 @@ describe('coverage', () => {
     const names = Array.from({ length: 7 }, (_, column) => column);
     const reported = names
       .slice(0, 5)
-      .map((column) => `${short.sm.identifiers[column]} (9 returns in the window; 20 are needed)`);
+      .map((column) => `${short.sm.identifiers[column]} (9 returns in the window; at least 20 are required)`);
     expect(() => assertEstimable(short, coverageOf(short, names))).toThrow(
       expect.objectContaining({
         code: 'RISK_INSUFFICIENT_DATA',
-        message: `0 of 7 names are covered, with 0 complete observations; at least 1 name and 20 observations are needed. Left out: ${reported.join(', ')}, 2 more.`,
+        message: `0 of 7 securities are covered, with 0 complete observations; at least 1 security and 20 observations are required. Excluded: ${reported.join(', ')}, 2 more.`,
       }),
     );
   });

@@ -84,7 +84,7 @@ describe('a fallback', () => {
   test('is in the methodology and reads what its parameters read', () => {
     const document = documentOf(rule([{ when_fewer_than: 3, params: { field: 'SIZE', minimum: 8 } }]));
     expect(methodologyOf(document).join(' ')).toContain(
-      'Where fewer than 3 remain, instead: Keep the names with a SIZE at least 8',
+      'If fewer than 3 remain, instead: Keep securities with a SIZE at least 8',
     );
   });
 });
@@ -146,7 +146,7 @@ describe('sets of universes', () => {
       universe: { kind: 'difference', of: [{ kind: 'all' }, { kind: 'index', id: 'LARGE' }] },
     });
     expect(methodologyOf(document).join(' ')).toContain(
-      'The universe is what is in (every name that can be priced on the decision date) and in none of (the constituents of the index LARGE as it was last decided).',
+      'The universe is the securities in (every security with a price on the decision date) and in none of (the constituents of the index LARGE as last decided).',
     );
   });
 });

@@ -148,7 +148,7 @@ describe('group caps', () => {
     });
     expect(result).toEqual({
       kind: 'infeasible',
-      message: 'The group caps reach only 0.7 of the weight of 1 that is needed.',
+      message: 'The group caps reach only 0.7 of the required weight 1.',
       stated: 'group_caps',
     });
   });

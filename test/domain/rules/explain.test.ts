@@ -3,7 +3,8 @@ import { describe, expect, test } from 'vitest';
 import { createComposer } from '#domain/books/create-composer.js';
 import { indexDecider } from '#domain/backtest/index-decider.js';
 import { WEIGHTING_CLASSES } from '#domain/rules/catalogue.js';
-import { explainName, type ExplainedWeighting, type Explanation } from '#domain/rules/explain.js';
+import type { ExplainedWeighting } from '#domain/rules/explained-parts.js';
+import { explainName, type Explanation } from '#domain/rules/explain.js';
 import { CALENDARS, documentOf, generatedMarket } from './rule-market.js';
 
 const market = generatedMarket({ names: 40, sessions: 320, seed: 8 });

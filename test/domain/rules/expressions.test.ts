@@ -150,7 +150,7 @@ describe('comparisons', () => {
     expect(refusal({ expression: all(comparison('SECTOR', 'gt', 1)) })).toMatchObject({
       code: 'VALUE_TYPE_MISMATCH',
       path: 'pipeline.selection[0].params.expression.operands[0].field',
-      message: 'SECTOR holds texts, which gt cannot compare with 1.',
+      message: 'SECTOR contains texts, which gt cannot compare with 1.',
     });
     expect(refusal({ expression: comparison('CLOSE', 'eq', 'x') })?.code).toBe('VALUE_TYPE_MISMATCH');
     expect(refusal({ expression: comparison('NOTHING', 'eq', 1) })).toMatchObject({

@@ -54,7 +54,7 @@ test('keeps what its definition says, and tells why', () => {
     }),
   );
   expect(rule.sentence).toBe(
-    'Keep the names whose close is at least 0.9 of the highest over 60 sessions; names without a value are excluded.',
+    'Keep securities whose close is at least 0.9 of the highest over 60 sessions; securities without a value are excluded.',
   );
 });
 

@@ -8,7 +8,7 @@ import { keepWithin, missingText, valuesOf } from '#domain/rules/verdicts.js';
 export const nearHighFilter = selectionClass({
   type: 'NearHighFilter',
   label: 'Near its high',
-  help: 'Keeps the names whose close is near the highest of the trailing sessions.',
+  help: 'Keeps securities whose close is near the highest of the trailing sessions.',
   params: z.strictObject({
     minimum: z
       .number()
@@ -25,7 +25,7 @@ export const nearHighFilter = selectionClass({
     return {
       reads: [close, highest],
       remembers: false,
-      sentence: `Keep the names whose close is at least ${minimum} of the highest over ${window} sessions; ${missingText(missing)}.`,
+      sentence: `Keep securities whose close is at least ${minimum} of the highest over ${window} sessions; ${missingText(missing)}.`,
       select(scope) {
         const high = valuesOf(scope, highest);
         const values = valuesOf(scope, close).map((price, i) => price / high[i]!);

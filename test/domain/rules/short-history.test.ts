@@ -47,8 +47,12 @@ describe('a history that is too short for a datapoint', () => {
   });
 
   test.each([
-    ['a rule', RANKED, 'No name is left after the rule top (TopN): none of the 3 names has'],
-    ['a weighting', { weighting: { type: 'FieldWeight', params: { field: FIELD } } }, 'None of the 3 surviving names'],
+    ['a rule', RANKED, 'No security is left after the rule top (TopN): none of the 3 securities has'],
+    [
+      'a weighting',
+      { weighting: { type: 'FieldWeight', params: { field: FIELD } } },
+      'None of the 3 selected securities',
+    ],
   ])('is told by the run that %s leaves without a name', (_, pipeline, message) => {
     const run = () => composerOf(pipeline).compositions('TEST');
     expect(run).toThrow(message);

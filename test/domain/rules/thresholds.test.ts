@@ -65,7 +65,7 @@ describe('a buffer', () => {
       cutoff: 4,
       distance: 10,
       thresholds: [{ type: 'fill_up', rank: 4, value: 70, met: false, distance: 10 }],
-      test: 'SCORE, largest first, rank at most 4, where the count was filled up',
+      test: 'SCORE, largest first, rank at most 4, because the count was complete',
     });
     expect(why(9)).toMatchObject({
       kept: false,

@@ -104,7 +104,7 @@ describe('a cap by expression', () => {
         if (decision.kind !== 'decided') {
           expect(reach).toBeLessThan(1);
           expect(decision.finding).toMatchObject({ code: 'CAP_INFEASIBLE', path: 'pipeline.weighting.cap' });
-          expect(decision.finding.message).toContain('of the weight of 1 that is needed');
+          expect(decision.finding.message).toContain('of the required weight 1');
           return;
         }
         expect(sumOf(decision.weights)).toBeCloseTo(1, 11);
@@ -255,7 +255,7 @@ describe('caps in stages', () => {
         const plain = plainLadder([...raw], stages);
         if (result.kind === 'infeasible') {
           expect(plain).toBeNull();
-          expect(result.message).toMatch(/reach only \S+ of the weight of \S+ that is needed/);
+          expect(result.message).toMatch(/reach only \S+ of the required weight \S+/);
           return;
         }
         expect(sumOf(result.weights)).toBeCloseTo(1, 11);
@@ -304,8 +304,8 @@ test('the methodology says every limit', () => {
     return methodologyOf(document!).join(' ');
   };
   expect(text({ cap: 'min(0.09, 3 * SHARE)' })).toContain('No weight is above min(0.09, 3 * SHARE)');
-  expect(text({ cap: 0.09, cap_by: 'ISSUER' })).toContain('No group of ISSUER weighs more than 9% together');
+  expect(text({ cap: 0.09, cap_by: 'ISSUER' })).toContain('No group of ISSUER has a total weight above 9%');
   expect(text({ ladder_caps: NASDAQ })).toContain('If any weight is above 24%, no weight is above 20%');
-  expect(text({ ladder_caps: NASDAQ })).toContain('exceed 48% together, they are scaled to 40% together');
+  expect(text({ ladder_caps: NASDAQ })).toContain('exceed 48% in total, they are scaled to a total of 40%');
   expect(text({ phase_in: { field: 'FREE_FLOAT', steps: 10 } })).toContain('phased in over 10 reviews');
 });

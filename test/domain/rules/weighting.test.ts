@@ -295,7 +295,7 @@ describe('weightings solved from a covariance', () => {
 
   test('too little history is refused with both numbers', () => {
     expect(weightsBy(sm, { type: 'EqualRiskWeight', params: {} }, { session: 10 })).toMatch(
-      /0 of \d+ names are covered, with \d+ complete observations over 252 sessions; 1 name and 20 observations are needed/,
+      /0 of \d+ securities are covered, with \d+ complete observations over 252 sessions; at least 1 security and 20 observations are required/,
     );
   });
 });
@@ -307,7 +307,7 @@ describe('refusals of weightings', () => {
 
   test('a negative value fails where the parameters ask for it, naming the name and the value', () => {
     expect(weightsBy(sm, { type: 'FieldWeight', params: { field: 'SCORE', negative: 'fail' } })).toBe(
-      'SCORE of A is -1; at least 0 is needed.',
+      'SCORE of A is -1; it must be at least 0.',
     );
     expect(weightsBy(sm, { type: 'FieldWeight', params: { field: 'SCORE' } })).toEqual({ C: 1 });
   });
@@ -315,7 +315,7 @@ describe('refusals of weightings', () => {
   test('given weights that do not reach 1 over the survivors are refused unless they are renormalised', () => {
     const weights = { A: 0.5, B: 0.25, D: 0.25 };
     expect(weightsBy(sm, { type: 'FixedWeight', params: { weights, renormalise: false } })).toMatch(
-      /sum to 0.75; 1 is needed/,
+      /sum to 0.75; they must sum to 1/,
     );
     expect(weightsBy(sm, { type: 'FixedWeight', params: { weights } })).toEqual({
       A: expect.closeTo(2 / 3, 15),
@@ -328,7 +328,7 @@ describe('refusals of weightings', () => {
       C: 1,
     });
     expect(weightsBy(sm, { type: 'FixedWeight', params: { weights: { D: 1 } } })).toMatch(
-      /None of the 3 surviving names has a weight/,
+      /None of the 3 selected securities has a weight/,
     );
   });
 

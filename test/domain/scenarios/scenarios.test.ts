@@ -136,7 +136,7 @@ test('a window that the store does not cover has no return, and what the store h
         severity: 'warning',
         code: 'NO_DATA_IN_RANGE',
         path: 'scenarios[2].window',
-        message: `The scenario w, from the close before ${window.start} to ${window.end}, is not covered: the store holds ${DATES[0]!} to ${DATES[79]!}.`,
+        message: `The scenario w, from the close before ${window.start} to ${window.end}, is not covered: the data covers ${DATES[0]!} to ${DATES[79]!}.`,
         value: window,
       },
     ]);
@@ -303,7 +303,7 @@ test('two scenarios of one name are refused, the second named with the first', (
       severity: 'error',
       code: 'DUPLICATE_ID',
       path: 'scenarios[2].name',
-      message: 'scenarios[2].name is crash, as scenarios[0].name is.',
+      message: 'scenarios[2].name is crash, like scenarios[0].name.',
       value: 'crash',
     },
   ]);
@@ -314,7 +314,7 @@ test.each([
   [{ window: { start: '2020-03-23', end: '2020-02-19' } }, 'window.end is 2020-02-19, before start 2020-03-23.'],
   [
     { window: { start: '2020-13-01', end: '2020-03-01' } },
-    'window.start must be a real day, YYYY-MM-DD, as 2024-01-31; it is "2020-13-01".',
+    'window.start must be a real day, YYYY-MM-DD, such as 2024-01-31; it is "2020-13-01".',
   ],
   [{}, 'window or shocks is required.'],
   [{ regression_sessions: 60 }, 'shocks is required.'],

@@ -159,7 +159,7 @@ describe('an order of dates that cannot be kept is an error that names the first
     const [finding] = phaseFindings(cadence({ frequency: 'weekly', weekday: 0, phase: { sessions: 6 } }));
     expect(finding).toMatchObject({ severity: 'error', code: 'INVALID_RANGE', path: 'rebalance.phase' });
     expect(finding!.message).toContain(
-      'the rebalance of 2024-01-08 over 6 closes, up to 2024-01-16; the next one takes effect on 2024-01-16',
+      'the rebalance of 2024-01-08 over 6 closes, up to 2024-01-16, but the next one takes effect on 2024-01-16',
     );
     expect(phaseFindings(cadence({ frequency: 'monthly', phase: { sessions: 10 } }))).toEqual([]);
   });

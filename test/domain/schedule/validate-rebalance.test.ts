@@ -33,13 +33,13 @@ describe('the check of a cadence', () => {
         ({ severity, message }) => `${severity}: ${message}`,
       );
     expect(messagesOf({ frequency: 'weekly', weekday: 2, months: [3], roll: 'preceding' })).toEqual([
-      'warning: rebalance.months has no effect beside frequency weekly.',
+      'warning: rebalance.months has no effect if frequency is weekly.',
     ]);
     expect(
       messagesOf({ frequency: 'quarterly', anchor: 'third_friday', weekday: 2, nth: 1, effective_lag: 2 }),
     ).toEqual([
-      'warning: rebalance.weekday has no effect beside anchor third_friday.',
-      'warning: rebalance.nth has no effect beside anchor third_friday.',
+      'warning: rebalance.weekday has no effect if anchor is third_friday.',
+      'warning: rebalance.nth has no effect if anchor is third_friday.',
     ]);
     expect(pathsOf({ frequency: 'daily', day: 3, roll: 'unadjusted' })).toEqual([
       'NO_EFFECT rebalance.day',

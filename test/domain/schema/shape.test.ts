@@ -43,12 +43,12 @@ describe('an unknown field is told with the known one that is nearest', () => {
   const LIST = { kind: 'list', identifiers: [] };
 
   test.each([
-    [{ universe: LIST, rowss: [] }, 'The field rowss is not known. Did you mean rows?'],
-    [{ universe: { ...LIST, identifier: 1 } }, 'The field identifier is not known. Did you mean identifiers?'],
-    [{ universe: LIST, rows: [{ windw: 1 }] }, 'The field windw is not known. Did you mean window?'],
-    [{ universe: LIST, colour: 1 }, 'The field colour is not known.'],
-    [{ universe: { ...LIST, rows: [] } }, 'The field rows belongs beside universe, not in it.'],
-    [{ universe: { ...LIST, rows: [] }, rows: [] }, 'The field rows is not known.'],
+    [{ universe: LIST, rowss: [] }, 'Unknown field rowss. Did you mean rows?'],
+    [{ universe: { ...LIST, identifier: 1 } }, 'Unknown field identifier. Did you mean identifiers?'],
+    [{ universe: LIST, rows: [{ windw: 1 }] }, 'Unknown field windw. Did you mean window?'],
+    [{ universe: LIST, colour: 1 }, 'Unknown field colour.'],
+    [{ universe: { ...LIST, rows: [] } }, 'The field rows belongs next to universe, not inside it.'],
+    [{ universe: { ...LIST, rows: [] }, rows: [] }, 'Unknown field rows.'],
   ])('%j', (value, message) => expect(messageOf(nested, value)).toEqual([message]));
 });
 

@@ -137,7 +137,7 @@ test('figures of stretches join to those of the whole', () => {
 
 test.each([
   [{ groups: 4, test_groups: 4 }, '4 of 4 groups leave no sample'],
-  [{ groups: 16, test_groups: 8 }, '8 of 16 groups make 12870 splits; at most 1000'],
+  [{ groups: 16, test_groups: 8 }, '8 of 16 groups make 12870 splits; the maximum is 1000'],
 ])('terms that cannot be met are refused with both numbers: %o', (terms, sentence) => {
   const { error } = SweepFolds.safeParse({ method: 'combinatorial', ...terms });
   expect(error?.issues.map(({ path, message }) => [path, message])).toEqual([

@@ -8,7 +8,7 @@ test('a sweep says what a cell over fewer parameters shows, and which values the
   expect(mapTerms({ grid: null, patches }, 'sharpe_ratio')).toEqual({
     aggregation: 'first_by_rank',
     sentence:
-      'Where a map leaves parameters out, a cell shows the variant that ranks first by sharpe ratio over their values; fixing them shows one slice.',
+      'If a map omits parameters, a cell shows the variant that ranks first by sharpe ratio over their values; fix them to show one slice.',
     parameters: [
       { pointer: '/cap', values: [0.05, 0.1] },
       { pointer: '/f', values: ['monthly', 'quarterly'] },

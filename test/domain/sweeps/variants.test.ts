@@ -177,7 +177,7 @@ describe('variants', () => {
       {
         severity: 'error',
         path: 'grid/document.pipeline.weighting.capp',
-        message: 'The field pipeline.weighting.capp is not known: the variant would be its base.',
+        message: 'Unknown field pipeline.weighting.capp: the variant would equal its base.',
       },
     ]);
   });

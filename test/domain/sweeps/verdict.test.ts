@@ -115,7 +115,7 @@ describe('what is said of skill', () => {
 
   test('is not said beside a probability of overfitting above one half without that', () => {
     expect(said({ overfitting: overfitting(0.772) })[0]).toBe(
-      `${TESTED}, but the probability of overfitting is 77.2 %, above one half: that it is first among these says nothing of how it will rank.`,
+      `${TESTED}, but the probability of overfitting is 77.2 %, above one half: its first rank here does not predict its future rank.`,
     );
   });
 
@@ -148,7 +148,7 @@ describe('what is said of a choice by folds', () => {
   test('is that it was not tested, where the runs are too short, with both numbers', () => {
     // 80 returns; of each group 1 session before a test, 1 + 2 after one and 2 that are kept.
     expect(said({ method: 'combinatorial', groups: 16, test_groups: 1, embargo: 2 })).toBe(
-      'The choice was not tested by folds: all variants have 80 returns, and the folds take 96.',
+      'The choice was not tested by folds: the variants have 80 common returns, but the folds need 96.',
     );
   });
 });

@@ -8,6 +8,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import { createApp, type App } from '#http/app.js';
 import type { Handlers } from '#http/handler.js';
 import { mcpHandlers } from '#http/routes/mcp.js';
+import { createConformity } from '../conformity.js';
 import { agentAt, errorOf, textOf, toolsOf, type Agent } from './agent.js';
 
 const api = { ...jobRoutes, ...mcpRoutes };
@@ -16,6 +17,8 @@ const document = openApiDocument(api, '1.2.3');
 /** A job that runs until it is cancelled, and what was asked of it. */
 let asked: string[];
 let isCancelled: boolean;
+/** Keys that have been revoked. */
+let revoked: Set<string>;
 let app: App;
 
 const status = () => ({
@@ -28,8 +31,9 @@ const status = () => ({
 
 const jobs: Handlers<typeof jobRoutes> = {
   listJobs: () => ({ json: { jobs: [], skipped: 0 } }),
-  async getJob({ params, query }) {
+  async getJob({ params, query, isStillAllowed }) {
     asked.push(`read ${params.job_id}`);
+    if (!(await isStillAllowed())) throw new Refusal('UNAUTHENTICATED', 'The key has ended.');
     if (params.job_id !== 'backtest:LONG')
       throw new Refusal('JOB_NOT_FOUND', `No job is stored under ${params.job_id}.`);
     await new Promise((resolve) => setTimeout(resolve, Math.min(query.wait * 1000, 5)));
@@ -48,6 +52,7 @@ const jobs: Handlers<typeof jobRoutes> = {
 beforeEach(() => {
   asked = [];
   isCancelled = false;
+  revoked = new Set();
   app = createApp({
     api,
     handlers: {
@@ -58,7 +63,7 @@ beforeEach(() => {
         isReadOnly: false,
         openApi: () => document,
         pages: () => [{ name: '', title: 'First' }],
-        answerFor: (request, principal) => app.answerFor(request, principal),
+        answerFor: (request, client) => app.answerFor(request, client),
       }),
     },
     version: '1.2.3',
@@ -66,7 +71,7 @@ beforeEach(() => {
     // A key is the scopes that it has.
     authenticate({ request: { headers } }) {
       const key = headers.get('authorization')?.replace('Bearer ', '');
-      if (key === undefined) throw new Refusal('UNAUTHENTICATED', 'No key.');
+      if (key === undefined || revoked.has(key)) throw new Refusal('UNAUTHENTICATED', 'No key.');
       const scopes = key.split('+').filter((word): word is Scope => (SCOPES as readonly string[]).includes(word));
       return { keyId: key, name: key, scopes: new Set(scopes) };
     },
@@ -109,6 +114,25 @@ test('without a key nothing is answered', async () => {
   expect([response.status, await response.json()]).toMatchObject([401, { error: { code: 'UNAUTHENTICATED' } }]);
 });
 
+test('a message that is none of the protocol is refused as any request, and a notification is acknowledged', async () => {
+  const conforms = createConformity(document);
+  const message = { jsonrpc: '2.0', id: 1, method: 'ping' };
+  for (const [body, headers, status] of [
+    [{ ...message, method: { none: null } }, {}, 400],
+    [{ ...message, extra: 1 }, {}, 400],
+    [message, { 'mcp-protocol-version': '1999-01-01' }, 400],
+    [{ jsonrpc: '2.0', method: 'notifications/initialized' }, {}, 202],
+    [message, {}, 200],
+  ] as const) {
+    const answer = await post(body, headers);
+    expect([body, answer.status]).toEqual([body, status]);
+    const text = await answer.text();
+    const answered = { status, type: answer.headers.get('content-type'), body: text === '' ? null : JSON.parse(text) };
+    expect(conforms('callMcp', answered)).toEqual([]);
+    if (status === 400) expect(JSON.parse(text)).toMatchObject({ error: { code: 'MALFORMED_REQUEST' } });
+  }
+});
+
 test('waiting reports progress that grows, and cancelling the call cancels the job', async () => {
   const agent = await agentWith('read+run');
   const cancel = new AbortController();
@@ -124,6 +148,19 @@ test('waiting reports progress that grows, and cancelling the call cancels the j
   cancel.abort();
   await expect(waiting).rejects.toThrow();
   await vi.waitFor(() => expect(asked).toContain('cancelled by read+run'), { timeout: 30_000 });
+});
+
+test('a wait ends when the key of its client is revoked', async () => {
+  const agent = await agentWith('read');
+  let reports = 0;
+  const waiting = agent.client.callTool(
+    { name: 'waitForJob', arguments: { job_id: 'backtest:LONG', seconds: 50 } },
+    undefined,
+    { onprogress: () => void reports++ },
+  );
+  await vi.waitFor(() => expect(reports).toBeGreaterThan(0), { timeout: 30_000 });
+  revoked.add('read');
+  expect(errorOf((await waiting) as never)).toMatchObject({ error: { code: 'UNAUTHENTICATED' } });
 });
 
 test('a message of another session or key cancels nothing', async () => {

@@ -86,6 +86,6 @@ test('a range of which the calendar covers nothing is refused with what it cover
   });
   expect([status, body.error.code]).toEqual([422, 'CALENDAR_NOT_COVERED']);
   expect(body.error.message).toBe(
-    'The calendar XTAE covers 2019-01-01 to 2026-12-31, nothing of 2018-10-01 to 2018-12-28.',
+    'The calendar XTAE covers 2019-01-01 to 2026-12-31, no part of 2018-10-01 to 2018-12-28.',
   );
 });

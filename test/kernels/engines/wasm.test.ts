@@ -1,28 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import { createArena } from '#kernels/engines/arena.js';
-import { relaxedWasmEngine } from '#kernels/engines/relaxed-wasm.js';
 import { wasmEngine } from '#kernels/engines/wasm.js';
 import { KernelFault } from '#kernels/assert.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
 import { expectEqual } from '../../equal.js';
 import { expectClose } from '../closeness.js';
-import { FEWER_ORDERS, testAgreement } from './agreement.js';
+import { testAgreement } from './agreement.js';
 import { randomPanel, randomSymmetric } from './random-matrices.js';
 
 describe('the WebAssembly engine agrees with the definitions', () => testAgreement(wasmEngine()));
-
-describe('the relaxed WebAssembly engine', () => {
-  const engine = relaxedWasmEngine();
-  describe('agrees with the definitions', () => testAgreement(engine, FEWER_ORDERS));
-
-  test('says whether a product and its sum are rounded once, which a sum that cancels shows', () => {
-    const e = 2 ** -30;
-    const rest = new Float64Array(1);
-    // 1 - e^2 rounds to 1 where the product is rounded by itself.
-    engine.gemm({ rows: 1, inner: 2, columns: 1 }, Float64Array.of(-1, 1 + e), Float64Array.of(1, 1 - e), rest);
-    expect([engine.description.endsWith(', fused operations'), rest[0]]).toEqual([rest[0] !== 0, rest[0] && -e * e]);
-  });
-});
 
 describe('the arena', () => {
   test("gives a scope's memory back and keeps what was allocated around it", () => {

@@ -227,7 +227,9 @@ test('a name of which nothing was known then is not chosen, one that has gone si
   const shrunk = [grown[0]!, { knownOn: dayFrom(DATES[2]!), content: cut({ A: a }, 5) }];
   const refusal = (): unknown => run(cut({ A: a }, 5), DAILY, { createDecider: indexDecider, known: knownOf(shrunk) });
   expect(refusal).toThrow(Refusal);
-  expect(refusal).toThrow('The name B was chosen from what was known then; the data of the run does not have it.');
+  expect(refusal).toThrow(
+    'The security B was selected from the data known at that time, but the data of the run does not contain it.',
+  );
 });
 
 test('a decision from before the first version is refused, with the day of that version', () => {

@@ -66,7 +66,7 @@ test('an exchange rate of 0 or less is told at import, doubted by the audit and 
     base_date: DAYS[0],
     overlay: { type: 'currency', to: 'EUR' },
   });
-  const message = `The exchange rate EURUSD is -1 on ${DAYS[AT]}; a rate greater than 0 is needed.`;
+  const message = `The exchange rate EURUSD is -1 on ${DAYS[AT]}; a rate must be greater than 0.`;
   for (const id of ['EURO', 'CONVERTED']) {
     await service.ask('POST', `/analytics/${id}/backtest`, {});
     expect((await service.finished(`backtest:${id}`)).error).toMatchObject({ code: 'NUMERIC_FAILURE', message });
@@ -256,7 +256,7 @@ test('a series whose values cannot be percent a year is doubted where a rate is 
     universe: { kind: 'list', identifiers: NAMES },
     pipeline: { weighting: { type: 'EqualWeight' } },
   });
-  const message = `The series LEVEL is 3000 on ${DAYS[30]}; a rate is in percent a year, at most 100 in magnitude: 5 is 5 %.`;
+  const message = `The series LEVEL is 3000 on ${DAYS[30]}; a rate must be in percent per year, at most 100 in magnitude: 5 is 5 %.`;
   const financed = async (financing: string) => {
     const { body } = await service.ask<{ findings: object[] }>('PUT', '/indices/DOUBLE', {
       id: 'DOUBLE',
@@ -321,7 +321,7 @@ test('a pack of a closed day says whose closes price it, one of names that have 
           {
             path: 'accounts[1]',
             message:
-              'The account OLD is worth 0 at the closes, without 1 of its holdings, which cannot be traded; more than 0 is needed.',
+              'The account OLD has the value 0 at the closes, without 1 of its holdings, which cannot be traded; it must be greater than 0.',
           },
           {
             severity: 'warning',

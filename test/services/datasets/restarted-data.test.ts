@@ -54,7 +54,7 @@ describe('after a restart', () => {
     expect(health.body.checks.find(({ name }) => name === 'data')).toEqual({
       name: 'data',
       ok: false,
-      message: 'The data store held is being read after a restart.',
+      message: 'The data store held is loading after a restart.',
     });
     expect(prices.status).toBe(200);
     expect(reference.body).toMatchObject({ entries: [{ found: true, fields: { CLOSE: 11 } }] });

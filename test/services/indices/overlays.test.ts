@@ -116,7 +116,7 @@ test('an unknown member is an error, which names the one that may be meant', asy
             severity: 'error',
             code: 'UNKNOWN_FIELD',
             path: 'overlay.finnancing',
-            message: 'The field finnancing is not known. Did you mean financing?',
+            message: 'Unknown field finnancing. Did you mean financing?',
           },
           { severity: 'warning', code: 'UNKNOWN_FIELD', path: 'tagz' },
         ],
@@ -179,7 +179,7 @@ test('it explains itself, and a variant of it can be swept', async () => {
   const { sentences } = await client.call('getMethodology', { params });
   const text = sentences.map((one) => one.text).join(' ');
   expect(text).toContain('It is an overlay on the index TOP.');
-  expect(text).toContain('2 times the return of the index beneath');
+  expect(text).toContain('2 times the return of the underlying index');
   const sweep = await client.run('startSweep', {
     body: { index_id: 'DOUBLE', grid: { '/document/overlay/factor': [1, 2] }, rank_by: 'total_return' },
   });

@@ -70,7 +70,7 @@ test('a run is stale once its plug-in has changed', async () => {
   expect((await service.ok<Plugin>('GET', '/plugins/near-high')).sha256).not.toBe(sha256);
   expect(await stale()).toMatchObject({
     definition: true,
-    reasons: ['The index NEAR is not that of the run: plugins.'],
+    reasons: ['The index NEAR changed since this run: plugins.'],
   });
 });
 

@@ -30,10 +30,7 @@ function covarianceOf(i: number, j: number, from = 0, to = DAYS.length): number 
   return (252 * x!.reduce((total, value, t) => total + (value - mx) * (y![t]! - my), 0)) / (x!.length - 1);
 }
 
-/** The relaxed kernels agree with the definitions in their own test; here they serve in the soak. */
-const SETTINGS = (['wasm', 'openblas', 'tensorflow', 'auto', 'reference', 'wasm-relaxed'] as const).filter(
-  (setting) => IS_SOAK || setting !== 'wasm-relaxed',
-);
+const SETTINGS = ['native', 'wasm', 'tensorflow', 'auto', 'reference'] as const;
 
 /** Each engine is the one that opens here by its name: what is missing is replaced, and `/health` says why. */
 describe.each(SETTINGS)('a service on %s', (setting) => {

@@ -81,7 +81,7 @@ describe('a preview of an optimisation', () => {
     expect(body.weights['LATE']).toBeUndefined();
     for (const found of [sentences(body.findings), sentences(run.findings)])
       expect(found).toContainEqual(
-        expect.stringMatching(/^1 of 5 securities have no risk estimate: LATE \(.*they are left out\.$/),
+        expect.stringMatching(/^1 of 5 securities have no risk estimate: LATE \(.*they are excluded\.$/),
       );
     // The last 504 sessions, which a derived index looks at, cover it.
     const derived = { id: 'D', name: 'D', objective: 'min_variance', constraints: rowsOf };

@@ -213,7 +213,7 @@ test('the log verifies without the service, by the command and by a page of Pyth
   await writeFile(at('some'), some);
   expect(await inPython([at('log')])).toMatchObject({
     status: 0,
-    text: expect.stringContaining('signatures were not verified') as string,
+    text: expect.stringContaining('signatures not verified') as string,
   });
   expect(await inPython([at('some'), at('keys.json')])).toMatchObject({ status: 0 });
   expect(await inPython([at('log.json')])).toMatchObject({ status: 0 });

@@ -121,7 +121,7 @@ describe('the price basis', () => {
       const sentences = (await service.ask<Methodology>('GET', `/indices/${id}/methodology`)).body.sentences
         .map(({ text }) => text)
         .join(' ');
-      expect(sentences).toContain('Prices include dividends of every kind, so that it is a total return index');
+      expect(sentences).toContain('Prices include dividends of every kind, so it is a total return index');
       expect(sentences).not.toContain('price return');
     }
   });

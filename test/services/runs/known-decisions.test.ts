@@ -132,6 +132,19 @@ test('the difference of the two is one of the request, to the last bit', async (
   expect(total).toBeCloseTo(-0.3, 12);
 });
 
+test('the pro forma file of a run with as_known has the composition of the run', async () => {
+  const [, known, plain] = await runs();
+  const weightsOf = async (id: string): Promise<number[]> => {
+    const path = `/analytics/DESK/exports/proforma?run_id=${id}&date=2024-01-05&format=json`;
+    const { status, body } = await service.ask<{ readonly columns: string[]; readonly data: number[][] }>('GET', path);
+    expect(status, JSON.stringify(body)).toBe(200);
+    return body.data.map((row) => row[body.columns.indexOf('weight')]!);
+  };
+  const [a, b] = await weightsOf(known!.run_id);
+  expect([a, b]).toEqual([expect.closeTo(0.2, 12), expect.closeTo(0.8, 12)]);
+  expect(await weightsOf(plain!.run_id)).toEqual([expect.closeTo(0.5, 12), expect.closeTo(0.5, 12)]);
+});
+
 test('an index that breaches rebalance is refused: on which day there is one is read off corrected data', async () => {
   const treatment = { on_breach: 'rebalance' };
   const pipeline = { ...INDEX.pipeline, treatment };

@@ -167,7 +167,7 @@ describe('a stored run', () => {
       definition: true,
       data: false,
       engine: false,
-      reasons: ['The index X is not that of the run: currency.'],
+      reasons: ['The index X changed since this run: currency.'],
       store_id: null,
     });
     change(INDEX);
@@ -204,7 +204,7 @@ describe('a stored run', () => {
       data: true,
       engine: true,
       reasons: [
-        'The index X is not that of the run: base_value.',
+        'The index X changed since this run: base_value.',
         'The store desk holds other content than the run was made on.',
         'The run was made by engine 0.0.9; 0.1.0 may give other bits.',
       ],

@@ -97,7 +97,7 @@ describe('a run is stale', () => {
 
   test('in every view of every run that reaches a definition which changed, and in no view when it is as it was', async () => {
     await service.ok('PUT', '/indices/BASE', equalIndex('BASE', null, { base_value: 50 }));
-    const because = 'The index BASE is not that of the run: base_value.';
+    const because = 'The index BASE changed since this run: base_value.';
     const stale = { definition: true, data: false, engine: false, reasons: [because], store_id: null };
     for (const view of [...STORED_VIEWS, ...PRICED_VIEWS])
       expect([view, await stateOf('BASE', view)]).toEqual([view, stale]);
@@ -117,35 +117,35 @@ describe('a run is stale', () => {
       '/indices/RIVAL',
       equalIndex('RIVAL', ['A', 'C']),
       equalIndex('RIVAL', ['A', 'B']),
-      ['The index RIVAL is not that of the run: universe.'],
+      ['The index RIVAL changed since this run: universe.'],
     ],
     [
       'its constraint set',
       '/optimise/constraint-sets/loose',
       { ...SET, constraints: [{ ...SET.constraints[0], params: { upper: 0.8 } }] },
       SET,
-      ['The strategy FOLLOW is not that of the run: constraints.'],
+      ['The strategy FOLLOW changed since this run: constraints.'],
     ],
     [
       'a term of its own',
       '/strategies/FOLLOW',
       { ...STRATEGY, drift_tolerance: 0.01 },
       STRATEGY,
-      ['The strategy FOLLOW is not that of the run: drift_tolerance.'],
+      ['The strategy FOLLOW changed since this run: drift_tolerance.'],
     ],
     [
       'what it fills requests in with',
       '/strategies/FOLLOW',
       { ...STRATEGY, transaction_cost_bps: 4 },
       STRATEGY,
-      ['The strategy FOLLOW is not that of the run: transaction_cost_bps.'],
+      ['The strategy FOLLOW changed since this run: transaction_cost_bps.'],
     ],
     [
       'the index it follows',
       '/strategies/FOLLOW',
       { ...STRATEGY, index_id: 'INNER' },
       STRATEGY,
-      ['The run reached the indices BASE; now it would reach INNER, BASE.'],
+      ['The indices that the run depends on changed from BASE to INNER, BASE.'],
     ],
   ])('of a strategy, when %s changed', async (_what, path, changed, before, reasons) => {
     await service.ok('PUT', path, changed);

@@ -54,7 +54,7 @@ describe('a run none of whose names has a price any more', () => {
       const { status, code, message, detail } = await service.refusal('GET', `/analytics/LEFT/${view}`);
       expect([view, status, code], message).toEqual([view, 422, 'RISK_INSUFFICIENT_DATA']);
       expect(message).toMatch(
-        /^0 of 3 names are covered; at least 1 name is needed\. Left out: A \(.*\), B \(.*\), C \(.*\)\.$/,
+        /^0 of 3 securities are covered; at least 1 security is required\. Excluded: A \(.*\), B \(.*\), C \(.*\)\.$/,
       );
       expect(detail).toMatchObject({ assets: 0, observations: 0 });
     }
@@ -66,7 +66,10 @@ describe('a run none of whose names has a price any more', () => {
     await service.ask('POST', '/analytics/LEFT/simulate', { method: 'gaussian_factor', horizon: 20, paths: 100 });
     expect(await service.finished('simulate:LEFT')).toMatchObject({
       status: 'failed',
-      error: { code: 'RISK_INSUFFICIENT_DATA', message: expect.stringMatching(/^0 of 3 names are covered;.* A \(/) },
+      error: {
+        code: 'RISK_INSUFFICIENT_DATA',
+        message: expect.stringMatching(/^0 of 3 securities are covered;.* A \(/),
+      },
     });
   });
 
@@ -78,7 +81,7 @@ describe('a run none of whose names has a price any more', () => {
     const { result } = await service.finished(jobs[0]!.job_id);
     const pdf = await service.download(`/reports/renders/${(result as { render_id: string }).render_id}`);
     expect(readPdf(new Uint8Array(await pdf.arrayBuffer())).text.replaceAll('\n', ' ')).toContain(
-      '0 of 3 names are covered; at least 1 name is needed.',
+      '0 of 3 securities are covered; at least 1 security is required.',
     );
   });
 

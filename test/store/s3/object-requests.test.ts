@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { onObjectRequest, type ObjectRequest } from '#store/s3/object-requests.js';
+import { onObjectRequest, type ObjectRequest } from '#base/tracing/object-requests.js';
 import { createS3Client } from '#store/s3/s3-client.js';
 import { startS3, type S3Service } from './s3-service.js';
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { createSecretBox, secretKeyIn, withPassword } from '#store/secrets/secret-box.js';
+import { createSecretBox, secretKeysIn, withPassword } from '#store/secrets/secret-box.js';
 
 const key = randomBytes(32);
 const box = createSecretBox(key);
@@ -36,10 +36,20 @@ test('without a key texts are as they are', () => {
 });
 
 test('a key is 32 bytes in base64 or hexadecimal digits', () => {
-  expect(secretKeyIn(`${key.toString('base64')}\n`)).toEqual(key);
-  expect(secretKeyIn(key.toString('hex'))).toEqual(key);
+  expect(secretKeysIn(`${key.toString('base64')}\n`)).toEqual({ key, earlier: [] });
+  expect(secretKeysIn(key.toString('hex'))).toEqual({ key, earlier: [] });
   for (const text of ['', 'short', randomBytes(31).toString('base64'), randomBytes(64).toString('base64')])
-    expect(secretKeyIn(text)).toBeUndefined();
+    expect(secretKeysIn(text)).toBeUndefined();
+});
+
+test('earlier keys stand behind the one that encrypts, or behind none', () => {
+  const [first, second] = [randomBytes(32), randomBytes(32)];
+  const [a, b, c] = [key.toString('base64'), first.toString('hex'), second.toString('base64')];
+  expect(secretKeysIn(`${a}\n${b}\n\n${c}\n`)).toEqual({ key, earlier: [first, second] });
+  expect(secretKeysIn(`${a},${b}`)).toEqual({ key, earlier: [first] });
+  expect(secretKeysIn(`none ${b}`)).toEqual({ key: undefined, earlier: [first] });
+  for (const text of ['none', `${a} none`, `${a} short`, 'none none', `none ${a} short`])
+    expect(secretKeysIn(text)).toBeUndefined();
 });
 
 test('the password of a URL is changed, and nothing else of it', () => {

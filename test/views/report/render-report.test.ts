@@ -49,7 +49,7 @@ describe.each(PAPERS)('%s', (id) => {
 
   test('prints under the date that its run is not current, with the reasons, on as many pages', () => {
     const reasons = [
-      'The index SAMPLE is not that of the run: base_value, pipeline.',
+      'The index SAMPLE changed since this run: base_value, pipeline.',
       'The run was made on the store desk; other is active.',
       'The run was made by engine 0.1.0; 0.2.0 may give other bits.',
     ];

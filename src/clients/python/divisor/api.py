@@ -75,7 +75,7 @@ class Operations:
         """
         return self._transport.content("GET", f"/docs/guide/pictures/{word(picture)}")
 
-    def call_mcp(self, body: c.McpMessage, *, tools: Optional[Sequence[Literal["jobs", "indices", "analytics", "optimise", "risk-models", "reports", "data", "documentation", "strategies", "derivatives", "stores", "watchlists", "publication", "versions", "service", "all"]]] = None) -> Any:
+    def call_mcp(self, body: c.McpMessage, *, tools: Optional[Sequence[Literal["jobs", "indices", "analytics", "optimise", "risk-models", "reports", "data", "documentation", "strategies", "derivatives", "stores", "watchlists", "schedules", "publication", "versions", "service", "all"]]] = None) -> Any:
         """Model Context Protocol for agents: one JSON-RPC message.
 
         :param tools: Toolsets, or `all`. Default: jobs, indices, analytics, reports, data, documentation.
@@ -145,7 +145,7 @@ class Operations:
         :param from_: First day. Default: today (UTC).
         :param to: Last day, at most ten years after the first. Default: 366 days after the first.
         :param index_ids: Indices. Default: every one.
-        :param kinds: Kinds of events. Default: every one. `holiday`: a weekday on which the exchange is closed; `announcement`: the session on which a composition is announced, where that is before it takes effect; `effective`: the date on which a rebalance takes effect, at its close; `expiry`: the third Friday of March, June, September and December, or the session before it: index futures expire.
+        :param kinds: Kinds of events. Default: every one. `holiday`: a weekday on which the exchange is closed; `announcement`: the session on which a composition is announced, if that is before it takes effect; `effective`: the date on which a rebalance takes effect, at its close; `expiry`: the third Friday of March, June, September and December, or the previous session: expiry of index futures.
         :param format: Instead of `Accept`.
         """
         return cast("c.EventsView", self._transport.json("GET", "/events", query={"from": from_, "to": to, "index_ids": index_ids, "kinds": kinds, "format": format}))
@@ -157,7 +157,7 @@ class Operations:
         :param from_: First day. Default: today (UTC).
         :param to: Last day, at most ten years after the first. Default: 366 days after the first.
         :param index_ids: Indices. Default: every one.
-        :param kinds: Kinds of events. Default: every one. `holiday`: a weekday on which the exchange is closed; `announcement`: the session on which a composition is announced, where that is before it takes effect; `effective`: the date on which a rebalance takes effect, at its close; `expiry`: the third Friday of March, June, September and December, or the session before it: index futures expire.
+        :param kinds: Kinds of events. Default: every one. `holiday`: a weekday on which the exchange is closed; `announcement`: the session on which a composition is announced, if that is before it takes effect; `effective`: the date on which a rebalance takes effect, at its close; `expiry`: the third Friday of March, June, September and December, or the previous session: expiry of index futures.
         :param format: Instead of `Accept`.
         """
         return self._transport.content("GET", "/events", query={"from": from_, "to": to, "index_ids": index_ids, "kinds": kinds, "format": format}, accept=media)
@@ -192,7 +192,7 @@ class Operations:
     def get_methodology_template(self, methodology_id: str, *, index_id: Optional[str] = None, base_date: Optional[c.Date] = None) -> c.MethodologyTemplateDetail:
         """One published methodology as index documents, ready to be stored.
 
-        :param index_id: Id of the index; those of further documents begin with it. Default: the ids of the template.
+        :param index_id: Id of the index, and prefix of the ids of its further documents. Default: the ids of the template.
         :param base_date: Base date of every document. Default: a year into the served store, or that of the template.
         """
         return cast("c.MethodologyTemplateDetail", self._transport.json("GET", f"/indices/templates/{word(methodology_id)}", query={"index_id": index_id, "base_date": base_date}))
@@ -298,7 +298,7 @@ class Operations:
         """Levels, figures and correlations of several stored runs on the dates that all of them have.
 
         :param ids: 2 to 32 ids, or ID@RUN for an earlier run; 1 is enough with a benchmark.
-        :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one name or one series of the served store. An id alone is an index where one is stored under it, else an identifier.
+        :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one security or series of the data. An id without prefix is an index if one is stored under it, otherwise an identifier.
         :param start: First day wanted; the first of the run by default.
         :param end: Last day wanted; the last of the run by default.
         :param format: Instead of `Accept`.
@@ -310,7 +310,7 @@ class Operations:
 
         :param ids: 2 to 32 ids, or ID@RUN for an earlier run; 1 is enough with a benchmark.
         :param media: What is wanted instead of JSON.
-        :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one name or one series of the served store. An id alone is an index where one is stored under it, else an identifier.
+        :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one security or series of the data. An id without prefix is an index if one is stored under it, otherwise an identifier.
         :param start: First day wanted; the first of the run by default.
         :param end: Last day wanted; the last of the run by default.
         :param format: Instead of `Accept`.
@@ -353,7 +353,7 @@ class Operations:
 
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
         :param by: Reference column to group by.
-        :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one name or one series of the served store. An id alone is an index where one is stored under it, else an identifier.
+        :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one security or series of the data. An id without prefix is an index if one is stored under it, otherwise an identifier.
         :param start: First day wanted; the first of the run by default.
         :param end: Last day wanted; the last of the run by default.
         """
@@ -378,7 +378,7 @@ class Operations:
 
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
         :param as_of: The latest date of the run at or before it; the last by default.
-        :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one name or one series of the served store. An id alone is an index where one is stored under it, else an identifier.
+        :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one security or series of the data. An id without prefix is an index if one is stored under it, otherwise an identifier.
         :param risk: Adds risk contributions.
         :param risk_model: Stored risk model to measure risk by, which then needs no prices; adds risk contributions.
         :param risk_estimator: Estimator, with its defaults, of a covariance over the window of the run; adds risk contributions. Excludes risk_model.
@@ -388,7 +388,7 @@ class Operations:
     def get_factor_risk(self, index_id: str, benchmark: str, *, run_id: Optional[str] = None, as_of: Optional[c.Date] = None, model: Optional[Literal["market_sector", "statistical", "industries", "styles"]] = None, risk_model: Optional[str] = None, risk_estimator: Optional[Literal["statistical", "industries", "styles"]] = None, factors: Optional[int] = None) -> c.RiskDecomposition:
         """Active variance against a benchmark index, split into factors and the rest.
 
-        :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one name or one series of the served store. An id alone is an index where one is stored under it, else an identifier.
+        :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one security or series of the data. An id without prefix is an index if one is stored under it, otherwise an identifier.
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
         :param as_of: The latest date of the run at or before it; the last by default.
         :param model: Market and sectors (`market_sector`, `industries`), principal components, or market, sectors and styles, over the window of the run. Default: market_sector. Excludes risk_model.
@@ -507,7 +507,7 @@ class Operations:
         :param groups: Most groups listed; the others together are OTHERS.
         :param interval: Every date, or the last of each week or month.
         :param fields: Numeric datapoints, such as DIVIDEND_YIELD, BETA and MARKET_CAP, or expressions of them. Cross-sectional functions cover the securities that the run holds.
-        :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one name or one series of the served store. An id alone is an index where one is stored under it, else an identifier.
+        :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one security or series of the data. An id without prefix is an index if one is stored under it, otherwise an identifier.
         :param table: For CSV, Arrow, Parquet and Excel; refused with JSON. Default: `fields` if any are requested, else `groups`.
         :param start: First day wanted; the first of the run by default.
         :param end: Last day wanted; the last of the run by default.
@@ -524,7 +524,7 @@ class Operations:
         :param groups: Most groups listed; the others together are OTHERS.
         :param interval: Every date, or the last of each week or month.
         :param fields: Numeric datapoints, such as DIVIDEND_YIELD, BETA and MARKET_CAP, or expressions of them. Cross-sectional functions cover the securities that the run holds.
-        :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one name or one series of the served store. An id alone is an index where one is stored under it, else an identifier.
+        :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one security or series of the data. An id without prefix is an index if one is stored under it, otherwise an identifier.
         :param table: For CSV, Arrow, Parquet and Excel; refused with JSON. Default: `fields` if any are requested, else `groups`.
         :param start: First day wanted; the first of the run by default.
         :param end: Last day wanted; the last of the run by default.
@@ -536,7 +536,7 @@ class Operations:
         """A published rule of concentration watched on every session: headroom, breaches and their causes.
 
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
-        :param rule: Default: the rule that triggers rebalances of the index, or UCITS_5_10_40 if none does. UCITS_5_10_40: No issuer above 10 %; the issuers above 5 % together at most 40 %. UCITS_20_35: For funds that replicate an index: no issuer above 20 %, but one may have up to 35 %. RIC_25_5_50: No issuer above 25 %; the issuers above 5 % together at most 50 %. SEC_75_5_10: Positions of at most 5 % add up to at least 75 %. Votes of an issuer (the 10 %) are not watched.
+        :param rule: Default: the rule that triggers rebalances of the index, or UCITS_5_10_40 if none does. UCITS_5_10_40: No issuer above 10 %; issuers above 5 % at most 40 % in total. UCITS_20_35: For funds that replicate an index: no issuer above 20 %, except one with up to 35 %. RIC_25_5_50: No issuer above 25 %; issuers above 5 % at most 50 % in total. SEC_75_5_10: Positions of at most 5 % each are at least 75 % in total. The limit of 10 % of voting rights is not checked.
         :param by: Reference column that says the issuer; IDENTIFIER for the names themselves.
         :param table: Of CSV, Arrow, Parquet and Excel, and refused with JSON. Default: `state`.
         :param start: First day wanted; the first of the run by default.
@@ -550,7 +550,7 @@ class Operations:
 
         :param media: What is wanted instead of JSON.
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
-        :param rule: Default: the rule that triggers rebalances of the index, or UCITS_5_10_40 if none does. UCITS_5_10_40: No issuer above 10 %; the issuers above 5 % together at most 40 %. UCITS_20_35: For funds that replicate an index: no issuer above 20 %, but one may have up to 35 %. RIC_25_5_50: No issuer above 25 %; the issuers above 5 % together at most 50 %. SEC_75_5_10: Positions of at most 5 % add up to at least 75 %. Votes of an issuer (the 10 %) are not watched.
+        :param rule: Default: the rule that triggers rebalances of the index, or UCITS_5_10_40 if none does. UCITS_5_10_40: No issuer above 10 %; issuers above 5 % at most 40 % in total. UCITS_20_35: For funds that replicate an index: no issuer above 20 %, except one with up to 35 %. RIC_25_5_50: No issuer above 25 %; issuers above 5 % at most 50 % in total. SEC_75_5_10: Positions of at most 5 % each are at least 75 % in total. The limit of 10 % of voting rights is not checked.
         :param by: Reference column that says the issuer; IDENTIFIER for the names themselves.
         :param table: Of CSV, Arrow, Parquet and Excel, and refused with JSON. Default: `state`.
         :param start: First day wanted; the first of the run by default.
@@ -606,7 +606,7 @@ class Operations:
 
         :param table: The table.
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
-        :param as_known_on: Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number.
+        :param as_known_on: Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number.
         :param start: First date. Default: that of the run.
         :param end: Last date. Default: that of the run.
         :param date: Session of `closing`, `opening` and `proforma`: the last at or before it. Default: the last of the run.
@@ -621,7 +621,7 @@ class Operations:
         :param table: The table.
         :param media: What is wanted instead of JSON.
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
-        :param as_known_on: Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number.
+        :param as_known_on: Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number.
         :param start: First date. Default: that of the run.
         :param end: Last date. Default: that of the run.
         :param date: Session of `closing`, `opening` and `proforma`: the last at or before it. Default: the last of the run.
@@ -779,9 +779,9 @@ class Operations:
         """Store a risk model from outside.
 
         :param model_id: Id of the risk model.
-        :param units: As in the body of JSON. Needed with a file.
-        :param annualisation: As in the body of JSON.
-        :param repair: As in the body of JSON.
+        :param units: As in the JSON body. Required with a file.
+        :param annualisation: As in the JSON body.
+        :param repair: As in the JSON body.
         :param date: Date of a file without a column `date`.
         """
         return cast("c.RiskModelImportResult", self._transport.json("POST", f"/risk-models/{word(model_id)}/import", body=body, query={"units": units, "annualisation": annualisation, "repair": repair, "date": date}))
@@ -829,7 +829,7 @@ class Operations:
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
         :param window: Returns of a window; 63 unless a half-life is given.
         :param against: The tracked index, or the external benchmark of the run; replaces `benchmark`. Default: the index.
-        :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one name or one series of the served store. An id alone is an index where one is stored under it, else an identifier.
+        :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one security or series of the data. An id without prefix is an index if one is stored under it, otherwise an identifier.
         :param half_life: In sessions; instead of a window.
         """
         return cast("c.RollingRiskView", self._transport.json("GET", f"/analytics/{word(index_id)}/rolling", query={"run_id": run_id, "window": window, "against": against, "benchmark": benchmark, "half_life": half_life}))
@@ -1056,14 +1056,14 @@ class Operations:
     def import_store(self, body: c.ImportRequest, *, name: Optional[str] = None, store_id: Optional[str] = None, dataset: Optional[Literal["market", "reference", "corporate_actions", "universes", "series"]] = None, adjustment: Optional[Literal["none", "splits", "total"]] = None, currency: Optional[str] = None, mapping: Optional[str] = None, activate: Optional[bool] = None, on_exists: Optional[Literal["refuse", "replace", "append"]] = None, note: Optional[str] = None) -> c.ImportResult:
         """Writes tables or an uploaded file into a new store.
 
-        :param name: Of the store. Needed where the body is a table.
-        :param store_id: Default: the name in lower case, other characters as dashes.
-        :param dataset: What the table is; market by default.
+        :param name: Id of the store. Required if the body is a table.
+        :param store_id: Default: the name in lower case, with other characters replaced by dashes.
+        :param dataset: Kind of the table. Default: market.
         :param adjustment: Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends.
-        :param currency: Currency of names that have no CURRENCY of their own.
-        :param mapping: A Mapping as JSON: how the table is read.
-        :param activate: Serve the store at once.
-        :param on_exists: What to do when the id is taken; tables other than the market are appended.
+        :param currency: Currency of securities without a CURRENCY.
+        :param mapping: Mapping of the table, as JSON.
+        :param activate: Activate the store immediately.
+        :param on_exists: Action if the id is already used; tables other than the market are appended.
         :param note: Why: the note of what this write makes, in versions and the log of writes.
         """
         return cast("c.ImportResult", self._transport.json("POST", "/data/import", body=body, query={"name": name, "store_id": store_id, "dataset": dataset, "adjustment": adjustment, "currency": currency, "mapping": mapping, "activate": activate, "on_exists": on_exists}, note=note))
@@ -1093,7 +1093,7 @@ class Operations:
         return cast("c.DataVersions", self._transport.json("GET", f"/data/stores/{word(store_id)}/versions", query={"limit": limit, "before": before}))
 
     def diff_data_versions(self, store_id: str, from_: int, to: int, *, limit: Optional[int] = None, appended: Optional[bool] = None) -> c.DataDifference:
-        """Values that two contents of the served store have otherwise.
+        """Values that differ between two versions of the data.
 
         :param store_id: Id of the data store.
         :param from_: A version.
@@ -1107,7 +1107,7 @@ class Operations:
         """Market data of one name, or the values of a series.
 
         :param identifier: Asset identifier, percent-encoded.
-        :param as_known_on: Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number.
+        :param as_known_on: Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number.
         :param store_id: The store. Default: the served one. Another store is read for this request.
         :param start: First date.
         :param end: Last date.
@@ -1123,7 +1123,7 @@ class Operations:
 
         :param identifier: Asset identifier, percent-encoded.
         :param media: What is wanted instead of JSON.
-        :param as_known_on: Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number.
+        :param as_known_on: Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number.
         :param store_id: The store. Default: the served one. Another store is read for this request.
         :param start: First date.
         :param end: Last date.
@@ -1138,7 +1138,7 @@ class Operations:
         """Reference data and derived figures of many names at one date.
 
         :param identifiers: Repeated or separated by commas; duplicates are removed.
-        :param as_known_on: Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number.
+        :param as_known_on: Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number.
         :param fields: Reference or market columns, or MARKET_CAP, FREE_FLOAT_MARKET_CAP, DIVIDEND_YIELD, VALUE_TRADED. Default: every reference column.
         :param as_of: Values as known on this date. Default: the latest.
         :param format: Instead of `Accept`.
@@ -1150,7 +1150,7 @@ class Operations:
 
         :param identifiers: Repeated or separated by commas; duplicates are removed.
         :param media: What is wanted instead of JSON.
-        :param as_known_on: Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number.
+        :param as_known_on: Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number.
         :param fields: Reference or market columns, or MARKET_CAP, FREE_FLOAT_MARKET_CAP, DIVIDEND_YIELD, VALUE_TRADED. Default: every reference column.
         :param as_of: Values as known on this date. Default: the latest.
         :param format: Instead of `Accept`.
@@ -1162,7 +1162,7 @@ class Operations:
 
         :param identifier: Asset identifier, percent-encoded.
         :param as_of: Values as known on this date. Default: the latest.
-        :param as_known_on: Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number.
+        :param as_known_on: Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number.
         """
         return cast("c.ReferenceResponse", self._transport.json("GET", f"/data/reference/{word(identifier)}", query={"as_of": as_of, "as_known_on": as_known_on}))
 
@@ -1170,7 +1170,7 @@ class Operations:
         """Corporate actions of one name with their sums.
 
         :param identifier: Asset identifier, percent-encoded.
-        :param as_known_on: Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number.
+        :param as_known_on: Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number.
         :param start: First ex_date.
         :param end: Last ex_date.
         :param as_of: Date the trailing figures end on; default the last date held.
@@ -1278,6 +1278,92 @@ class Operations:
         :param note: Why: the note of what this write makes, in versions and the log of writes.
         """
         self._transport.json("DELETE", f"/plugins/{word(plugin_id)}", query={"purge": purge}, if_match=if_match, note=note)
+
+    def list_schedules(self, *, limit: Optional[int] = None, after: Optional[str] = None) -> c.ScheduleCollection:
+        """Every schedule.
+
+        :param limit: Maximum number of entries.
+        :param after: Only entries whose id comes after this one.
+        """
+        return cast("c.ScheduleCollection", self._transport.json("GET", "/schedules", query={"limit": limit, "after": after}))
+
+    def get_schedule_plan(self, schedule_id: str) -> c.Schedule:
+        """One schedule.
+
+        :param schedule_id: Id of the schedule.
+        """
+        return cast("c.Schedule", self._transport.json("GET", f"/schedules/{word(schedule_id)}"))
+
+    def put_schedule(self, schedule_id: str, body: c.ScheduleBody, *, if_match: Optional[str] = None, note: Optional[str] = None) -> c.Schedule:
+        """Creates or replaces the daily plan of an index family.
+
+        :param schedule_id: Id of the schedule.
+        :param if_match: Change the document only when its etag is one of these.
+        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        """
+        return cast("c.Schedule", self._transport.json("PUT", f"/schedules/{word(schedule_id)}", body=body, if_match=if_match, note=note))
+
+    def delete_schedule(self, schedule_id: str, *, purge: Optional[bool] = None, if_match: Optional[str] = None, note: Optional[str] = None) -> None:
+        """Deletes a schedule; its days and decisions stay.
+
+        :param schedule_id: Id of the schedule.
+        :param purge: Removes every version, too, also of what is deleted already: needs the scope admin.
+        :param if_match: Change the document only when its etag is one of these.
+        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        """
+        self._transport.json("DELETE", f"/schedules/{word(schedule_id)}", query={"purge": purge}, if_match=if_match, note=note)
+
+    def list_schedule_days(self, schedule_id: str, *, limit: Optional[int] = None, before: Optional[c.Date] = None) -> c.ScheduleDays:
+        """Days of a schedule, and when the next one begins.
+
+        :param schedule_id: Id of the schedule.
+        :param limit: Longest list.
+        :param before: Only days before this one.
+        """
+        return cast("c.ScheduleDays", self._transport.json("GET", f"/schedules/{word(schedule_id)}/days", query={"limit": limit, "before": before}))
+
+    def get_schedule_day(self, schedule_id: str, date: c.Date, *, wait: Optional[int] = None) -> c.ScheduleDay:
+        """A day of a schedule: each step with its results, log and duration.
+
+        :param schedule_id: Id of the schedule.
+        :param date: Session.
+        :param wait: Longest time to wait, seconds.
+        """
+        return cast("c.ScheduleDay", self._transport.json("GET", f"/schedules/{word(schedule_id)}/days/{word(date)}", query={"wait": wait}))
+
+    def run_schedule_day(self, schedule_id: str, date: c.Date, body: Optional[c.DayRun] = None, *, note: Optional[str] = None) -> c.ScheduleDay:
+        """Performs a day at once, under the schedule as it is now.
+
+        :param schedule_id: Id of the schedule.
+        :param date: Session.
+        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        """
+        return cast("c.ScheduleDay", self._transport.json("POST", f"/schedules/{word(schedule_id)}/days/{word(date)}/run", body=body, note=note))
+
+    def skip_schedule_day(self, schedule_id: str, date: c.Date, body: c.DaySkip, *, note: Optional[str] = None) -> c.ScheduleDay:
+        """Ends a day that is not done, with a reason.
+
+        :param schedule_id: Id of the schedule.
+        :param date: Session.
+        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        """
+        return cast("c.ScheduleDay", self._transport.json("POST", f"/schedules/{word(schedule_id)}/days/{word(date)}/skip", body=body, note=note))
+
+    def backfill_schedule(self, schedule_id: str, body: c.DayBackfill, *, note: Optional[str] = None) -> c.BackfilledDays:
+        """Performs the days of a range of sessions, oldest first.
+
+        :param schedule_id: Id of the schedule.
+        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        """
+        return cast("c.BackfilledDays", self._transport.json("POST", f"/schedules/{word(schedule_id)}/backfill", body=body, note=note))
+
+    def list_judgements(self, schedule_id: str, *, limit: Optional[int] = None) -> c.Judgements:
+        """Register of what people decided about the days of a schedule, with their reasons.
+
+        :param schedule_id: Id of the schedule.
+        :param limit: Longest list.
+        """
+        return cast("c.Judgements", self._transport.json("GET", f"/schedules/{word(schedule_id)}/judgements", query={"limit": limit}))
 
     def list_index_versions(self, index_id: str, *, limit: Optional[int] = None, before: Optional[int] = None) -> c.VersionList:
         """Who wrote the index, when and why.
@@ -1471,6 +1557,38 @@ class Operations:
         """
         return cast("c.Plugin", self._transport.json("POST", f"/plugins/{word(plugin_id)}/versions/{word(version)}/restore", if_match=if_match, note=note))
 
+    def list_schedule_versions(self, schedule_id: str, *, limit: Optional[int] = None, before: Optional[int] = None) -> c.VersionList:
+        """Who wrote the schedule, when and why.
+
+        :param limit: Maximum number of versions.
+        :param before: Only versions with a smaller number.
+        """
+        return cast("c.VersionList", self._transport.json("GET", f"/schedules/{word(schedule_id)}/versions", query={"limit": limit, "before": before}))
+
+    def diff_schedule_versions(self, schedule_id: str, from_: int, to: int) -> c.VersionDifference:
+        """What changed of the schedule between two versions.
+
+        :param from_: Number of the version to begin with.
+        :param to: Number of the version to end with.
+        """
+        return cast("c.VersionDifference", self._transport.json("GET", f"/schedules/{word(schedule_id)}/versions/diff", query={"from": from_, "to": to}))
+
+    def get_schedule_version(self, schedule_id: str, version: str) -> c.VersionedDocument:
+        """The schedule as one version has it.
+
+        :param version: Number of the version.
+        """
+        return cast("c.VersionedDocument", self._transport.json("GET", f"/schedules/{word(schedule_id)}/versions/{word(version)}"))
+
+    def restore_schedule_version(self, schedule_id: str, version: str, *, if_match: Optional[str] = None, note: Optional[str] = None) -> c.Schedule:
+        """Writes the schedule again as one version has it.
+
+        :param version: Number of the version.
+        :param if_match: Change the document only when its etag is one of these.
+        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        """
+        return cast("c.Schedule", self._transport.json("POST", f"/schedules/{word(schedule_id)}/versions/{word(version)}/restore", if_match=if_match, note=note))
+
     def list_store_versions(self, store_id: str, *, limit: Optional[int] = None, before: Optional[int] = None) -> c.VersionList:
         """Who wrote the declaration of a data store, when and why.
 
@@ -1510,8 +1628,8 @@ class Operations:
     def get_published(self, index_id: str, *, start: Optional[c.Date] = None, end: Optional[c.Date] = None, format: Optional[Literal["json", "ndjson"]] = None) -> c.PublishedLog:
         """The published log of an index, also of one that is deleted.
 
-        :param start: Entries of this date and after it.
-        :param end: Entries of this date and before it.
+        :param start: First date.
+        :param end: Last date.
         :param format: Instead of `Accept`.
         """
         return cast("c.PublishedLog", self._transport.json("GET", f"/analytics/{word(index_id)}/published", query={"start": start, "end": end, "format": format}))
@@ -1520,8 +1638,8 @@ class Operations:
         """The published log of an index, also of one that is deleted.
 
         :param media: What is wanted instead of JSON.
-        :param start: Entries of this date and after it.
-        :param end: Entries of this date and before it.
+        :param start: First date.
+        :param end: Last date.
         :param format: Instead of `Accept`.
         """
         return self._transport.content("GET", f"/analytics/{word(index_id)}/published", query={"start": start, "end": end, "format": format}, accept=media)
@@ -1538,14 +1656,14 @@ class Operations:
         """Puts a new signing key in place of the one in use."""
         return cast("c.PublicKey", self._transport.json("POST", "/publication/keys"))
 
-    def get_access(self, kind: Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store"], document_id: str) -> c.DocumentAccess:
+    def get_access(self, kind: Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "schedule"], document_id: str) -> c.DocumentAccess:
         """Whose a document is, and who else may read it.
 
         :param kind: Family of the document.
         """
         return cast("c.DocumentAccess", self._transport.json("GET", f"/access/{word(kind)}/{word(document_id)}"))
 
-    def put_access(self, kind: Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store"], document_id: str, body: c.SharingRequest, *, if_match: Optional[str] = None) -> c.DocumentAccess:
+    def put_access(self, kind: Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "schedule"], document_id: str, body: c.SharingRequest, *, if_match: Optional[str] = None) -> c.DocumentAccess:
         """Lets others read a document.
 
         :param kind: Family of the document.
@@ -1553,21 +1671,21 @@ class Operations:
         """
         return cast("c.DocumentAccess", self._transport.json("PUT", f"/access/{word(kind)}/{word(document_id)}", body=body, if_match=if_match))
 
-    def get_audit(self, *, start: Optional[str] = None, end: Optional[str] = None, kind: Optional[Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "run", "optimisation-run", "risk-model", "render", "publication", "data-version", "signing-key", "key", "job", "authentication", "read"]] = None, id: Optional[str] = None, author: Optional[str] = None, after: Optional[int] = None, limit: Optional[int] = None, format: Optional[Literal["json", "ndjson"]] = None) -> c.AuditLog:
+    def get_audit(self, *, start: Optional[str] = None, end: Optional[str] = None, kind: Optional[Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "schedule", "judgement", "run", "optimisation-run", "risk-model", "render", "publication", "data-version", "signing-key", "key", "job", "authentication", "read"]] = None, id: Optional[str] = None, author: Optional[str] = None, after: Optional[int] = None, limit: Optional[int] = None, format: Optional[Literal["json", "ndjson"]] = None) -> c.AuditLog:
         """Every write of a document and every publication: by whom, when, in which request, which version.
 
         :param start: Entries of this day or time and after it.
         :param end: Entries of this day or time and before it.
         :param kind: Kind of document.
         :param id: Id of a document. Entries that belong to it, such as published closes of an index, match as well.
-        :param author: Who wrote.
+        :param author: Author of the write.
         :param after: Entries after this number.
         :param limit: Maximum number of entries. Default: all.
         :param format: Instead of `Accept`.
         """
         return cast("c.AuditLog", self._transport.json("GET", "/audit", query={"start": start, "end": end, "kind": kind, "id": id, "author": author, "after": after, "limit": limit, "format": format}))
 
-    def get_audit_content(self, media: Literal["application/x-ndjson"], *, start: Optional[str] = None, end: Optional[str] = None, kind: Optional[Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "run", "optimisation-run", "risk-model", "render", "publication", "data-version", "signing-key", "key", "job", "authentication", "read"]] = None, id: Optional[str] = None, author: Optional[str] = None, after: Optional[int] = None, limit: Optional[int] = None, format: Optional[Literal["json", "ndjson"]] = None) -> bytes:
+    def get_audit_content(self, media: Literal["application/x-ndjson"], *, start: Optional[str] = None, end: Optional[str] = None, kind: Optional[Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "schedule", "judgement", "run", "optimisation-run", "risk-model", "render", "publication", "data-version", "signing-key", "key", "job", "authentication", "read"]] = None, id: Optional[str] = None, author: Optional[str] = None, after: Optional[int] = None, limit: Optional[int] = None, format: Optional[Literal["json", "ndjson"]] = None) -> bytes:
         """Every write of a document and every publication: by whom, when, in which request, which version.
 
         :param media: What is wanted instead of JSON.
@@ -1575,7 +1693,7 @@ class Operations:
         :param end: Entries of this day or time and before it.
         :param kind: Kind of document.
         :param id: Id of a document. Entries that belong to it, such as published closes of an index, match as well.
-        :param author: Who wrote.
+        :param author: Author of the write.
         :param after: Entries after this number.
         :param limit: Maximum number of entries. Default: all.
         :param format: Instead of `Accept`.

@@ -24,7 +24,7 @@ class ForbiddenScope(DivisorError):
 
 
 class QuotaExceeded(DivisorError):
-    """The documents and versions of the key take as many bytes as it may store; purge some."""
+    """The documents and versions of the key have reached their storage limit; purge some."""
 
 
 class ForbiddenId(DivisorError):
@@ -52,11 +52,11 @@ class RunNotFound(DivisorError):
 
 
 class AssetNotInRun(DivisorError):
-    """The stored run never held the name."""
+    """The stored run never held the security."""
 
 
 class BenchmarkNotFound(DivisorError):
-    """The benchmark is neither a stored index nor an identifier of the served store: a name of its market or a series."""
+    """The benchmark is neither a stored index nor an identifier of the data: a security or a series."""
 
 
 class ConstraintSetNotFound(DivisorError):
@@ -95,12 +95,20 @@ class PluginNotFound(DivisorError):
     """No plug-in is stored under the id."""
 
 
+class ScheduleNotFound(DivisorError):
+    """No schedule is stored under the id."""
+
+
+class DayNotFound(DivisorError):
+    """The schedule has no day of the session yet."""
+
+
 class StoreNotFound(DivisorError):
     """No data store is registered under the id."""
 
 
 class IdentifierNotFound(DivisorError):
-    """The served store does not hold the identifier."""
+    """The data does not contain the identifier."""
 
 
 class JobNotFound(DivisorError):
@@ -117,6 +125,10 @@ class MethodNotAllowed(DivisorError):
 
 class NotAcceptable(DivisorError):
     """None of the media types in Accept is offered; see detail.accepted."""
+
+
+class DayEnded(DivisorError):
+    """The day of the schedule is done, skipped or missed."""
 
 
 class IndexExists(DivisorError):
@@ -136,15 +148,15 @@ class StoreExists(DivisorError):
 
 
 class StoreActive(DivisorError):
-    """The store is the one being served."""
+    """The store is the active one."""
 
 
 class StorePublished(DivisorError):
-    """Published runs were made on the contents of the store; see detail.indices. `purge=true` (scope admin) deletes it all the same."""
+    """Published runs were made on the contents of the store; see detail.indices. `purge=true` (scope admin) deletes it anyway."""
 
 
 class StoreLoading(DivisorError):
-    """A store is already loading, or that of before a restart is being read; retry after `Retry-After` seconds."""
+    """A store is already loading, or the previous one is being read after a restart; retry after `Retry-After` seconds."""
 
 
 class StoreRefreshing(DivisorError):
@@ -152,7 +164,7 @@ class StoreRefreshing(DivisorError):
 
 
 class FolderRegistered(DivisorError):
-    """The folder (or the file of it that is the market), or the same tables of the database, are already registered as a store."""
+    """The folder (or its market file), or the same tables of the database, are already registered as a store."""
 
 
 class NothingToRefresh(DivisorError):
@@ -160,11 +172,11 @@ class NothingToRefresh(DivisorError):
 
 
 class StoreNotServed(DivisorError):
-    """Only the served store re-reads its folder or database; another is read on activation."""
+    """Only the active store re-reads its folder or database; others are read on activation."""
 
 
 class StoreMismatch(DivisorError):
-    """The run was made on another data store than the one being served."""
+    """The run was made on another data store than the active one."""
 
 
 class JobRunning(DivisorError):
@@ -172,11 +184,11 @@ class JobRunning(DivisorError):
 
 
 class Restatement(DivisorError):
-    """The run disagrees with closes that are published; see detail.dates, and detail.largest for the largest change of a level. Nothing was appended."""
+    """The run disagrees with published closes; see detail.dates, and detail.largest for the largest change of a level. Nothing was appended."""
 
 
 class NoCurrentRun(DivisorError):
-    """No stored run of the index is what a run would give now: run it again, or name the run by `run_id`. `detail` has the newest and why it is not."""
+    """All stored runs of the index are out of date: run it again, or select a run by `run_id`. `detail` has the newest run and the reason."""
 
 
 class NotReproduced(DivisorError):
@@ -184,11 +196,11 @@ class NotReproduced(DivisorError):
 
 
 class PartialCloses(DivisorError):
-    """Closes to be published rest on prices of only some names; see detail.closes. Nothing was appended; `allow_partial` publishes them."""
+    """Closes to be published use prices of only some securities; see detail.closes. Nothing was appended; `allow_partial` publishes them."""
 
 
 class PreconditionFailed(DivisorError):
-    """The stored document is not the one named by If-Match."""
+    """The stored document does not match If-Match."""
 
 
 class ValidationFailed(DivisorError):
@@ -200,39 +212,39 @@ class InvalidIdentifier(DivisorError):
 
 
 class VersionNotRestorable(DivisorError):
-    """The version is a deletion, of a data store whose files went with it, or of one that needs a password again."""
+    """The version is a deletion, belongs to a data store whose files were deleted, or to one that needs a password again."""
 
 
 class IdMismatch(DivisorError):
-    """The id in the body is not the id in the path."""
+    """The id in the body differs from the id in the path."""
 
 
 class InvalidRange(DivisorError):
-    """The start lies after the end."""
+    """The start is after the end."""
 
 
 class RangeTooShort(DivisorError):
-    """The range holds fewer sessions than the computation needs."""
+    """The range contains fewer sessions than the computation needs."""
 
 
 class CalendarNotCovered(DivisorError):
-    """The calendar covers nothing of the range."""
+    """The calendar covers no part of the range."""
 
 
 class NoDataInRange(DivisorError):
-    """The served store holds no price in the range."""
+    """The data contains no prices in the range."""
 
 
 class PluginFailed(DivisorError):
-    """A plug-in threw, took more steps or memory than it may, or returned no list of values; see detail."""
+    """A plug-in threw an error, exceeded its limit of steps or memory, or did not return a list of values; see detail."""
 
 
 class NoDataAtDate(DivisorError):
-    """There is nothing at or before the date."""
+    """There is no data at or before the date."""
 
 
 class NoDataKnown(DivisorError):
-    """No content of the data store was known at the time, or that of the version cannot be had again."""
+    """No version of the data was known at the time, or the version is no longer available."""
 
 
 class NoCommonDates(DivisorError):
@@ -256,7 +268,7 @@ class RateOutOfRange(DivisorError):
 
 
 class IndexRequired(DivisorError):
-    """Blocks of a template that name no index need one."""
+    """Template blocks without an index need one."""
 
 
 class TemplateBuiltIn(DivisorError):
@@ -272,15 +284,15 @@ class TotalLoss(DivisorError):
 
 
 class Infeasible(DivisorError):
-    """The constraints cannot hold together; see detail.conflict."""
+    """The constraints are infeasible; see detail.conflict."""
 
 
 class ObjectiveUnattainable(DivisorError):
-    """The constraints hold together, and no weights within them have what the objective asks for."""
+    """The constraints are feasible, but no weights within them meet the requirement of the objective."""
 
 
 class EmptyIndex(DivisorError):
-    """Nothing survives the rules, or nothing has a weight, on the first date."""
+    """No security passes the rules, or none has a weight, on the first date."""
 
 
 class NoRate(DivisorError):
@@ -296,15 +308,15 @@ class RiskInsufficientData(DivisorError):
 
 
 class LookAhead(DivisorError):
-    """A stored risk model is estimated on returns after the decision it is used for; `detail.observed_end` has its last day. Or decisions on what was known are asked of an index that breaches rebalance."""
+    """A stored risk model is estimated on returns after the decision it is used for; `detail.observed_end` has its last day. Or decisions on the data known at the time were requested for an index that is rebalanced on breaches."""
 
 
 class ModelLacksNames(DivisorError):
-    """A stored risk model has no estimate of a name it is used for; `detail.identifiers` lists them."""
+    """A stored risk model has no estimate for a security that it is used for; `detail.identifiers` lists them."""
 
 
 class QueryLimit(DivisorError):
-    """A SQL query exceeds its limit of time, of memory, of runs that it reads or of the size of its result."""
+    """A SQL query exceeds its limit of time, of memory, of the number of runs, or of the size of its result."""
 
 
 class NumericFailure(DivisorError):
@@ -316,15 +328,15 @@ class SolverFailed(DivisorError):
 
 
 class MissingPrice(DivisorError):
-    """A constituent has no price and the treatment asks to fail."""
+    """A constituent has no price and the treatment requires a failure."""
 
 
 class RateLimited(DivisorError):
-    """The key has as many jobs waiting, or sends as many requests a second, as one key may; retry after `Retry-After` seconds."""
+    """The key has reached its limit of waiting jobs or of requests per second; retry after `Retry-After` seconds."""
 
 
 class Internal(DivisorError):
-    """A defect of the service; quote detail.request_id."""
+    """A defect of the service; report detail.request_id."""
 
 
 class NotSupported(DivisorError):
@@ -336,7 +348,7 @@ class NoDataSource(DivisorError):
 
 
 class StoreUnavailable(DivisorError):
-    """The document store does not answer, or the active data store is still loading after a restart; retry after `Retry-After` seconds."""
+    """The document store does not respond, or the active data store is still loading after a restart; retry after `Retry-After` seconds."""
 
 
 class Overloaded(DivisorError):
@@ -356,15 +368,15 @@ class UnclassifiedFailure(DivisorError):
 
 
 class RiskModelChanged(DivisorError):
-    """A stored risk model was estimated again or deleted while the job that uses it waited; ask again."""
+    """A stored risk model was estimated again or deleted while the job that uses it waited; submit it again."""
 
 
 class WorkerCrashed(DivisorError):
-    """The job took its thread down too many times."""
+    """The job crashed its thread too many times."""
 
 
 class JobInterrupted(DivisorError):
-    """The attempts of the job ended too often for reasons outside of it: their processes ended, fell silent or gave it back."""
+    """Attempts of the job ended too often for external reasons: their processes ended, became silent or returned the job."""
 
 
 class WorkerOutOfMemory(DivisorError):
@@ -372,7 +384,7 @@ class WorkerOutOfMemory(DivisorError):
 
 
 class JobTimeout(DivisorError):
-    """The job ran longer than a job may, or was to be tried again after its deadline."""
+    """The job exceeded its time limit, or its retry was due after its deadline."""
 
 
 class IndexDeleted(DivisorError):
@@ -388,7 +400,7 @@ class StoreReadFailed(DivisorError):
 
 
 class RefreshRejected(DivisorError):
-    """The refresh has a finding that fail_on names; nothing was stored or served. See detail.findings."""
+    """The refresh has a finding listed in fail_on; nothing was stored or activated. See detail.findings."""
 
 
 class StoreWriteFailed(DivisorError):
@@ -419,12 +431,15 @@ BY_CODE: Dict[str, Type[DivisorError]] = {
     "VERSION_NOT_FOUND": VersionNotFound,
     "WATCHLIST_NOT_FOUND": WatchlistNotFound,
     "PLUGIN_NOT_FOUND": PluginNotFound,
+    "SCHEDULE_NOT_FOUND": ScheduleNotFound,
+    "DAY_NOT_FOUND": DayNotFound,
     "STORE_NOT_FOUND": StoreNotFound,
     "IDENTIFIER_NOT_FOUND": IdentifierNotFound,
     "JOB_NOT_FOUND": JobNotFound,
     "DOCUMENT_UNREADABLE": DocumentUnreadable,
     "METHOD_NOT_ALLOWED": MethodNotAllowed,
     "NOT_ACCEPTABLE": NotAcceptable,
+    "DAY_ENDED": DayEnded,
     "INDEX_EXISTS": IndexExists,
     "STRATEGY_EXISTS": StrategyExists,
     "TEMPLATE_EMPTY": TemplateEmpty,

@@ -10,7 +10,7 @@ import typing as t
 Date = t.Union[str, datetime.date]
 
 class ActionChoice(t.TypedDict):
-    #: `take_up`: subscribe for all new shares of a rights issue, paid from outside; `sell`: sell the rights at their theoretical value and take the cash out; `sell_to_fund`: sell as many rights as pay for the subscription of the others; `lapse`: do nothing: the rights are worth nothing afterwards; `accept_cash`: take the cash of an offer of cash or shares, or of a scrip dividend, out; `accept_shares`: take the shares of an offer of cash or shares, or the new shares of a scrip dividend
+    #: `take_up`: subscribe for all new shares of a rights issue, paid from outside; `sell`: sell the rights at their theoretical value and take the cash out; `sell_to_fund`: sell as many rights as pay for the subscription of the others; `lapse`: let the rights expire without value; `accept_cash`: take the cash of an offer of cash or shares, or of a scrip dividend, out; `accept_shares`: take the shares of an offer of cash or shares, or the new shares of a scrip dividend
     choice: t.Literal["take_up", "sell", "sell_to_fund", "lapse", "accept_cash", "accept_shares"]
     #: At prices that change only by the action.
     weight_after: float
@@ -45,13 +45,13 @@ class _ActiveBoundsParams(t.TypedDict):
 
 
 class ActiveBoundsParams(_ActiveBoundsParams, total=False):
-    """Each active weight, weight less index weight, lies between two bounds."""
+    """Each active weight (weight minus index weight) is between two bounds."""
 
     #: Names the row covers; without any all of them.
     identifiers: t.Optional[t.Sequence[str]]
-    #: Penalty added to the objective per unit of violation; without one the row is hard.
+    #: Penalty added to the objective per unit of violation. Default: the row is hard.
     soft: t.Optional[float]
-    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -60,7 +60,7 @@ class _ActiveBoundsRow(t.TypedDict):
 
 
 class ActiveBoundsRow(_ActiveBoundsRow, total=False):
-    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
+    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: ActiveBoundsParams
@@ -76,15 +76,15 @@ class _ActiveGroupBoundsParams(t.TypedDict):
 
 
 class ActiveGroupBoundsParams(_ActiveGroupBoundsParams, total=False):
-    """The active weight of each group, its weight less its index weight, lies between two bounds."""
+    """The active weight of each group (weight minus index weight) is between two bounds."""
 
     #: Groups the row covers; without any each of them.
     groups: t.Optional[t.Sequence[str]]
-    #: Groups of little index weight, whose weight is at most a multiple of it instead of `upper` above it. Default: none.
+    #: Groups with a small index weight, whose weight is limited to a multiple of it instead of to `upper` above it. Default: none.
     small_group: t.Optional[SmallGroup]
-    #: Penalty added to the objective per unit of violation; without one the row is hard.
+    #: Penalty added to the objective per unit of violation. Default: the row is hard.
     soft: t.Optional[float]
-    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -93,7 +93,7 @@ class _ActiveGroupBoundsRow(t.TypedDict):
 
 
 class ActiveGroupBoundsRow(_ActiveGroupBoundsRow, total=False):
-    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
+    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: ActiveGroupBoundsParams
@@ -126,11 +126,11 @@ class _ActiveShareParams(t.TypedDict):
 
 
 class ActiveShareParams(_ActiveShareParams, total=False):
-    """Active share, half the sum of absolute active weights, is at most a limit."""
+    """The active share (half the sum of absolute active weights) is at most a limit."""
 
-    #: Penalty added to the objective per unit of violation; without one the row is hard.
+    #: Penalty added to the objective per unit of violation. Default: the row is hard.
     soft: t.Optional[float]
-    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -139,7 +139,7 @@ class _ActiveShareRow(t.TypedDict):
 
 
 class ActiveShareRow(_ActiveShareRow, total=False):
-    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
+    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: ActiveShareParams
@@ -165,7 +165,7 @@ class _AllNode(t.TypedDict):
 class AllNode(_AllNode, total=False):
     """Every operand must pass."""
 
-    #: Canonical text of the tree, at its root; ignored where it is sent.
+    #: Canonical text of the tree, at its root; ignored in requests.
     text: str
 
 
@@ -178,19 +178,19 @@ class _AllNodeInput(t.TypedDict):
 class AllNodeInput(_AllNodeInput, total=False):
     """Every operand must pass."""
 
-    #: Canonical text of the tree, at its root; ignored where it is sent.
+    #: Canonical text of the tree, at its root; ignored in requests.
     text: str
 
 
 class _Amendment(t.TypedDict):
-    #: The first review on or after this date follows the new text; reviews before it follow the text before.
+    #: The first review on or after this date follows the new version; earlier reviews follow the previous version.
     effective_from: str
     #: JSON merge patch (RFC 7396) of the document: its members universe, rebalance, reviews, pipeline, derivation, overlay, events, rounding; arrays are replaced whole.
     changes: t.Mapping[str, t.Any]
 
 
 class Amendment(_Amendment, total=False):
-    #: When clients were informed.
+    #: Date on which clients were informed.
     announced: str
     #: Free text.
     reason: str
@@ -233,7 +233,7 @@ class _AnyNode(t.TypedDict):
 class AnyNode(_AnyNode, total=False):
     """At least one operand must pass."""
 
-    #: Canonical text of the tree, at its root; ignored where it is sent.
+    #: Canonical text of the tree, at its root; ignored in requests.
     text: str
 
 
@@ -246,37 +246,37 @@ class _AnyNodeInput(t.TypedDict):
 class AnyNodeInput(_AnyNodeInput, total=False):
     """At least one operand must pass."""
 
-    #: Canonical text of the tree, at its root; ignored where it is sent.
+    #: Canonical text of the tree, at its root; ignored in requests.
     text: str
 
 
 class _ArithmeticNode(t.TypedDict):
     node: t.Literal["arithmetic"]
-    #: What joins the operands; ^ is a power.
+    #: Operator between the operands; ^ is a power.
     operator: t.Literal["+", "-", "*", "/", "^"]
     #: Nodes in any order.
     operands: t.Sequence[ExpressionNode]
 
 
 class ArithmeticNode(_ArithmeticNode, total=False):
-    """Operands from left to right; a single one of - is negated."""
+    """Operands from left to right; a single operand of - is negated."""
 
-    #: Canonical text of the tree, at its root; ignored where it is sent.
+    #: Canonical text of the tree, at its root; ignored in requests.
     text: str
 
 
 class _ArithmeticNodeInput(t.TypedDict):
     node: t.Literal["arithmetic"]
-    #: What joins the operands; ^ is a power.
+    #: Operator between the operands; ^ is a power.
     operator: t.Literal["+", "-", "*", "/", "^"]
     #: Nodes in any order.
     operands: t.Sequence[ExpressionNodeInput]
 
 
 class ArithmeticNodeInput(_ArithmeticNodeInput, total=False):
-    """Operands from left to right; a single one of - is negated."""
+    """Operands from left to right; a single operand of - is negated."""
 
-    #: Canonical text of the tree, at its root; ignored where it is sent.
+    #: Canonical text of the tree, at its root; ignored in requests.
     text: str
 
 
@@ -355,32 +355,32 @@ class _AuditEntry(t.TypedDict):
     seq: int
     #: Time of the write, ISO-8601 UTC with offset.
     at: str
-    #: Name of the key, of the result of a job of that which asked for it; `local` where none is asked for.
+    #: Name of the key; for the result of a job, of the key that started it; `local` without authentication.
     author: str
-    #: The request; empty for a write of the service itself.
+    #: Id of the request; empty for a write of the service itself.
     request_id: str
-    #: What the client said of its write.
+    #: Note of the client on its write.
     note: t.Optional[str]
-    #: What became of the document.
+    #: Action on the document.
     action: t.Literal["created", "updated", "restored", "deleted", "purged", "loaded", "activated", "cancelled", "refused", "read"]
-    #: Kind of the document, or what else was done.
-    kind: t.Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "run", "optimisation-run", "risk-model", "render", "publication", "data-version", "signing-key", "key", "job", "authentication", "read"]
-    #: Its id; of a run that of the index, of a publication with a number, of a data version that of the store; an address whose key was refused, a path that was read.
+    #: Kind of the document, or of the other subject.
+    kind: t.Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "schedule", "judgement", "run", "optimisation-run", "risk-model", "render", "publication", "data-version", "signing-key", "key", "job", "authentication", "read"]
+    #: Its id: for a run that of the index, for a publication with a number, for a data version that of the store; the address whose key was refused, or the path that was read.
     id: str
-    #: The version that was made; null of kinds without versions.
+    #: The version created; null for kinds without versions.
     version: t.Optional[int]
-    #: SHA-256 of what was written; null of what is gone.
+    #: SHA-256 of the written content; null for a deletion.
     etag: t.Optional[str]
-    #: Hash of the entry before; 64 zeros in the first.
+    #: Hash of the previous entry; 64 zeros in the first.
     previous: str
     #: SHA-256 of the canonical JSON of the entry without hash.
     hash: str
 
 
 class AuditEntry(_AuditEntry, total=False):
-    #: Id of that key, or subject of the token; absent where none is asked for.
+    #: Id of that key, or subject of the token; absent without authentication.
     key_id: str
-    #: Of a run; absent of other kinds.
+    #: Id of the run; absent for other kinds.
     run_id: str
 
 
@@ -409,21 +409,26 @@ class AuditLog(t.TypedDict):
 class _AuditSeal(t.TypedDict):
     #: Number of the last entry that it covers.
     seq: int
-    #: Hash of that entry, which depends on all before it.
+    #: Hash of that entry, which depends on all earlier entries.
     entry_hash: str
     #: Time of the signature, ISO-8601 UTC with offset.
     at: str
     #: SHA-256 of the canonical JSON of the seal without hash and signature.
     hash: str
-    #: Key that signed it: those of published logs.
+    #: Key that signed it, as for published logs.
     key_id: str
     #: Ed25519 over the 32 bytes of hash, in base64.
     signature: str
 
 
 class AuditSeal(_AuditSeal, total=False):
-    #: Hash of the seal before; 64 zeros in the first; absent in those made before seals were chained.
+    #: Hash of the previous seal; 64 zeros in the first; absent in seals made before seals were chained.
     previous: str
+
+
+class BackfilledDays(t.TypedDict):
+    #: Sessions whose days are performed now.
+    dates: t.Sequence[str]
 
 
 class BacktestBatch(t.TypedDict):
@@ -456,19 +461,19 @@ class _BacktestBatchRequest(t.TypedDict):
 class BacktestBatchRequest(_BacktestBatchRequest, total=False):
     """The terms hold for every id, as in a backtest of one; with `if_stale` those that are not given are those of the stored run of each."""
 
-    #: External benchmark: a second comparison beside the tracked index. Its name as in `identifier:SPX`, or an object where another column than CLOSE is wanted.
+    #: External benchmark: a second comparison in addition to the tracked index. Its name as in `identifier:SPX`, or an object where another column than CLOSE is wanted.
     benchmark: t.Optional[t.Union[BenchmarkRefInput, str]]
-    #: First day; the base date of the index by default, and never before it.
+    #: First day. Default: the base date of the index; earlier days are not possible.
     start: t.Optional[Date]
-    #: Last day; the last of the served store by default.
+    #: Last day. Default: the last day of the data.
     end: t.Optional[Date]
-    #: Money the portfolio starts with, in the index currency.
+    #: Initial value of the portfolio, in the index currency.
     initial_capital: float
     #: Cost of a trade in basis points of its notional.
     transaction_cost_bps: float
-    #: Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number.
+    #: Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number.
     as_known_on: t.Union[int, str]
-    #: Decide each rebalance on the newest version of the data that was known at the end of its decision date; levels are computed from the content of the run.
+    #: Decide each rebalance on the newest version of the data that was known at the end of its decision date; levels are computed from the data of the run.
     as_known: t.Literal["decision"]
     #: Run only if the stored run is stale for this request; otherwise its result is returned. Omitted fields are those of the stored run.
     if_stale: bool
@@ -552,19 +557,19 @@ class BacktestRecordRow(t.TypedDict):
 class BacktestRequest(t.TypedDict, total=False):
     """A field that is not given is that of the strategy, when one is run, else its default; with `if_stale` that of the stored run first."""
 
-    #: External benchmark: a second comparison beside the tracked index. Its name as in `identifier:SPX`, or an object where another column than CLOSE is wanted.
+    #: External benchmark: a second comparison in addition to the tracked index. Its name as in `identifier:SPX`, or an object where another column than CLOSE is wanted.
     benchmark: t.Optional[t.Union[BenchmarkRefInput, str]]
-    #: First day; the base date of the index by default, and never before it.
+    #: First day. Default: the base date of the index; earlier days are not possible.
     start: t.Optional[Date]
-    #: Last day; the last of the served store by default.
+    #: Last day. Default: the last day of the data.
     end: t.Optional[Date]
-    #: Money the portfolio starts with, in the index currency.
+    #: Initial value of the portfolio, in the index currency.
     initial_capital: float
     #: Cost of a trade in basis points of its notional.
     transaction_cost_bps: float
-    #: Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number.
+    #: Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number.
     as_known_on: t.Union[int, str]
-    #: Decide each rebalance on the newest version of the data that was known at the end of its decision date; levels are computed from the content of the run.
+    #: Decide each rebalance on the newest version of the data that was known at the end of its decision date; levels are computed from the data of the run.
     as_known: t.Literal["decision"]
     #: Run only if the stored run is stale for this request; otherwise its result is returned. Omitted fields are those of the stored run.
     if_stale: bool
@@ -655,13 +660,13 @@ class BarChartBlock(t.TypedDict):
     kind: t.Literal["bar_chart"]
     #: Printed above the block.
     title: t.Optional[str]
-    #: Index (or strategy) whose latest run the block shows when it is rendered.
+    #: Index (or strategy) whose latest run the block shows at rendering.
     index_id: t.Optional[str]
-    #: Two halves that follow each other stand side by side.
+    #: Two consecutive half blocks are placed side by side.
     width: t.Literal["full", "half"]
-    #: What the bars are. `annual_returns`: return of each calendar year; `top_weights`: the largest weights held on the last date; `sector_weights`: weight of each sector held on the last date, the largest first; `contributions`: the largest contributors to the return of the portfolio, then the largest detractors from it; `liquidation`: share of a portfolio of `aum` that held the index before its latest rebalance which is sold within some days, at a tenth of the daily volume; nothing of an overlay; `literal`: the values of `values`.
+    #: Source of the bars. `annual_returns`: return of each calendar year; `top_weights`: the largest weights on the last date; `sector_weights`: weight of each sector on the last date, the largest first; `contributions`: the largest contributors to the return of the portfolio, then the largest detractors from it; `liquidation`: share of a portfolio of `aum` that held the index before its latest rebalance, sold within some days at a tenth of the daily volume; empty for an overlay; `literal`: the values of `values`.
     source: t.Literal["annual_returns", "top_weights", "sector_weights", "contributions", "liquidation", "literal"]
-    #: At most so many bars, of contributors and detractors the same number. A single sector beyond them is shown, several are summed up.
+    #: Maximum number of bars, with equal numbers of contributors and detractors. A single further sector is shown, several are summed.
     limit: int
     #: Value of the portfolio that is sold, in the currency of the index.
     aum: float
@@ -676,13 +681,13 @@ class _BarChartBlockInput(t.TypedDict):
 class BarChartBlockInput(_BarChartBlockInput, total=False):
     #: Printed above the block.
     title: t.Optional[str]
-    #: Index (or strategy) whose latest run the block shows when it is rendered.
+    #: Index (or strategy) whose latest run the block shows at rendering.
     index_id: t.Optional[str]
-    #: Two halves that follow each other stand side by side.
+    #: Two consecutive half blocks are placed side by side.
     width: t.Literal["full", "half"]
-    #: What the bars are. `annual_returns`: return of each calendar year; `top_weights`: the largest weights held on the last date; `sector_weights`: weight of each sector held on the last date, the largest first; `contributions`: the largest contributors to the return of the portfolio, then the largest detractors from it; `liquidation`: share of a portfolio of `aum` that held the index before its latest rebalance which is sold within some days, at a tenth of the daily volume; nothing of an overlay; `literal`: the values of `values`.
+    #: Source of the bars. `annual_returns`: return of each calendar year; `top_weights`: the largest weights on the last date; `sector_weights`: weight of each sector on the last date, the largest first; `contributions`: the largest contributors to the return of the portfolio, then the largest detractors from it; `liquidation`: share of a portfolio of `aum` that held the index before its latest rebalance, sold within some days at a tenth of the daily volume; empty for an overlay; `literal`: the values of `values`.
     source: t.Literal["annual_returns", "top_weights", "sector_weights", "contributions", "liquidation", "literal"]
-    #: At most so many bars, of contributors and detractors the same number. A single sector beyond them is shown, several are summed up.
+    #: Maximum number of bars, with equal numbers of contributors and detractors. A single further sector is shown, several are summed.
     limit: int
     #: Value of the portfolio that is sold, in the currency of the index.
     aum: float
@@ -748,15 +753,15 @@ class BenchmarkStatistics(t.TypedDict):
 
 
 class BetaParams(t.TypedDict, total=False):
-    """The beta of the portfolio to the index, by the covariance of the problem, lies between two bounds."""
+    """The beta of the portfolio to the index, from the covariance of the problem, is between two bounds."""
 
     #: Smallest beta.
     lower: t.Optional[float]
     #: Largest beta.
     upper: t.Optional[float]
-    #: Penalty added to the objective per unit of violation; without one the row is hard.
+    #: Penalty added to the objective per unit of violation. Default: the row is hard.
     soft: t.Optional[float]
-    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -765,7 +770,7 @@ class _BetaRow(t.TypedDict):
 
 
 class BetaRow(_BetaRow, total=False):
-    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
+    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: BetaParams
@@ -776,9 +781,9 @@ class _BlackLittermanReturns(t.TypedDict):
 
 
 class BlackLittermanReturns(_BlackLittermanReturns, total=False):
-    """The returns above cash at which the index is the best portfolio, moved towards views by their confidence and by covariance."""
+    """Returns above cash at which the index is optimal, moved towards views by their confidence and by covariance."""
 
-    #: Expected returns of portfolios with a confidence; none leaves the prior.
+    #: Expected returns of portfolios with a confidence. An empty list keeps the prior.
     views: t.Sequence[View]
     #: Variance of the prior, as a share of the covariance.
     tau: float
@@ -797,16 +802,16 @@ class _BlendOverlay(t.TypedDict):
     type: t.Literal["blend"]
     #: Indices and their weights, which sum to 1.
     parts: t.Sequence[BlendOverlayParts]
-    #: When the weights are restored.
+    #: Dates on which the weights are restored.
     rebalance: RebalanceSpec
 
 
 class BlendOverlay(_BlendOverlay, total=False):
-    """Several indices at fixed weights, on a schedule of its own."""
+    """Several indices at fixed weights, on a separate schedule."""
 
-    #: Return in which every part is held; that of the first part unless given.
+    #: Return variant of every part. Default: that of the first part.
     variant: t.Literal["price", "total", "net"]
-    #: Cost of changes of exposure at the close, basis points of what is traded; 0 where not given.
+    #: Cost of changes of exposure at the close, in basis points of the traded amount. Default: 0.
     cost_bps: float
 
 
@@ -824,13 +829,13 @@ class _BlendOverlayInput(t.TypedDict):
 
 
 class BlendOverlayInput(_BlendOverlayInput, total=False):
-    """Several indices at fixed weights, on a schedule of its own."""
+    """Several indices at fixed weights, on a separate schedule."""
 
-    #: When the weights are restored.
+    #: Dates on which the weights are restored.
     rebalance: RebalanceSpecInput
-    #: Return in which every part is held; that of the first part unless given.
+    #: Return variant of every part. Default: that of the first part.
     variant: t.Literal["price", "total", "net"]
-    #: Cost of changes of exposure at the close, basis points of what is traded; 0 where not given.
+    #: Cost of changes of exposure at the close, in basis points of the traded amount. Default: 0.
     cost_bps: float
 
 
@@ -878,19 +883,19 @@ class _BufferedTopNParams(t.TypedDict):
 
 
 class BufferedTopNParams(_BufferedTopNParams, total=False):
-    """Keeps the count best names, letting constituents stay while they rank within a buffer: fewer changes at each rebalance."""
+    """Keeps the `count` best securities; constituents stay while they rank within a buffer, which reduces turnover."""
 
     #: Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform.
     field: t.Union[str, DatapointInput, ExpressionNodeInput]
-    #: Names ranked so far up always enter; without one 0.8 times count, rounded down. Unit: rank.
+    #: Securities ranked at or above this always enter. Default: 80 % of count, rounded down. Unit: rank.
     enter_rank: t.Optional[int]
-    #: Constituents stay while ranked so far up; without one 1.2 times count, rounded up. Unit: rank.
+    #: Constituents ranked at or above this stay. Default: 120 % of count, rounded up. Unit: rank.
     exit_rank: t.Optional[int]
     #: Smallest values first.
     ascending: bool
-    #: Column whose values split the names into groups decided one by one; names without a value form one group.
+    #: Column whose values define groups that are decided separately; securities without a value form one group.
     group_by: t.Optional[str]
-    #: What happens to a name whose datapoint is missing; a ranking places an included one last.
+    #: Treatment of a security whose datapoint is missing; a ranking places an included one last.
     missing: t.Literal["exclude", "include"]
 
 
@@ -903,7 +908,7 @@ class _BufferedTopNRule(t.TypedDict):
 class BufferedTopNRule(_BufferedTopNRule, total=False):
     #: Arguments of the class, by name.
     params: BufferedTopNParams
-    #: Parameters that are taken, in order, while the rule keeps too few.
+    #: Parameters that are tried, in order, while the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -913,15 +918,15 @@ class _CDaRParams(t.TypedDict):
 
 
 class CDaRParams(_CDaRParams, total=False):
-    """The average of the worst historical drawdowns, returns added up session by session, is at most a limit."""
+    """The average of the worst historical drawdowns, from returns summed by session, is at most a limit."""
 
-    #: Share of the scenarios that is better than those averaged; 0 averages all of them. Unit: fraction.
+    #: Share of the scenarios that are better than those averaged; 0 averages all of them. Unit: fraction.
     confidence: float
-    #: Sessions up to the decision whose returns are the scenarios; by default those of the risk model. Unit: sessions.
+    #: Number of sessions up to the decision whose returns are the scenarios. Default: that of the risk model. Unit: sessions.
     scenarios: t.Optional[int]
-    #: Penalty added to the objective per unit of violation; without one the row is hard.
+    #: Penalty added to the objective per unit of violation. Default: the row is hard.
     soft: t.Optional[float]
-    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -930,7 +935,7 @@ class _CDaRRow(t.TypedDict):
 
 
 class CDaRRow(_CDaRRow, total=False):
-    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
+    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: CDaRParams
@@ -944,23 +949,23 @@ class _CVaRParams(t.TypedDict):
 class CVaRParams(_CVaRParams, total=False):
     """The average loss of the worst historical or simulated sessions (expected shortfall) is at most a limit."""
 
-    #: Share of the scenarios that is better than those averaged; 0 averages all of them. Unit: fraction.
+    #: Share of the scenarios that are better than those averaged; 0 averages all of them. Unit: fraction.
     confidence: float
-    #: Sessions up to the decision whose returns are the scenarios; by default those of the risk model. Unit: sessions.
+    #: Number of sessions up to the decision whose returns are the scenarios. Default: that of the risk model. Unit: sessions.
     scenarios: t.Optional[int]
-    #: Returns of the store themselves; blocks of them drawn with replacement; or draws with the covariance of the risk model, normal or Student's.
+    #: Historical returns; blocks of them drawn with replacement; or draws with the covariance of the risk model, normal or Student's.
     source: t.Literal["historical", "bootstrap", "normal", "student"]
-    #: Scenarios drawn; not read of historical ones.
+    #: Number of scenarios drawn; ignored for historical ones.
     draws: int
-    #: Consecutive returns of a bootstrap, at most as many as there are. Unit: sessions.
+    #: Number of consecutive returns in a block of a bootstrap, at most as many as there are. Unit: sessions.
     block: int
-    #: Of Student's distribution: the fewer, the fatter its tails.
+    #: Degrees of freedom of Student's distribution: the fewer, the fatter its tails.
     degrees_of_freedom: int
     #: Equal seeds give equal draws.
     seed: int
-    #: Penalty added to the objective per unit of violation; without one the row is hard.
+    #: Penalty added to the objective per unit of violation. Default: the row is hard.
     soft: t.Optional[float]
-    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -969,7 +974,7 @@ class _CVaRRow(t.TypedDict):
 
 
 class CVaRRow(_CVaRRow, total=False):
-    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
+    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: CVaRParams
@@ -1024,24 +1029,24 @@ class _CapmReturns(t.TypedDict):
 
 
 class CapmReturns(_CapmReturns, total=False):
-    """Risk aversion times the covariance with the index: the returns above cash at which the index is the best portfolio. Betas may be shrunk towards one."""
+    """Risk aversion times the covariance with the index: the returns above cash at which the index is optimal. Betas may be shrunk towards one."""
 
     #: Expected return of the index above cash per unit of its variance.
     risk_aversion: float
-    #: Weight of a beta of one. Unit: fraction.
+    #: Weight of one in each shrunk beta. Unit: fraction.
     shrinkage: float
 
 
 class CardinalityParams(t.TypedDict, total=False):
-    """The number of names held, long or short, lies between two bounds."""
+    """The number of securities held, long or short, is between two bounds."""
 
     #: Fewest names held. Unit: names.
     minimum: int
     #: Most names held. Unit: names.
     maximum: int
-    #: Penalty added to the objective per unit of violation; without one the row is hard.
+    #: Penalty added to the objective per unit of violation. Default: the row is hard.
     soft: t.Optional[float]
-    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -1050,7 +1055,7 @@ class _CardinalityRow(t.TypedDict):
 
 
 class CardinalityRow(_CardinalityRow, total=False):
-    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
+    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: CardinalityParams
@@ -1075,13 +1080,13 @@ class _CategoryFilterParams(t.TypedDict):
 
 
 class CategoryFilterParams(_CategoryFilterParams, total=False):
-    """Keeps the names whose category is in one list and not in another."""
+    """Keeps securities whose category is in one list and not in another."""
 
-    #: Categories that are kept; without any all that are not excluded.
+    #: Categories to keep. Default: all that are not excluded.
     include: t.Optional[t.Sequence[str]]
     #: Categories that are removed.
     exclude: t.Optional[t.Sequence[str]]
-    #: What happens to a name whose datapoint is missing; a ranking places an included one last.
+    #: Treatment of a security whose datapoint is missing; a ranking places an included one last.
     missing: t.Literal["exclude", "include"]
 
 
@@ -1094,7 +1099,7 @@ class _CategoryFilterRule(t.TypedDict):
 class CategoryFilterRule(_CategoryFilterRule, total=False):
     #: Arguments of the class, by name.
     params: CategoryFilterParams
-    #: Parameters that are taken, in order, while the rule keeps too few.
+    #: Parameters that are tried, in order, while the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -1125,17 +1130,17 @@ class ChartBlock(t.TypedDict):
     kind: t.Literal["chart"]
     #: Printed above the block.
     title: t.Optional[str]
-    #: Index (or strategy) whose latest run the block shows when it is rendered.
+    #: Index (or strategy) whose latest run the block shows at rendering.
     index_id: t.Optional[str]
-    #: Two halves that follow each other stand side by side.
+    #: Two consecutive half blocks are placed side by side.
     width: t.Literal["full", "half"]
-    #: Series drawn. `level`: the portfolio, rebased to 100; `index_level`: the index it follows, rebased to 100; `benchmark`: the benchmark, rebased to 100, where the run has one; `drawdown`: fall of the level from its highest so far; `rolling_volatility`: annualised volatility of the latest 252 sessions, of fewer for a short run; `headroom`: distance to the nearest bound of a rule of concentration, which `rule` and `fallback_rule` say; `sector_weights`: weights of the three sectors that weigh most on average.
+    #: Series drawn. `level`: the portfolio, rebased to 100; `index_level`: the index that it follows, rebased to 100; `benchmark`: the benchmark, rebased to 100, if the run has one; `drawdown`: fall of the level from its running maximum; `rolling_volatility`: annualised volatility of the latest 252 sessions, or fewer for a short run; `headroom`: distance to the nearest bound of a concentration rule, set by `rule` and `fallback_rule`; `sector_weights`: weights of the three sectors with the largest mean weight.
     lines: t.Sequence[t.Literal["level", "index_level", "benchmark", "drawdown", "rolling_volatility", "headroom", "sector_weights"]]
     #: Logarithmic axis for the levels.
     log_scale: bool
-    #: Published rule of concentration whose headroom is drawn; the one that calls for rebalances unless given.
+    #: Published rule of concentration whose headroom is drawn; Default: the one that triggers rebalances.
     rule: t.Optional[t.Literal["UCITS_5_10_40", "UCITS_20_35", "RIC_25_5_50", "SEC_75_5_10"]]
-    #: Rule whose headroom is drawn where `rule` is not given and no rule calls for rebalances of the index; none unless given.
+    #: Rule whose headroom is drawn if `rule` is absent and no rule triggers rebalances of the index. Default: none.
     fallback_rule: t.Optional[t.Literal["UCITS_5_10_40", "UCITS_20_35", "RIC_25_5_50", "SEC_75_5_10"]]
     #: Height of the chart in points; at most that of the page.
     height: float
@@ -1148,17 +1153,17 @@ class _ChartBlockInput(t.TypedDict):
 class ChartBlockInput(_ChartBlockInput, total=False):
     #: Printed above the block.
     title: t.Optional[str]
-    #: Index (or strategy) whose latest run the block shows when it is rendered.
+    #: Index (or strategy) whose latest run the block shows at rendering.
     index_id: t.Optional[str]
-    #: Two halves that follow each other stand side by side.
+    #: Two consecutive half blocks are placed side by side.
     width: t.Literal["full", "half"]
-    #: Series drawn. `level`: the portfolio, rebased to 100; `index_level`: the index it follows, rebased to 100; `benchmark`: the benchmark, rebased to 100, where the run has one; `drawdown`: fall of the level from its highest so far; `rolling_volatility`: annualised volatility of the latest 252 sessions, of fewer for a short run; `headroom`: distance to the nearest bound of a rule of concentration, which `rule` and `fallback_rule` say; `sector_weights`: weights of the three sectors that weigh most on average.
+    #: Series drawn. `level`: the portfolio, rebased to 100; `index_level`: the index that it follows, rebased to 100; `benchmark`: the benchmark, rebased to 100, if the run has one; `drawdown`: fall of the level from its running maximum; `rolling_volatility`: annualised volatility of the latest 252 sessions, or fewer for a short run; `headroom`: distance to the nearest bound of a concentration rule, set by `rule` and `fallback_rule`; `sector_weights`: weights of the three sectors with the largest mean weight.
     lines: t.Sequence[t.Literal["level", "index_level", "benchmark", "drawdown", "rolling_volatility", "headroom", "sector_weights"]]
     #: Logarithmic axis for the levels.
     log_scale: bool
-    #: Published rule of concentration whose headroom is drawn; the one that calls for rebalances unless given.
+    #: Published rule of concentration whose headroom is drawn; Default: the one that triggers rebalances.
     rule: t.Optional[t.Literal["UCITS_5_10_40", "UCITS_20_35", "RIC_25_5_50", "SEC_75_5_10"]]
-    #: Rule whose headroom is drawn where `rule` is not given and no rule calls for rebalances of the index; none unless given.
+    #: Rule whose headroom is drawn if `rule` is absent and no rule triggers rebalances of the index. Default: none.
     fallback_rule: t.Optional[t.Literal["UCITS_5_10_40", "UCITS_20_35", "RIC_25_5_50", "SEC_75_5_10"]]
     #: Height of the chart in points; at most that of the page.
     height: float
@@ -1171,15 +1176,15 @@ class _CombinatorialFolds(t.TypedDict):
 class CombinatorialFolds(_CombinatorialFolds, total=False):
     """Combinatorial purged cross-validation: every choice of test groups is a split, and the tests join to several whole paths."""
 
-    #: Groups of equal length that time is cut into.
+    #: Number of groups of equal length into which time is cut.
     groups: int
-    #: Metric that chooses a variant in sample; of several best the first is chosen.
+    #: Metric that chooses a variant in sample; the first of equal ones is chosen.
     select_by: t.Literal["sharpe_ratio", "annualised_return", "max_drawdown", "volatility"]
-    #: Sessions of the sample left out beside every test: closes of one day are not of one moment.
+    #: Number of sample sessions excluded next to every test, because closes of one day occur at different times.
     purge: int
-    #: Further sessions of the sample left out after every test; null leaves out 1 % of all, rounded up.
+    #: Number of further sample sessions excluded after every test; null for 1 % of all, rounded up.
     embargo: t.Optional[int]
-    #: Groups of every test: each choice of so many is a split, the other groups are its sample.
+    #: Number of groups in every test: each choice of them is a split, and the other groups are its sample.
     test_groups: int
 
 
@@ -1236,7 +1241,7 @@ class _ComparisonNode(t.TypedDict):
 
 
 class ComparisonNode(_ComparisonNode, total=False):
-    #: Canonical text of the tree, at its root; ignored where it is sent.
+    #: Canonical text of the tree, at its root; ignored in requests.
     text: str
 
 
@@ -1251,7 +1256,7 @@ class _ComparisonNodeInput(t.TypedDict):
 
 
 class ComparisonNodeInput(_ComparisonNodeInput, total=False):
-    #: Canonical text of the tree, at its root; ignored where it is sent.
+    #: Canonical text of the tree, at its root; ignored in requests.
     text: str
 
 
@@ -1261,13 +1266,13 @@ class _CompositeScoreParams(t.TypedDict):
 
 
 class CompositeScoreParams(_CompositeScoreParams, total=False):
-    """Scores the names by a weighted average of winsorised z-scores and keeps the best, those above a score, or both."""
+    """Scores securities by a weighted average of winsorised z-scores and keeps the best, those above a score, or both."""
 
     #: How many of the best are kept; without one there is no limit. Unit: names.
     count: t.Optional[int]
-    #: Least score; null for none. Unit: z units.
+    #: Minimum score; null for none. Unit: z units.
     minimum: t.Optional[float]
-    #: What happens to a name whose datapoint is missing; a ranking places an included one last.
+    #: Treatment of a security whose datapoint is missing; a ranking places an included one last.
     missing: t.Literal["exclude", "include"]
 
 
@@ -1280,22 +1285,22 @@ class _CompositeScoreRule(t.TypedDict):
 class CompositeScoreRule(_CompositeScoreRule, total=False):
     #: Arguments of the class, by name.
     params: CompositeScoreParams
-    #: Parameters that are taken, in order, while the rule keeps too few.
+    #: Parameters that are tried, in order, while the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
 class Concentration5_10_40Params(t.TypedDict, total=False):
-    """UCITS limits: no name above `single`; the names above `trigger` sum to at most `aggregate`."""
+    """UCITS limits: no security above `single`; securities above `trigger` sum to at most `aggregate`."""
 
     #: Largest weight of one name. Unit: fraction.
     single: float
     #: Weight above which a name counts towards the aggregate. Unit: fraction.
     trigger: float
-    #: Largest sum of the names above the trigger. Unit: fraction.
+    #: Maximum sum of the securities above the trigger. Unit: fraction.
     aggregate: float
-    #: Penalty added to the objective per unit of violation; without one the row is hard.
+    #: Penalty added to the objective per unit of violation. Default: the row is hard.
     soft: t.Optional[float]
-    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -1304,7 +1309,7 @@ class _Concentration5_10_40Row(t.TypedDict):
 
 
 class Concentration5_10_40Row(_Concentration5_10_40Row, total=False):
-    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
+    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: Concentration5_10_40Params
@@ -1333,17 +1338,17 @@ class ConcentrationPayload(_ConcentrationPayload, total=False):
 
 
 class ConcentrationRICParams(t.TypedDict, total=False):
-    """United States RIC limits: no name above `single`; the names above `trigger` sum to at most `aggregate`."""
+    """United States RIC limits: no security above `single`; securities above `trigger` sum to at most `aggregate`."""
 
     #: Largest weight of one name. Unit: fraction.
     single: float
     #: Weight above which a name counts towards the aggregate. Unit: fraction.
     trigger: float
-    #: Largest sum of the names above the trigger. Unit: fraction.
+    #: Maximum sum of the securities above the trigger. Unit: fraction.
     aggregate: float
-    #: Penalty added to the objective per unit of violation; without one the row is hard.
+    #: Penalty added to the objective per unit of violation. Default: the row is hard.
     soft: t.Optional[float]
-    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -1352,7 +1357,7 @@ class _ConcentrationRICRow(t.TypedDict):
 
 
 class ConcentrationRICRow(_ConcentrationRICRow, total=False):
-    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
+    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: ConcentrationRICParams
@@ -1376,8 +1381,8 @@ class ConstituentChange(t.TypedDict):
 
     #: Session at whose close it happened.
     date: str
-    #: `rebalance` the composition of a rebalance took effect; `order` an order of a rebalance that had waited for a bar was filled; `merger` a merger, into `related` or at the last close where that had no price; `acquisition` an acquisition; `delisting` a delisting; `ticker_change` a change of ticker; `spin_off` the first price of a name spun off from `related`; `spin_off_exit` the first close of a spun-off security, with `spin_offs: "drop_after_first_session"`; `silence` no bar on `max_stale_sessions` sessions, and no action; `missing_price` no bar on a session, with `missing_prices: "exclude"`; `total_loss` the index was worth nothing.
-    event: t.Literal["rebalance", "order", "merger", "acquisition", "delisting", "ticker_change", "spin_off", "spin_off_exit", "silence", "missing_price", "total_loss"]
+    #: `rebalance` the composition of a rebalance took effect; `replacement` a change between reviews by `events.replacement`: it entered for `related`, or was replaced by it; `fast_exit` a change between reviews by `events.fast_exit`: it entered for `related`, or left for it; `fast_entry` a change between reviews by `events.fast_entry`: it entered for `related`, or left for it; `order` an order of a rebalance that had waited for a price bar was filled; `merger` a merger, into `related` or at the last close where that had no price; `acquisition` an acquisition; `delisting` a delisting; `ticker_change` a change of ticker; `spin_off` the first price of a security spun off from `related`; `spin_off_exit` the first close of a spun-off security, with `spin_offs: "drop_after_first_session"`; `silence` no price bar for `max_stale_sessions` sessions, and no corporate action; `missing_price` no price bar on a session, with `missing_prices: "exclude"`; `total_loss` the value of the index was 0.
+    event: t.Literal["rebalance", "replacement", "fast_exit", "fast_entry", "order", "merger", "acquisition", "delisting", "ticker_change", "spin_off", "spin_off_exit", "silence", "missing_price", "total_loss"]
     #: Of the corporate action; null if there is none.
     ex_date: t.Optional[str]
     #: Name into which it turned, or from which it came.
@@ -1442,7 +1447,7 @@ class ConstraintCost(_ConstraintCost, total=False):
 class ConstraintRow(t.TypedDict):
     #: Constraint class; see /optimise/constraint-types.
     type: str
-    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
+    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: t.Mapping[str, t.Any]
@@ -1456,7 +1461,7 @@ class _ConstraintRowInput(t.TypedDict):
 
 
 class ConstraintRowInput(_ConstraintRowInput, total=False):
-    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
+    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: t.Mapping[str, t.Any]
@@ -1467,7 +1472,7 @@ class ConstraintSet(t.TypedDict):
     id: str
     #: Display name.
     name: str
-    #: Rows in order; none leaves the full-investment default.
+    #: Rows in order. An empty list keeps the full-investment default.
     constraints: t.Sequence[ConstraintRow]
 
 
@@ -1555,9 +1560,9 @@ class CorporateActionsResponse(t.TypedDict):
 
 
 class CovarianceUncertainty(t.TypedDict):
-    """Covariances that are reckoned with beside the estimated ones."""
+    """Uncertainty set around the estimated covariances."""
 
-    #: Largest error of each covariance, as a fraction of the product of the two volatilities.
+    #: Maximum error of each covariance, as a fraction of the product of the two volatilities.
     radius: float
 
 
@@ -1582,28 +1587,28 @@ class CoverageResponse(t.TypedDict):
 
 
 class _CumulativeCoverageParams(t.TypedDict):
-    #: Share of the total that is covered; the security that crosses it is kept. Unit: fraction.
+    #: Share of the total to cover; the security that crosses it is kept. Unit: fraction.
     coverage: float
 
 
 class CumulativeCoverageParams(_CumulativeCoverageParams, total=False):
-    """Keeps the best securities until they cover a share of the total, letting constituents stay within a buffer or a band."""
+    """Keeps the best securities until they cover a share of the total; constituents stay within a buffer or a band."""
 
     #: Datapoint whose total is covered.
     field: t.Union[str, DatapointInput, ExpressionNodeInput]
     #: Constituents stay until the coverage plus this. Unit: fraction.
     buffer: float
-    #: Column whose values split the names into groups decided one by one; names without a value form one group.
+    #: Column whose values define groups that are decided separately; securities without a value form one group.
     group_by: t.Optional[str]
-    #: Datapoint by which the best are found. Default: the coverage field.
+    #: Datapoint of the ranking. Default: the coverage field.
     rank_field: t.Optional[t.Union[str, DatapointInput, ExpressionNodeInput]]
     #: Smallest values first.
     ascending: bool
-    #: Securities that are no constituents enter up to this coverage before constituents are looked at. Unit: fraction.
+    #: Securities outside the index enter up to this coverage before constituents are considered. Unit: fraction.
     lower: t.Optional[float]
     #: Constituents stay up to this coverage; then the best others fill up to the coverage. Unit: fraction.
     upper: t.Optional[float]
-    #: What happens to a name whose datapoint is missing; a ranking places an included one last.
+    #: Treatment of a security whose datapoint is missing; a ranking places an included one last.
     missing: t.Literal["exclude", "include"]
 
 
@@ -1616,24 +1621,24 @@ class _CumulativeCoverageRule(t.TypedDict):
 class CumulativeCoverageRule(_CumulativeCoverageRule, total=False):
     #: Arguments of the class, by name.
     params: CumulativeCoverageParams
-    #: Parameters that are taken, in order, while the rule keeps too few.
+    #: Parameters that are tried, in order, while the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
 class _CurrencyHedgedOverlayRates(t.TypedDict):
-    #: Series of the store with the rate of the currency of the overlay, percent a year.
+    #: Series of the data with the rate of the currency of the overlay, percent per year.
     domestic: str
 
 
 class CurrencyHedgedOverlayRates(_CurrencyHedgedOverlayRates, total=False):
-    #: Series of the store with the rate of the currency beneath, percent a year.
+    #: Series of the data with the rate of the currency of the underlying index, percent per year.
     foreign: str
 
 
 class _CurrencyHedgedOverlayCurrencies(t.TypedDict):
-    #: Currency in which names are quoted.
+    #: Currency in which securities are quoted.
     currency: str
-    #: Series of the store with the rate of that currency, percent a year.
+    #: Series of the data with the rate of that currency, percent per year.
     rate: str
 
 
@@ -1648,35 +1653,35 @@ class _CurrencyHedgedOverlay(t.TypedDict):
     to: str
     #: Fraction that is hedged.
     ratio: float
-    #: Rates of interest that forwards are made from.
+    #: Interest rates for the price of forwards.
     rates: CurrencyHedgedOverlayRates
-    #: When the amount hedged is set to the level again.
+    #: Dates on which the hedged amount is reset to the level.
     adjust: t.Literal["monthly", "daily"]
     #: Days of a year.
     basis: t.Union[t.Literal[360], t.Literal[365]]
 
 
 class CurrencyHedgedOverlay(_CurrencyHedgedOverlay, total=False):
-    """The index in another currency, hedged by one-month forwards: as a whole, or by the currencies of its names."""
+    """The index in another currency, hedged by one-month forwards: as a whole, or by the currencies of its securities."""
 
-    #: Hedges each of these currencies by the weight of its names, instead of the index as a whole by `rates.foreign`; the others stay unhedged.
+    #: Hedges each of these currencies by the weight of its securities, instead of the whole index by `rates.foreign`; the others stay unhedged.
     currencies: t.Sequence[CurrencyHedgedOverlayCurrencies]
 
 
 class _CurrencyHedgedOverlayInputRates(t.TypedDict):
-    #: Series of the store with the rate of the currency of the overlay, percent a year.
+    #: Series of the data with the rate of the currency of the overlay, percent per year.
     domestic: str
 
 
 class CurrencyHedgedOverlayInputRates(_CurrencyHedgedOverlayInputRates, total=False):
-    #: Series of the store with the rate of the currency beneath, percent a year.
+    #: Series of the data with the rate of the currency of the underlying index, percent per year.
     foreign: str
 
 
 class _CurrencyHedgedOverlayInputCurrencies(t.TypedDict):
-    #: Currency in which names are quoted.
+    #: Currency in which securities are quoted.
     currency: str
-    #: Series of the store with the rate of that currency, percent a year.
+    #: Series of the data with the rate of that currency, percent per year.
     rate: str
 
 
@@ -1689,18 +1694,18 @@ class _CurrencyHedgedOverlayInput(t.TypedDict):
     type: t.Literal["currency_hedged"]
     #: Currency of the overlay.
     to: str
-    #: Rates of interest that forwards are made from.
+    #: Interest rates for the price of forwards.
     rates: CurrencyHedgedOverlayInputRates
 
 
 class CurrencyHedgedOverlayInput(_CurrencyHedgedOverlayInput, total=False):
-    """The index in another currency, hedged by one-month forwards: as a whole, or by the currencies of its names."""
+    """The index in another currency, hedged by one-month forwards: as a whole, or by the currencies of its securities."""
 
     #: Fraction that is hedged.
     ratio: float
-    #: Hedges each of these currencies by the weight of its names, instead of the index as a whole by `rates.foreign`; the others stay unhedged.
+    #: Hedges each of these currencies by the weight of its securities, instead of the whole index by `rates.foreign`; the others stay unhedged.
     currencies: t.Sequence[CurrencyHedgedOverlayInputCurrencies]
-    #: When the amount hedged is set to the level again.
+    #: Dates on which the hedged amount is reset to the level.
     adjust: t.Literal["monthly", "daily"]
     #: Days of a year.
     basis: t.Union[t.Literal[360], t.Literal[365]]
@@ -1922,7 +1927,7 @@ class _DataStore(t.TypedDict):
     refreshable: bool
     #: Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends.
     adjustment: t.Literal["none", "splits", "total"]
-    #: Currency of the prices of names that have no CURRENCY of their own; null for none declared.
+    #: Currency of the prices of securities without a CURRENCY; null if none is declared.
     currency: t.Optional[str]
     #: How its market is read; null where it is written as it is read.
     mapping: t.Optional[Mapping]
@@ -1988,7 +1993,7 @@ class DataStoreCreate(_DataStoreCreate, total=False):
     tables: t.Mapping[str, str]
     #: Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends.
     adjustment: t.Literal["none", "splits", "total"]
-    #: Currency of the prices of names that have no CURRENCY of their own; null for none declared.
+    #: Currency of the prices of securities without a CURRENCY; null if none is declared.
     currency: t.Optional[str]
     #: How the market is read where it is not written as the tables are: POST /data/inspect proposes one.
     mapping: t.Optional[MappingInput]
@@ -2003,7 +2008,7 @@ class DataStoreUpdate(t.TypedDict, total=False):
     source: t.Optional[str]
     #: Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends.
     adjustment: t.Literal["none", "splits", "total"]
-    #: Currency of the prices of names that have no CURRENCY of their own; null for none declared.
+    #: Currency of the prices of securities without a CURRENCY; null if none is declared.
     currency: t.Optional[str]
     #: Members that change; the others stay as they are. Null: the market is written as it is read. Holds from the next time the source is read.
     mapping: t.Optional[MappingChange]
@@ -2050,7 +2055,7 @@ class DataVersions(t.TypedDict):
 
 
 class Datapoint(t.TypedDict):
-    """A datapoint with its window, lag, aggregate and transform, read for every name on or before the decision date."""
+    """A datapoint with its window, lag, aggregate and transform, read for every security on or before the decision date."""
 
     #: Column or derived datapoint, matched exactly.
     name: str
@@ -2058,11 +2063,11 @@ class Datapoint(t.TypedDict):
     dataset: t.Optional[t.Literal["market", "reference", "derived"]]
     #: Sessions back from the decision date.
     lag: int
-    #: Trailing sessions, of which those without a bar are left out; required when the aggregate is not last.
+    #: Trailing sessions; sessions without a price bar are skipped. Required if the aggregate is not last.
     window: t.Optional[int]
     #: How a window becomes one value.
     aggregate: t.Literal["last", "mean", "median", "sum", "min", "max", "std", "count"]
-    #: Across the current survivors that have a value.
+    #: Across the remaining securities that have a value.
     transform: t.Literal["none", "rank", "percentile", "zscore"]
 
 
@@ -2098,17 +2103,17 @@ class _DatapointInput(t.TypedDict):
 
 
 class DatapointInput(_DatapointInput, total=False):
-    """A datapoint with its window, lag, aggregate and transform, read for every name on or before the decision date."""
+    """A datapoint with its window, lag, aggregate and transform, read for every security on or before the decision date."""
 
     #: Null resolves in the order market, reference, derived.
     dataset: t.Optional[t.Literal["market", "reference", "derived"]]
     #: Sessions back from the decision date.
     lag: int
-    #: Trailing sessions, of which those without a bar are left out; required when the aggregate is not last.
+    #: Trailing sessions; sessions without a price bar are skipped. Required if the aggregate is not last.
     window: t.Optional[int]
     #: How a window becomes one value.
     aggregate: t.Literal["last", "mean", "median", "sum", "min", "max", "std", "count"]
-    #: Across the current survivors that have a value.
+    #: Across the remaining securities that have a value.
     transform: t.Literal["none", "rank", "percentile", "zscore"]
 
 
@@ -2117,32 +2122,32 @@ class DatapointRequestPluginsCodeDatapointInputs(t.TypedDict):
     name: str
     #: Expression of the values.
     expression: ExpressionNodeInput
-    #: Trailing sessions of which each security has a value.
+    #: Number of trailing sessions, with a value for each security.
     sessions: int
 
 
 class DatapointRequestPluginsCodeDatapoint(t.TypedDict):
     #: What it is.
     kind: t.Literal["datapoint", "selection", "weighting"]
-    #: SHA-256 of the plug-in as it is stored.
+    #: SHA-256 of the stored plug-in.
     sha256: str
     #: Inputs, in the order of the program.
     inputs: t.Sequence[DatapointRequestPluginsCodeDatapointInputs]
-    #: Those that are given and the defaults of the others.
+    #: Parameters, with defaults for those that are not given.
     parameters: t.Mapping[str, t.Union[float, str, bool]]
     #: The public document that is followed.
     source: str
 
 
 class _DatapointRequestPlugins(t.TypedDict):
-    #: Id of the stored plug-in, which is taken as it is when the index is computed.
+    #: Id of the stored plug-in, in its state when the index is computed.
     plugin: str
 
 
 class DatapointRequestPlugins(_DatapointRequestPlugins, total=False):
-    #: Values of its parameters; those left out have their defaults.
+    #: Values of its parameters; the others have their defaults.
     parameters: t.Mapping[str, t.Union[float, str, bool]]
-    #: The plug-in as it was computed, in the documents of runs; ignored where it is sent.
+    #: The plug-in as it was computed, in the documents of runs; ignored in requests.
     code: DatapointRequestPluginsCodeDatapoint
 
 
@@ -2198,23 +2203,47 @@ class DatasetCoverage(t.TypedDict):
 
 
 class _DateRule(t.TypedDict):
-    #: A number of sessions before the effective date; the last session, a weekday or a day of its month or an earlier one; or the last such weekday some weeks before it. A day that is not a session moves to the session before it.
+    #: A number of sessions before the effective date; the last session, a weekday or a day of its month or an earlier one; or the last such weekday some weeks before it. A day that is not a session moves to the previous session.
     rule: t.Literal["sessions_before", "last_session", "nth_weekday", "day_of_month", "weekday_before"]
 
 
 class DateRule(_DateRule, total=False):
-    #: Before the effective date.
+    #: Number of sessions before the effective date.
     sessions: int
-    #: Months before that of the effective date. Default: 1 for last_session, else 0.
+    #: Number of months before that of the effective date. Default: 1 for last_session, otherwise 0.
     months_before: int
-    #: Of the month, from 1; 5 is the last.
+    #: Number of the weekday in the month, from 1; 5 is the last.
     nth: int
     #: 0 Monday to 4 Friday.
     weekday: int
-    #: Clipped to its end.
+    #: Clipped to the end of the month.
     day: int
-    #: At least this many before the effective date.
+    #: Minimum number of weeks before the effective date.
     weeks: int
+
+
+class _DayBackfill(t.TypedDict):
+    #: First session.
+    start: Date
+    #: Last session.
+    end: Date
+
+
+class DayBackfill(_DayBackfill, total=False):
+    #: Why, for the register of decisions.
+    reason: t.Optional[str]
+
+
+class DayRun(t.TypedDict, total=False):
+    #: Steps whose results are dropped first: their files are written again.
+    again: t.Sequence[t.Literal["refresh", "run", "publish", "export", "render"]]
+    #: Why, for the register of decisions.
+    reason: t.Optional[str]
+
+
+class DaySkip(t.TypedDict):
+    #: Why, for the register of decisions.
+    reason: str
 
 
 class DaysToTrade(t.TypedDict):
@@ -2229,16 +2258,16 @@ class DaysToTrade(t.TypedDict):
 
 
 class DecrementOverlay(t.TypedDict):
-    """A synthetic dividend a year, in percent or in points, taken every day."""
+    """A synthetic dividend per year, in percent or in points, subtracted every day."""
 
     type: t.Literal["decrement"]
-    #: Percent a year: 5 is 5 %.
+    #: Percent per year: 5 is 5 %.
     percent: t.Optional[float]
-    #: Index points a year, instead of percent.
+    #: Index points per year, instead of percent.
     points: t.Optional[float]
     #: Days of a year.
     basis: t.Union[t.Literal[360], t.Literal[365]]
-    #: How percent is taken.
+    #: Method of subtracting percent.
     method: t.Literal["geometric", "arithmetic"]
 
 
@@ -2247,15 +2276,15 @@ class _DecrementOverlayInput(t.TypedDict):
 
 
 class DecrementOverlayInput(_DecrementOverlayInput, total=False):
-    """A synthetic dividend a year, in percent or in points, taken every day."""
+    """A synthetic dividend per year, in percent or in points, subtracted every day."""
 
-    #: Percent a year: 5 is 5 %.
+    #: Percent per year: 5 is 5 %.
     percent: t.Optional[float]
-    #: Index points a year, instead of percent.
+    #: Index points per year, instead of percent.
     points: t.Optional[float]
     #: Days of a year.
     basis: t.Union[t.Literal[360], t.Literal[365]]
-    #: How percent is taken.
+    #: Method of subtracting percent.
     method: t.Literal["geometric", "arithmetic"]
 
 
@@ -2317,11 +2346,11 @@ class DerivationPayload(_DerivationPayload, total=False):
     uncertainty: t.Optional[Uncertainty]
     #: Costs of trades, linear and of market impact; on a result their sum as a fraction of value.
     costs: t.Optional[TradeCosts]
-    #: Covariance that objective, rows and results are measured by: a stored model by its id, or an estimator; null takes the default of the estimator.
+    #: Covariance for objective, rows and results: a stored model by its id, or an estimator. Null: the default of the estimator.
     risk_model: t.Optional[t.Union[str, RiskEstimator]]
-    #: Names that may be held: those of the index, by default, or every name of its universe that can be priced; the latter have an index weight of 0.
+    #: Securities that may be held: those of the index, or every security of its universe with a price; the latter have an index weight of 0. Default: those of the index.
     candidates: t.Literal["parent", "universe"]
-    #: Rows that are relaxed step by step, in this order, at rebalances where no weights keep all rows. Rows with a priority give way after them.
+    #: Rows that are relaxed step by step, in this order, at rebalances where the problem is infeasible. Rows with a priority are relaxed after them.
     relax: t.Sequence[RelaxEntry]
 
 
@@ -2349,13 +2378,13 @@ class DerivationPayloadInput(_DerivationPayloadInput, total=False):
     uncertainty: t.Optional[UncertaintyInput]
     #: Costs of trades, linear and of market impact; on a result their sum as a fraction of value.
     costs: t.Optional[TradeCostsInput]
-    #: Covariance that objective, rows and results are measured by: a stored model by its id, or an estimator; null takes the default of the estimator.
+    #: Covariance for objective, rows and results: a stored model by its id, or an estimator. Null: the default of the estimator.
     risk_model: t.Optional[t.Union[str, RiskEstimatorInput]]
-    #: Names that may be held: those of the index, by default, or every name of its universe that can be priced; the latter have an index weight of 0.
+    #: Securities that may be held: those of the index, or every security of its universe with a price; the latter have an index weight of 0. Default: those of the index.
     candidates: t.Literal["parent", "universe"]
     #: Constraint rows; none leaves full investment, long only.
     constraints: t.Sequence[ConstraintRowInput]
-    #: Rows that are relaxed step by step, in this order, at rebalances where no weights keep all rows. Rows with a priority give way after them.
+    #: Rows that are relaxed step by step, in this order, at rebalances where the problem is infeasible. Rows with a priority are relaxed after them.
     relax: t.Sequence[RelaxEntry]
 
 
@@ -2399,13 +2428,13 @@ class Distribution(t.TypedDict):
 
 
 class DividendFilterParams(t.TypedDict, total=False):
-    """Keeps the names with a high enough trailing yield that have paid in every one of the last calendar years."""
+    """Keeps securities with a minimum trailing yield that have paid in each of the last calendar years."""
 
-    #: Least ordinary dividends of twelve months over the close. Unit: fraction.
+    #: Minimum ordinary dividends of twelve months over the close. Unit: fraction.
     minimum_yield: float
     #: Full calendar years before the decision, each with at least one ordinary dividend. Unit: years.
     minimum_years: int
-    #: What happens to a name whose datapoint is missing; a ranking places an included one last.
+    #: Treatment of a security whose datapoint is missing; a ranking places an included one last.
     missing: t.Literal["exclude", "include"]
 
 
@@ -2418,7 +2447,7 @@ class _DividendFilterRule(t.TypedDict):
 class DividendFilterRule(_DividendFilterRule, total=False):
     #: Arguments of the class, by name.
     params: DividendFilterParams
-    #: Parameters that are taken, in order, while the rule keeps too few.
+    #: Parameters that are tried, in order, while the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -2543,11 +2572,11 @@ class _EffectiveNumberParams(t.TypedDict):
 
 
 class EffectiveNumberParams(_EffectiveNumberParams, total=False):
-    """The effective number of names, one over the sum of squared weights, is at least a minimum."""
+    """The effective number of securities (one over the sum of squared weights) is at least a minimum."""
 
-    #: Penalty added to the objective per unit of violation; without one the row is hard.
+    #: Penalty added to the objective per unit of violation. Default: the row is hard.
     soft: t.Optional[float]
-    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -2556,20 +2585,20 @@ class _EffectiveNumberRow(t.TypedDict):
 
 
 class EffectiveNumberRow(_EffectiveNumberRow, total=False):
-    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
+    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: EffectiveNumberParams
 
 
 class EqualRiskWeightParams(t.TypedDict, total=False):
-    """Weights under which every constituent contributes the same risk."""
+    """Weights with equal risk contributions of all constituents."""
 
     #: Trailing returns behind the covariance. Unit: sessions.
     window: int
     #: Structure the sample covariance is shrunk towards.
     target: t.Literal["constant_correlation", "scaled_identity"]
-    #: Weight on the target; without one names / (names + observations). Unit: fraction.
+    #: Weight on the target. Default: securities / (securities + observations). Unit: fraction.
     intensity: t.Optional[float]
 
 
@@ -2580,15 +2609,15 @@ class _EqualRiskWeightWeighting(t.TypedDict):
 class EqualRiskWeightWeighting(_EqualRiskWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: EqualRiskWeightParams
-    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
+    #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
-    #: Largest weights of groups.
+    #: Maximum weights of groups.
     group_caps: t.Sequence[GroupCapInput]
-    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group.
     cap_by: str
-    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
+    #: Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights.
     ladder_caps: LadderCaps
     #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
     phase_in: PhaseInInput
@@ -2604,15 +2633,15 @@ class _EqualWeightWeighting(t.TypedDict):
 class EqualWeightWeighting(_EqualWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: EqualWeightParams
-    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
+    #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
-    #: Largest weights of groups.
+    #: Maximum weights of groups.
     group_caps: t.Sequence[GroupCapInput]
-    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group.
     cap_by: str
-    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
+    #: Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights.
     ladder_caps: LadderCaps
     #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
     phase_in: PhaseInInput
@@ -2620,7 +2649,7 @@ class EqualWeightWeighting(_EqualWeightWeighting, total=False):
 
 class ErrorDetail(t.TypedDict):
     #: Stable code to branch on.
-    code: t.Literal["MALFORMED_REQUEST", "BODY_TOO_LARGE", "UNAUTHENTICATED", "FORBIDDEN_SCOPE", "QUOTA_EXCEEDED", "FORBIDDEN_ID", "READ_ONLY", "FORBIDDEN_ORIGIN", "ROUTE_NOT_FOUND", "INDEX_NOT_FOUND", "RUN_NOT_FOUND", "ASSET_NOT_IN_RUN", "BENCHMARK_NOT_FOUND", "CONSTRAINT_SET_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "STRATEGY_NOT_FOUND", "TEMPLATE_NOT_FOUND", "RENDER_NOT_FOUND", "NOTHING_PUBLISHED", "VERSION_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PLUGIN_NOT_FOUND", "STORE_NOT_FOUND", "IDENTIFIER_NOT_FOUND", "JOB_NOT_FOUND", "DOCUMENT_UNREADABLE", "METHOD_NOT_ALLOWED", "NOT_ACCEPTABLE", "INDEX_EXISTS", "STRATEGY_EXISTS", "TEMPLATE_EMPTY", "STORE_EXISTS", "STORE_ACTIVE", "STORE_PUBLISHED", "STORE_LOADING", "STORE_REFRESHING", "FOLDER_REGISTERED", "NOTHING_TO_REFRESH", "STORE_NOT_SERVED", "STORE_MISMATCH", "JOB_RUNNING", "RESTATEMENT", "NO_CURRENT_RUN", "NOT_REPRODUCED", "PARTIAL_CLOSES", "PRECONDITION_FAILED", "VALIDATION_FAILED", "INVALID_IDENTIFIER", "VERSION_NOT_RESTORABLE", "ID_MISMATCH", "INVALID_RANGE", "RANGE_TOO_SHORT", "CALENDAR_NOT_COVERED", "NO_DATA_IN_RANGE", "PLUGIN_FAILED", "NO_DATA_AT_DATE", "NO_DATA_KNOWN", "NO_COMMON_DATES", "UNIVERSE_REQUIRED", "EXPIRY_NOT_AFTER_AS_OF", "EXPIRY_ORDER", "RATE_OUT_OF_RANGE", "INDEX_REQUIRED", "TEMPLATE_BUILT_IN", "VARIANT_NOT_AVAILABLE", "TOTAL_LOSS", "INFEASIBLE", "OBJECTIVE_UNATTAINABLE", "EMPTY_INDEX", "NO_RATE", "FX_MISSING", "RISK_INSUFFICIENT_DATA", "LOOK_AHEAD", "MODEL_LACKS_NAMES", "QUERY_LIMIT", "NUMERIC_FAILURE", "SOLVER_FAILED", "MISSING_PRICE", "RATE_LIMITED", "INTERNAL", "NOT_SUPPORTED", "NO_DATA_SOURCE", "STORE_UNAVAILABLE", "OVERLOADED", "DRAINING", "STORAGE_FULL", "UNCLASSIFIED_FAILURE", "RISK_MODEL_CHANGED", "WORKER_CRASHED", "JOB_INTERRUPTED", "WORKER_OUT_OF_MEMORY", "JOB_TIMEOUT", "INDEX_DELETED", "RENDER_FAILED", "STORE_READ_FAILED", "REFRESH_REJECTED", "STORE_WRITE_FAILED"]
+    code: t.Literal["MALFORMED_REQUEST", "BODY_TOO_LARGE", "UNAUTHENTICATED", "FORBIDDEN_SCOPE", "QUOTA_EXCEEDED", "FORBIDDEN_ID", "READ_ONLY", "FORBIDDEN_ORIGIN", "ROUTE_NOT_FOUND", "INDEX_NOT_FOUND", "RUN_NOT_FOUND", "ASSET_NOT_IN_RUN", "BENCHMARK_NOT_FOUND", "CONSTRAINT_SET_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "STRATEGY_NOT_FOUND", "TEMPLATE_NOT_FOUND", "RENDER_NOT_FOUND", "NOTHING_PUBLISHED", "VERSION_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PLUGIN_NOT_FOUND", "SCHEDULE_NOT_FOUND", "DAY_NOT_FOUND", "STORE_NOT_FOUND", "IDENTIFIER_NOT_FOUND", "JOB_NOT_FOUND", "DOCUMENT_UNREADABLE", "METHOD_NOT_ALLOWED", "NOT_ACCEPTABLE", "DAY_ENDED", "INDEX_EXISTS", "STRATEGY_EXISTS", "TEMPLATE_EMPTY", "STORE_EXISTS", "STORE_ACTIVE", "STORE_PUBLISHED", "STORE_LOADING", "STORE_REFRESHING", "FOLDER_REGISTERED", "NOTHING_TO_REFRESH", "STORE_NOT_SERVED", "STORE_MISMATCH", "JOB_RUNNING", "RESTATEMENT", "NO_CURRENT_RUN", "NOT_REPRODUCED", "PARTIAL_CLOSES", "PRECONDITION_FAILED", "VALIDATION_FAILED", "INVALID_IDENTIFIER", "VERSION_NOT_RESTORABLE", "ID_MISMATCH", "INVALID_RANGE", "RANGE_TOO_SHORT", "CALENDAR_NOT_COVERED", "NO_DATA_IN_RANGE", "PLUGIN_FAILED", "NO_DATA_AT_DATE", "NO_DATA_KNOWN", "NO_COMMON_DATES", "UNIVERSE_REQUIRED", "EXPIRY_NOT_AFTER_AS_OF", "EXPIRY_ORDER", "RATE_OUT_OF_RANGE", "INDEX_REQUIRED", "TEMPLATE_BUILT_IN", "VARIANT_NOT_AVAILABLE", "TOTAL_LOSS", "INFEASIBLE", "OBJECTIVE_UNATTAINABLE", "EMPTY_INDEX", "NO_RATE", "FX_MISSING", "RISK_INSUFFICIENT_DATA", "LOOK_AHEAD", "MODEL_LACKS_NAMES", "QUERY_LIMIT", "NUMERIC_FAILURE", "SOLVER_FAILED", "MISSING_PRICE", "RATE_LIMITED", "INTERNAL", "NOT_SUPPORTED", "NO_DATA_SOURCE", "STORE_UNAVAILABLE", "OVERLOADED", "DRAINING", "STORAGE_FULL", "UNCLASSIFIED_FAILURE", "RISK_MODEL_CHANGED", "WORKER_CRASHED", "JOB_INTERRUPTED", "WORKER_OUT_OF_MEMORY", "JOB_TIMEOUT", "INDEX_DELETED", "RENDER_FAILED", "STORE_READ_FAILED", "REFRESH_REJECTED", "STORE_WRITE_FAILED"]
     #: A sentence for people.
     message: str
     #: Members that go with the code, or null.
@@ -2633,13 +2662,13 @@ class ErrorEnvelope(t.TypedDict):
 
 
 class _EventsSpec(t.TypedDict):
-    #: Wait for the next review, or apply after the close before their date (effective): index shares scale and the divisor adjusts. For market-value weightings.
+    #: Wait for the next review, or apply after the previous close of their date (effective): index shares scale and the divisor adjusts. For market-value weightings.
     share_changes: t.Literal["review", "effective"]
     #: Smallest change applied between reviews, measured cumulatively since the counts last adopted. Unit: fraction.
     threshold: float
-    #: A constituent that leaves between reviews is replaced by nobody (none), by the best-ranked security that the last review left out and that still passes the rules (next_ranked), or by the first of a list (reserve).
+    #: Replacement of a constituent that leaves between reviews: no security (none), the best-ranked security that the last review did not select and that still passes the rules (next_ranked), or the first of a list (reserve).
     replacement: t.Literal["none", "next_ranked", "reserve"]
-    #: A security merged into one outside the universe turns into it (convert), or leaves at its last price (remove).
+    #: A security that merges into one outside the universe converts into it (convert), or leaves at its last price (remove).
     acquirer: t.Literal["convert", "remove"]
 
 
@@ -2648,24 +2677,24 @@ class EventsSpec(_EventsSpec, total=False):
     reserve: t.Sequence[str]
     #: New securities that enter between reviews, each in place of the lowest-ranked constituent.
     fast_entry: FastEntrySpec
-    #: Constituents that leave between reviews, each for the best-ranked security that is none.
+    #: Constituents that leave between reviews, each replaced by the best-ranked security outside the index.
     fast_exit: FastExitSpec
 
 
 class EventsSpecInput(t.TypedDict, total=False):
-    #: Wait for the next review, or apply after the close before their date (effective): index shares scale and the divisor adjusts. For market-value weightings.
+    #: Wait for the next review, or apply after the previous close of their date (effective): index shares scale and the divisor adjusts. For market-value weightings.
     share_changes: t.Literal["review", "effective"]
     #: Smallest change applied between reviews, measured cumulatively since the counts last adopted. Unit: fraction.
     threshold: float
-    #: A constituent that leaves between reviews is replaced by nobody (none), by the best-ranked security that the last review left out and that still passes the rules (next_ranked), or by the first of a list (reserve).
+    #: Replacement of a constituent that leaves between reviews: no security (none), the best-ranked security that the last review did not select and that still passes the rules (next_ranked), or the first of a list (reserve).
     replacement: t.Literal["none", "next_ranked", "reserve"]
     #: Identifiers in the order in which they enter.
     reserve: t.Sequence[str]
     #: New securities that enter between reviews, each in place of the lowest-ranked constituent.
     fast_entry: FastEntrySpecInput
-    #: Constituents that leave between reviews, each for the best-ranked security that is none.
+    #: Constituents that leave between reviews, each replaced by the best-ranked security outside the index.
     fast_exit: FastExitSpecInput
-    #: A security merged into one outside the universe turns into it (convert), or leaves at its last price (remove).
+    #: A security that merges into one outside the universe converts into it (convert), or leaves at its last price (remove).
     acquirer: t.Literal["convert", "remove"]
 
 
@@ -2686,7 +2715,7 @@ class ExcessReturnOverlay(t.TypedDict):
     """The index over cash."""
 
     type: t.Literal["excess_return"]
-    #: Series of the store with the rate of cash, percent a year.
+    #: Series of the data with the rate of cash, percent per year.
     cash: str
     #: Days of a year.
     basis: t.Union[t.Literal[360], t.Literal[365]]
@@ -2694,7 +2723,7 @@ class ExcessReturnOverlay(t.TypedDict):
 
 class _ExcessReturnOverlayInput(t.TypedDict):
     type: t.Literal["excess_return"]
-    #: Series of the store with the rate of cash, percent a year.
+    #: Series of the data with the rate of cash, percent per year.
     cash: str
 
 
@@ -2706,7 +2735,7 @@ class ExcessReturnOverlayInput(_ExcessReturnOverlayInput, total=False):
 
 
 class ExcludeListParams(t.TypedDict):
-    """Removes the names of a list."""
+    """Removes the securities of a list."""
 
     #: Asset identifiers.
     identifiers: t.Sequence[str]
@@ -2721,7 +2750,7 @@ class _ExcludeListRule(t.TypedDict):
 class ExcludeListRule(_ExcludeListRule, total=False):
     #: Arguments of the class, by name.
     params: ExcludeListParams
-    #: Parameters that are taken, in order, while the rule keeps too few.
+    #: Parameters that are tried, in order, while the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -2731,11 +2760,11 @@ class _ExcludeParams(t.TypedDict):
 
 
 class ExcludeParams(_ExcludeParams, total=False):
-    """The names have no weight."""
+    """The securities have no weight."""
 
-    #: Penalty added to the objective per unit of violation; without one the row is hard.
+    #: Penalty added to the objective per unit of violation. Default: the row is hard.
     soft: t.Optional[float]
-    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -2744,7 +2773,7 @@ class _ExcludeRow(t.TypedDict):
 
 
 class ExcludeRow(_ExcludeRow, total=False):
-    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
+    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: ExcludeParams
@@ -2809,7 +2838,7 @@ class ExplainedRule(t.TypedDict):
 class ExplainedThreshold(t.TypedDict):
     """What a name had to reach under a rule."""
 
-    #: `minimum` least value; `maximum` greatest value; `incumbent_minimum` least value of a constituent; `minimum_years` least years with a dividend; `comparison` number that the value is compared with; `count` last rank of those kept; `fraction` last rank of the fraction kept; `coverage` last rank of those that cover the share; `coverage_buffer` last rank at which a constituent stays; `coverage_lower` last rank within the lower band; `coverage_upper` last rank at which a constituent stays, within the upper band; `enter_rank` last rank at which a newcomer always enters; `exit_rank` last rank at which a constituent may stay; `places` rank of the constituent that took the last place, where none was left for those behind it; `fill_up` rank of the last name that filled up the count.
+    #: `minimum` minimum value; `maximum` maximum value; `incumbent_minimum` minimum value of a constituent; `minimum_years` minimum number of years with a dividend; `comparison` comparison value; `count` last rank that is kept; `fraction` last rank within the fraction; `coverage` last rank within the coverage; `coverage_buffer` last rank at which a constituent stays; `coverage_lower` last rank within the lower band; `coverage_upper` last rank at which a constituent stays, within the upper band; `enter_rank` last rank at which a newcomer always enters; `exit_rank` last rank at which a constituent may stay; `places` rank of the constituent that took the last place, if none was left for lower ranks; `fill_up` rank of the last security that completed the count.
     type: t.Literal["minimum", "maximum", "incumbent_minimum", "minimum_years", "comparison", "count", "fraction", "coverage", "coverage_buffer", "coverage_lower", "coverage_upper", "enter_rank", "exit_rank", "places", "fill_up"]
     #: Last rank that reaches it; null off a ranking.
     rank: t.Optional[int]
@@ -2819,6 +2848,22 @@ class ExplainedThreshold(t.TypedDict):
     met: bool
     #: Move of the name's value that reaches it; 0 when met, null off the number line.
     distance: t.Optional[float]
+
+
+class ExportStep(t.TypedDict):
+    """Writes files of the published runs, such as closing and opening files, and keeps them with the day for delivery."""
+
+    type: t.Literal["export"]
+    #: Files of each index.
+    files: t.Sequence[ExportedFile]
+
+
+class ExportStepInput(t.TypedDict):
+    """Writes files of the published runs, such as closing and opening files, and keeps them with the day for delivery."""
+
+    type: t.Literal["export"]
+    #: Files of each index.
+    files: t.Sequence[ExportedFileInput]
 
 
 class ExportView(t.TypedDict):
@@ -2834,6 +2879,46 @@ class ExportView(t.TypedDict):
     columns: t.Sequence[str]
     #: Rows, a value a column; dates are YYYY-MM-DD.
     data: t.Sequence[t.Sequence[t.Optional[t.Union[str, float]]]]
+
+
+class _ExportedFile(t.TypedDict):
+    #: Table of the export.
+    table: t.Literal["levels", "weights", "constituents", "closing", "opening", "proforma", "rebalances", "trades", "attribution", "events", "exposures", "limits", "breaches", "risk"]
+    #: Format of the file.
+    format: t.Literal["json", "csv", "arrow", "parquet", "xlsx"]
+    #: Indices of the plan that have the file. Default: all.
+    indices: t.Optional[t.Sequence[str]]
+    #: The whole history up to the session. Otherwise only the session.
+    from_start: bool
+    #: A table without rows on the session, such as a proforma file between announcements, makes no file.
+    optional: bool
+
+
+class ExportedFile(_ExportedFile, total=False):
+    #: Pattern of the file name with {index}, {table}, {schedule} and {date:YYYYMMDD}. Default: {index}_{date:YYYYMMDD}_{table}.FORMAT.
+    name: str
+    #: Reference column of the groups of the table.
+    by: str
+
+
+class _ExportedFileInput(t.TypedDict):
+    #: Table of the export.
+    table: t.Literal["levels", "weights", "constituents", "closing", "opening", "proforma", "rebalances", "trades", "attribution", "events", "exposures", "limits", "breaches", "risk"]
+
+
+class ExportedFileInput(_ExportedFileInput, total=False):
+    #: Format of the file.
+    format: t.Literal["json", "csv", "arrow", "parquet", "xlsx"]
+    #: Pattern of the file name with {index}, {table}, {schedule} and {date:YYYYMMDD}. Default: {index}_{date:YYYYMMDD}_{table}.FORMAT.
+    name: str
+    #: Indices of the plan that have the file. Default: all.
+    indices: t.Optional[t.Sequence[str]]
+    #: Reference column of the groups of the table.
+    by: str
+    #: The whole history up to the session. Otherwise only the session.
+    from_start: bool
+    #: A table without rows on the session, such as a proforma file between announcements, makes no file.
+    optional: bool
 
 
 class ExposurePayload(t.TypedDict):
@@ -2887,9 +2972,9 @@ class _ExpressionFilterParams(t.TypedDict):
 
 
 class ExpressionFilterParams(_ExpressionFilterParams, total=False):
-    """Keeps the names for which an expression over datapoints is true."""
+    """Keeps securities for which an expression of datapoints is true."""
 
-    #: What happens to a name for which the expression is unknown because a datapoint is missing.
+    #: Treatment of a security for which the expression is unknown because a datapoint is missing.
     missing: t.Literal["exclude", "include"]
 
 
@@ -2902,7 +2987,7 @@ class _ExpressionFilterRule(t.TypedDict):
 class ExpressionFilterRule(_ExpressionFilterRule, total=False):
     #: Arguments of the class, by name.
     params: ExpressionFilterParams
-    #: Parameters that are taken, in order, while the rule keeps too few.
+    #: Parameters that are tried, in order, while the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -2964,19 +3049,19 @@ class _FactorExposureParams(t.TypedDict):
 
 
 class FactorExposureParams(_FactorExposureParams, total=False):
-    """The exposure of the portfolio, or of its active weights, to a datapoint lies between two bounds. A missing value counts as the mean."""
+    """The exposure of the portfolio, or of its active weights, to a datapoint is between two bounds. A missing value is replaced by the mean."""
 
     #: Smallest exposure.
     lower: t.Optional[t.Union[float, BoundPath]]
     #: Largest exposure.
     upper: t.Optional[t.Union[float, BoundPath]]
-    #: Exposures are z-scores over the names.
+    #: Exposures are z-scores over the securities.
     standardise: bool
     #: Bounds hold for active weights.
     active: bool
-    #: Penalty added to the objective per unit of violation; without one the row is hard.
+    #: Penalty added to the objective per unit of violation. Default: the row is hard.
     soft: t.Optional[float]
-    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -2985,27 +3070,27 @@ class _FactorExposureRow(t.TypedDict):
 
 
 class FactorExposureRow(_FactorExposureRow, total=False):
-    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
+    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: FactorExposureParams
 
 
 class FactorModelPayloadFactors(t.TypedDict):
-    #: MARKET, a sector, a style or a principal component; as it was imported.
+    #: MARKET, a sector, a style or a principal component; as imported.
     factor: str
     #: Annualised, of the return of the factor.
     volatility: float
-    #: Mean magnitude over the sessions; null of a principal component and of an imported model.
+    #: Mean magnitude over the sessions; null for a principal component and for an imported model.
     mean_t_statistic: t.Optional[float]
-    #: Share of the sessions on which that is above 2; null of a principal component and of an imported model.
+    #: Share of the sessions on which that is above 2; null for a principal component and for an imported model.
     significant_share: t.Optional[float]
 
 
 class FactorModelPayload(t.TypedDict):
-    #: Mean share of the cross-sectional variance that the factors explain; of principal components their share of all variances. Null of an imported model.
+    #: Mean share of the cross-sectional variance that the factors explain; for principal components their share of all variances. Null for an imported model.
     r_squared: t.Optional[float]
-    #: In the order of the model.
+    #: Factors in the order of the model.
     factors: t.Sequence[FactorModelPayloadFactors]
 
 
@@ -3035,7 +3120,7 @@ class FastExitSpec(t.TypedDict):
     rank: int
     #: Datapoint, largest first, over constituents and candidates.
     field: str
-    #: Dates on which constituents are ranked, as `rebalance` of the document. Default: monthly.
+    #: Dates on which constituents are ranked, in the form of `rebalance` of the document. Default: monthly.
     schedule: RebalanceSpec
 
 
@@ -3047,15 +3132,15 @@ class _FastExitSpecInput(t.TypedDict):
 class FastExitSpecInput(_FastExitSpecInput, total=False):
     #: Datapoint, largest first, over constituents and candidates.
     field: str
-    #: Dates on which constituents are ranked, as `rebalance` of the document. Default: monthly.
+    #: Dates on which constituents are ranked, in the form of `rebalance` of the document. Default: monthly.
     schedule: RebalanceSpecInput
 
 
 class FeeOverlay(t.TypedDict):
-    """A fee a year, taken every day."""
+    """An annual fee, subtracted every day."""
 
     type: t.Literal["fee"]
-    #: Percent a year: 5 is 5 %.
+    #: Percent per year: 5 is 5 %.
     percent: float
     #: Days of a year.
     basis: t.Union[t.Literal[360], t.Literal[365]]
@@ -3063,12 +3148,12 @@ class FeeOverlay(t.TypedDict):
 
 class _FeeOverlayInput(t.TypedDict):
     type: t.Literal["fee"]
-    #: Percent a year: 5 is 5 %.
+    #: Percent per year: 5 is 5 %.
     percent: float
 
 
 class FeeOverlayInput(_FeeOverlayInput, total=False):
-    """A fee a year, taken every day."""
+    """An annual fee, subtracted every day."""
 
     #: Days of a year.
     basis: t.Union[t.Literal[360], t.Literal[365]]
@@ -3097,9 +3182,9 @@ class _FieldFilterParams(t.TypedDict):
 
 
 class FieldFilterParams(_FieldFilterParams, total=False):
-    """Keeps the names whose datapoint meets one comparison: the short form of an expression."""
+    """Keeps securities whose datapoint meets one comparison: the short form of an expression."""
 
-    #: What happens to a name whose datapoint is missing; a ranking places an included one last.
+    #: Treatment of a security whose datapoint is missing; a ranking places an included one last.
     missing: t.Literal["exclude", "include"]
 
 
@@ -3112,7 +3197,7 @@ class _FieldFilterRule(t.TypedDict):
 class FieldFilterRule(_FieldFilterRule, total=False):
     #: Arguments of the class, by name.
     params: FieldFilterParams
-    #: Parameters that are taken, in order, while the rule keeps too few.
+    #: Parameters that are tried, in order, while the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -3140,18 +3225,18 @@ class _FieldNode(t.TypedDict):
     dataset: t.Optional[t.Literal["market", "reference", "derived"]]
     #: Sessions back from the decision date.
     lag: int
-    #: Trailing sessions, of which those without a bar are left out; required when the aggregate is not last.
+    #: Trailing sessions; sessions without a price bar are skipped. Required if the aggregate is not last.
     window: t.Optional[int]
     #: How a window becomes one value.
     aggregate: t.Literal["last", "mean", "median", "sum", "min", "max", "std", "count"]
-    #: Across the current survivors that have a value.
+    #: Across the remaining securities that have a value.
     transform: t.Literal["none", "rank", "percentile", "zscore"]
 
 
 class FieldNode(_FieldNode, total=False):
-    """A datapoint, read for every name on or before the decision date."""
+    """A datapoint, read for every security on or before the decision date."""
 
-    #: Canonical text of the tree, at its root; ignored where it is sent.
+    #: Canonical text of the tree, at its root; ignored in requests.
     text: str
 
 
@@ -3162,26 +3247,26 @@ class _FieldNodeInput(t.TypedDict):
 
 
 class FieldNodeInput(_FieldNodeInput, total=False):
-    """A datapoint, read for every name on or before the decision date."""
+    """A datapoint, read for every security on or before the decision date."""
 
     #: Null resolves in the order market, reference, derived.
     dataset: t.Optional[t.Literal["market", "reference", "derived"]]
     #: Sessions back from the decision date.
     lag: int
-    #: Trailing sessions, of which those without a bar are left out; required when the aggregate is not last.
+    #: Trailing sessions; sessions without a price bar are skipped. Required if the aggregate is not last.
     window: t.Optional[int]
     #: How a window becomes one value.
     aggregate: t.Literal["last", "mean", "median", "sum", "min", "max", "std", "count"]
-    #: Across the current survivors that have a value.
+    #: Across the remaining securities that have a value.
     transform: t.Literal["none", "rank", "percentile", "zscore"]
-    #: Canonical text of the tree, at its root; ignored where it is sent.
+    #: Canonical text of the tree, at its root; ignored in requests.
     text: str
 
 
 class FieldReturns(t.TypedDict):
-    """A datapoint of the store as of the decision, as a fraction a year. A missing value counts as the mean of the others."""
+    """A datapoint of the store as of the decision, as a fraction per year. A missing value is replaced by the mean of the others."""
 
-    #: Datapoint that holds the expected returns: its name, or an expression of datapoints as text or as nodes.
+    #: Datapoint with the expected returns: its name, or an expression of datapoints as text or as nodes.
     field: t.Union[str, FieldNodeInput, ExpressionNodeInput]
     type: t.Literal["field"]
 
@@ -3196,7 +3281,7 @@ class FieldWeightParams(_FieldWeightParams, total=False):
 
     #: Exponent of the value; -1 weighs by the inverse.
     power: float
-    #: A negative value is not held, counts by its size, or fails the decision.
+    #: A security with a negative value is not held, counts with its absolute value, or fails the decision.
     negative: t.Literal["zero", "abs", "fail"]
 
 
@@ -3207,15 +3292,15 @@ class _FieldWeightWeighting(t.TypedDict):
 class FieldWeightWeighting(_FieldWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: FieldWeightParams
-    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
+    #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
-    #: Largest weights of groups.
+    #: Maximum weights of groups.
     group_caps: t.Sequence[GroupCapInput]
-    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group.
     cap_by: str
-    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
+    #: Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights.
     ladder_caps: LadderCaps
     #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
     phase_in: PhaseInInput
@@ -3271,9 +3356,9 @@ class _FixedWeightParams(t.TypedDict):
 
 
 class FixedWeightParams(_FixedWeightParams, total=False):
-    """Weights given by name; constituents without one are not held."""
+    """Weights by identifier; constituents without one are not held."""
 
-    #: Scale the weights of the surviving names to 1; otherwise they must sum to 1 as given.
+    #: Scale the weights of the selected securities to a sum of 1; otherwise they must sum to 1.
     renormalise: bool
 
 
@@ -3284,26 +3369,26 @@ class _FixedWeightWeighting(t.TypedDict):
 class FixedWeightWeighting(_FixedWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: FixedWeightParams
-    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
+    #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
-    #: Largest weights of groups.
+    #: Maximum weights of groups.
     group_caps: t.Sequence[GroupCapInput]
-    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group.
     cap_by: str
-    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
+    #: Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights.
     ladder_caps: LadderCaps
     #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
     phase_in: PhaseInInput
 
 
 class FreeFloatFilterParams(t.TypedDict, total=False):
-    """Keeps the names with enough of their shares in free float."""
+    """Keeps securities with a minimum share of free float."""
 
     #: Least share in free float. Unit: fraction.
     minimum: float
-    #: What happens to a name whose datapoint is missing; a ranking places an included one last.
+    #: Treatment of a security whose datapoint is missing; a ranking places an included one last.
     missing: t.Literal["exclude", "include"]
 
 
@@ -3316,7 +3401,7 @@ class _FreeFloatFilterRule(t.TypedDict):
 class FreeFloatFilterRule(_FreeFloatFilterRule, total=False):
     #: Arguments of the class, by name.
     params: FreeFloatFilterParams
-    #: Parameters that are taken, in order, while the rule keeps too few.
+    #: Parameters that are tried, in order, while the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -3326,13 +3411,13 @@ class _FreezeParams(t.TypedDict):
 
 
 class FreezeParams(_FreezeParams, total=False):
-    """The names keep their weight in the reference portfolio."""
+    """The securities keep their weight in the reference portfolio."""
 
-    #: Portfolio that trades are measured from: the index, the previous solved weights, or the weights held just before the rebalance, after drift.
+    #: Portfolio from which trades are measured: the index, the previous solved weights, or the weights held just before the rebalance, after drift.
     reference: t.Literal["index", "previous", "held"]
-    #: Penalty added to the objective per unit of violation; without one the row is hard.
+    #: Penalty added to the objective per unit of violation. Default: the row is hard.
     soft: t.Optional[float]
-    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -3341,7 +3426,7 @@ class _FreezeRow(t.TypedDict):
 
 
 class FreezeRow(_FreezeRow, total=False):
-    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
+    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: FreezeParams
@@ -3435,9 +3520,9 @@ class FrontierPayload(_FrontierPayload, total=False):
 class FullInvestmentParams(t.TypedDict, total=False):
     """The weights sum to one. Present by default unless a WeightSum row replaces it."""
 
-    #: Penalty added to the objective per unit of violation; without one the row is hard.
+    #: Penalty added to the objective per unit of violation. Default: the row is hard.
     soft: t.Optional[float]
-    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -3446,7 +3531,7 @@ class _FullInvestmentRow(t.TypedDict):
 
 
 class FullInvestmentRow(_FullInvestmentRow, total=False):
-    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
+    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: FullInvestmentParams
@@ -3463,9 +3548,9 @@ class _FunctionNode(t.TypedDict):
 class FunctionNode(_FunctionNode, total=False):
     """A function of the catalogue with its operands."""
 
-    #: Column whose values are the groups in which the function is taken.
+    #: Column whose values define the groups in which the function is applied.
     by: str
-    #: Securities that the function is taken across: those that remain (default), or the whole universe.
+    #: Securities across which the function is applied: the remaining ones (default), or the whole universe.
     over: t.Literal["selection", "universe"]
     #: Trailing sessions.
     window: int
@@ -3475,7 +3560,7 @@ class FunctionNode(_FunctionNode, total=False):
     low: float
     #: Upper percentile, a fraction.
     high: float
-    #: Canonical text of the tree, at its root; ignored where it is sent.
+    #: Canonical text of the tree, at its root; ignored in requests.
     text: str
 
 
@@ -3490,9 +3575,9 @@ class _FunctionNodeInput(t.TypedDict):
 class FunctionNodeInput(_FunctionNodeInput, total=False):
     """A function of the catalogue with its operands."""
 
-    #: Column whose values are the groups in which the function is taken.
+    #: Column whose values define the groups in which the function is applied.
     by: str
-    #: Securities that the function is taken across: those that remain (default), or the whole universe.
+    #: Securities across which the function is applied: the remaining ones (default), or the whole universe.
     over: t.Literal["selection", "universe"]
     #: Trailing sessions.
     window: int
@@ -3502,7 +3587,7 @@ class FunctionNodeInput(_FunctionNodeInput, total=False):
     low: float
     #: Upper percentile, a fraction.
     high: float
-    #: Canonical text of the tree, at its root; ignored where it is sent.
+    #: Canonical text of the tree, at its root; ignored in requests.
     text: str
 
 
@@ -3636,13 +3721,13 @@ class GenerateJobStatus(t.TypedDict):
 
 
 class GenerateSyntheticRequest(t.TypedDict, total=False):
-    #: Default synthetic-{seed}-{n}.
+    #: Default: synthetic-{seed}-{n}.
     store_id: str
     #: Display name.
     name: str
-    #: Same request, same content, on every platform.
+    #: Seed: equal requests give equal content on every platform.
     seed: int
-    #: Names alive at the start; later listings come on top. Times the sessions at most MAX_SYNTHETIC_BARS (31500000) of /health.limits.
+    #: Number of securities at the start; later listings are additional. Multiplied by the sessions at most MAX_SYNTHETIC_BARS (31500000) of /health.limits.
     assets: int
     #: First session.
     start: Date
@@ -3654,7 +3739,7 @@ class GenerateSyntheticRequest(t.TypedDict, total=False):
     currency: str
     #: Sectors the names are spread over.
     sectors: int
-    #: Expected return of the market a year.
+    #: Expected annual return of the market.
     market_return: float
     #: Of the market, a year.
     market_volatility: float
@@ -3662,7 +3747,7 @@ class GenerateSyntheticRequest(t.TypedDict, total=False):
     specific_volatility: float
     #: Paid quarterly.
     dividend_yield: float
-    #: Per asset.
+    #: Probability per asset.
     splits_per_year: float
     #: Per asset.
     delistings_per_year: float
@@ -3670,7 +3755,7 @@ class GenerateSyntheticRequest(t.TypedDict, total=False):
     listings_per_year: float
     #: Fraction of bars removed.
     missing_rate: float
-    #: Serve the store once it is complete.
+    #: Activate the store once it is complete.
     activate: bool
 
 
@@ -3749,7 +3834,7 @@ class _GroupBoundsParams(t.TypedDict):
 
 
 class GroupBoundsParams(_GroupBoundsParams, total=False):
-    """The weight of each group lies between two bounds. Names without a group form one of their own."""
+    """The weight of each group is between two bounds. Securities without a group form a separate group."""
 
     #: Groups the row covers; without any each of them.
     groups: t.Optional[t.Sequence[str]]
@@ -3757,9 +3842,9 @@ class GroupBoundsParams(_GroupBoundsParams, total=False):
     lower: float
     #: Largest weight of a group. Unit: fraction.
     upper: float
-    #: Penalty added to the objective per unit of violation; without one the row is hard.
+    #: Penalty added to the objective per unit of violation. Default: the row is hard.
     soft: t.Optional[float]
-    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -3768,7 +3853,7 @@ class _GroupBoundsRow(t.TypedDict):
 
 
 class GroupBoundsRow(_GroupBoundsRow, total=False):
-    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
+    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: GroupBoundsParams
@@ -3801,7 +3886,7 @@ class _GroupCardinalityParams(t.TypedDict):
 
 
 class GroupCardinalityParams(_GroupCardinalityParams, total=False):
-    """The number of names held in each group lies between two bounds."""
+    """The number of securities held in each group is between two bounds."""
 
     #: Groups the row covers; without any each of them.
     groups: t.Optional[t.Sequence[str]]
@@ -3809,9 +3894,9 @@ class GroupCardinalityParams(_GroupCardinalityParams, total=False):
     minimum: int
     #: Most names held in a group. Unit: names.
     maximum: int
-    #: Penalty added to the objective per unit of violation; without one the row is hard.
+    #: Penalty added to the objective per unit of violation. Default: the row is hard.
     soft: t.Optional[float]
-    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -3820,34 +3905,34 @@ class _GroupCardinalityRow(t.TypedDict):
 
 
 class GroupCardinalityRow(_GroupCardinalityRow, total=False):
-    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
+    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: GroupCardinalityParams
 
 
 class GroupLadder(t.TypedDict):
-    #: Weights above this count together; the others are capped at it.
+    #: Weights above this are added up; the others are capped at it.
     each_above: float
-    #: Caps apply where they exceed this together.
+    #: Caps apply if their total exceeds this.
     together_above: float
-    #: Their weight together then.
+    #: Their total weight in that case.
     to: float
 
 
 class _GroupLimitParams(t.TypedDict):
-    #: Column whose values are the groups; names without a value form one group.
+    #: Column whose values are the groups; securities without a value form one group.
     field: str
     #: Most names of one group. Unit: names.
     maximum: int
 
 
 class GroupLimitParams(_GroupLimitParams, total=False):
-    """Keeps at most so many names of each group, the best by a field."""
+    """Keeps a maximum number of securities of each group, the best by a field."""
 
-    #: Datapoint by which the best of a group are found.
+    #: Datapoint of the ranking within a group.
     rank_field: t.Union[str, DatapointInput, ExpressionNodeInput]
-    #: What happens to a name whose datapoint is missing; a ranking places an included one last.
+    #: Treatment of a security whose datapoint is missing; a ranking places an included one last.
     missing: t.Literal["exclude", "include"]
 
 
@@ -3860,23 +3945,23 @@ class _GroupLimitRule(t.TypedDict):
 class GroupLimitRule(_GroupLimitRule, total=False):
     #: Arguments of the class, by name.
     params: GroupLimitParams
-    #: Parameters that are taken, in order, while the rule keeps too few.
+    #: Parameters that are tried, in order, while the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
 class _GroupWeightParams(t.TypedDict):
-    #: Column whose values are the groups; names without a value form one group.
+    #: Column whose values are the groups; securities without a value form one group.
     field: str
 
 
 class GroupWeightParams(_GroupWeightParams, total=False):
-    """Weights groups first and the names within each group after."""
+    """Weights groups first, then the securities within each group."""
 
-    #: How the groups are weighted; market_cap counts the free float.
+    #: Weighting of the groups; market_cap uses the free float.
     between: t.Literal["equal", "market_cap", "fixed"]
-    #: Weight of each group when they are fixed; a group without one is not held. Unit: fraction.
+    #: Weight of each group if they are fixed; a group without one is not held. Unit: fraction.
     group_weights: t.Optional[t.Mapping[str, float]]
-    #: How the names of a group are weighted; market_cap counts the free float.
+    #: Weighting of the securities in a group; market_cap uses the free float.
     within: t.Literal["equal", "market_cap"]
 
 
@@ -3887,15 +3972,15 @@ class _GroupWeightWeighting(t.TypedDict):
 class GroupWeightWeighting(_GroupWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: GroupWeightParams
-    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
+    #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
-    #: Largest weights of groups.
+    #: Maximum weights of groups.
     group_caps: t.Sequence[GroupCapInput]
-    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group.
     cap_by: str
-    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
+    #: Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights.
     ladder_caps: LadderCaps
     #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
     phase_in: PhaseInInput
@@ -3905,18 +3990,18 @@ class _HeaderBlock(t.TypedDict):
     kind: t.Literal["header"]
     #: Printed above the block.
     title: t.Optional[str]
-    #: Index (or strategy) whose latest run the block shows when it is rendered.
+    #: Index (or strategy) whose latest run the block shows at rendering.
     index_id: t.Optional[str]
-    #: Two halves that follow each other stand side by side.
+    #: Two consecutive half blocks are placed side by side.
     width: t.Literal["full", "half"]
     #: Printed below the title.
     subtitle: t.Optional[str]
-    #: Whether to print the last date of the run and its terms.
+    #: True to print the last date of the run and its terms.
     stamp: bool
 
 
 class HeaderBlock(_HeaderBlock, total=False):
-    #: Whether it begins a new page; it does not by default.
+    #: True to begin a new page. Default: false.
     new_page: bool
 
 
@@ -3927,15 +4012,15 @@ class _HeaderBlockInput(t.TypedDict):
 class HeaderBlockInput(_HeaderBlockInput, total=False):
     #: Printed above the block.
     title: t.Optional[str]
-    #: Index (or strategy) whose latest run the block shows when it is rendered.
+    #: Index (or strategy) whose latest run the block shows at rendering.
     index_id: t.Optional[str]
-    #: Two halves that follow each other stand side by side.
+    #: Two consecutive half blocks are placed side by side.
     width: t.Literal["full", "half"]
     #: Printed below the title.
     subtitle: t.Optional[str]
-    #: Whether to print the last date of the run and its terms.
+    #: True to print the last date of the run and its terms.
     stamp: bool
-    #: Whether it begins a new page; it does not by default.
+    #: True to begin a new page. Default: false.
     new_page: bool
 
 
@@ -4014,8 +4099,21 @@ class HealthCheck(t.TypedDict):
     message: t.Optional[str]
 
 
+class HeldIndex(t.TypedDict):
+    #: The index, or the strategy where strategies are runs too.
+    index_id: str
+    #: Session since which it is held back.
+    since: str
+    #: Step that holds it back.
+    step: t.Literal["refresh", "run", "publish", "export", "render"]
+    #: Stable code to branch on.
+    code: t.Optional[str]
+    #: Why, in a sentence.
+    reason: str
+
+
 class HierarchicalRiskParityWeightParams(t.TypedDict, total=False):
-    """Orders securities by a tree of their correlations and splits the weight from the root down, each half against the variance of the other."""
+    """Orders securities by a tree of their correlations and splits the weight from the root down, in inverse proportion to the variance of each half."""
 
     #: Trailing returns behind the sample covariance. Unit: sessions.
     window: int
@@ -4023,7 +4121,7 @@ class HierarchicalRiskParityWeightParams(t.TypedDict, total=False):
     linkage: t.Literal["single", "complete", "average", "ward"]
     #: Euclidean distance between columns of correlation distances, as published (columns), or the correlation distance itself.
     distance: t.Literal["columns", "correlation"]
-    #: Stored risk model whose covariance takes the place of the sample covariance. Default: the sample covariance.
+    #: Stored risk model whose covariance replaces the sample covariance. Default: the sample covariance.
     risk_model: t.Optional[str]
 
 
@@ -4034,15 +4132,15 @@ class _HierarchicalRiskParityWeightWeighting(t.TypedDict):
 class HierarchicalRiskParityWeightWeighting(_HierarchicalRiskParityWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: HierarchicalRiskParityWeightParams
-    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
+    #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
-    #: Largest weights of groups.
+    #: Maximum weights of groups.
     group_caps: t.Sequence[GroupCapInput]
-    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group.
     cap_by: str
-    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
+    #: Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights.
     ladder_caps: LadderCaps
     #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
     phase_in: PhaseInInput
@@ -4053,20 +4151,20 @@ class _HistoricalReturns(t.TypedDict):
 
 
 class HistoricalReturns(_HistoricalReturns, total=False):
-    """Annualised arithmetic means over the window of the risk model, shrunk towards their mean over the names."""
+    """Annualised arithmetic means over the window of the risk model, shrunk towards their mean over the securities."""
 
-    #: Weight of the mean over the names; 1 makes all returns alike. Unit: fraction.
+    #: Weight of the mean over the securities; 1 makes all returns equal. Unit: fraction.
     shrinkage: float
 
 
 class HistoryFilterParams(t.TypedDict, total=False):
-    """Keeps the names that have bars on enough of the trailing sessions."""
+    """Keeps securities with price bars on a minimum share of the trailing sessions."""
 
-    #: Trailing sessions that are looked at. Unit: sessions.
+    #: Number of trailing sessions. Unit: sessions.
     sessions: int
-    #: Least share of them with a bar. Unit: fraction.
+    #: Minimum share of them with a price bar. Unit: fraction.
     coverage: float
-    #: What happens to a name whose datapoint is missing; a ranking places an included one last.
+    #: Treatment of a security whose datapoint is missing; a ranking places an included one last.
     missing: t.Literal["exclude", "include"]
 
 
@@ -4079,7 +4177,7 @@ class _HistoryFilterRule(t.TypedDict):
 class HistoryFilterRule(_HistoryFilterRule, total=False):
     #: Arguments of the class, by name.
     params: HistoryFilterParams
-    #: Parameters that are taken, in order, while the rule keeps too few.
+    #: Parameters that are tried, in order, while the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -4107,19 +4205,19 @@ class _ImportRequest(t.TypedDict):
 
 
 class ImportRequest(_ImportRequest, total=False):
-    #: Default: the name in lower case, other characters as dashes.
+    #: Default: the name in lower case, with other characters replaced by dashes.
     store_id: str
-    #: Of the content: an Excel workbook, or a zip of CSV files or of workbooks of one sheet each; csv is one CSV file, too.
+    #: Format of the content: an Excel workbook, or a zip of CSV files or of workbooks with one sheet each; csv may also be one CSV file.
     format: t.Literal["xlsx", "csv.zip", "csv"]
     #: Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends.
     adjustment: t.Literal["none", "splits", "total"]
-    #: Currency of the prices of names that have no CURRENCY of their own; an append keeps that of the store.
+    #: Currency of the prices of securities without a CURRENCY; an append keeps that of the store.
     currency: t.Optional[str]
-    #: How the market is read where it is not written as the template is.
+    #: Mapping of a market that does not follow the template.
     mapping: t.Optional[MappingInput]
-    #: Serve the store at once.
+    #: Activate the store immediately.
     activate: bool
-    #: What to do when the id is taken: append adds to an imported store what it does not hold.
+    #: Action if the id is already used: append adds new rows to an imported store.
     on_exists: t.Literal["refuse", "replace", "append"]
     #: The file in base64.
     content: t.Optional[str]
@@ -4175,7 +4273,7 @@ class _ImportedModelDate(t.TypedDict):
 
 
 class ImportedModelDate(_ImportedModelDate, total=False):
-    #: Covariances of the securities; as GET /risk-models/{model_id} answers them.
+    #: Covariances of the securities, in the form of GET /risk-models/{model_id}.
     covariance: ImportedModelDateCovariance
     #: B: exposures of the securities to the factors, with factor_covariance and specific_variances.
     exposures: ImportedModelDateExposures
@@ -4199,18 +4297,18 @@ class ImportedModelPayloadDates(t.TypedDict):
 
 
 class ImportedModelPayload(t.TypedDict):
-    #: Period of variances and covariances: a year, or a session, which is multiplied by `annualisation`.
+    #: Period of variances and covariances: year, or session; session values are multiplied by `annualisation`.
     units: t.Literal["annual", "daily"]
     #: Sessions of a year. Read with daily units.
     annualisation: int
-    #: Replaces covariances that are not symmetric by the mean of both, and negative eigenvalues by 0; variances are kept. Both are errors otherwise.
+    #: Replaces covariances that are not symmetric by the mean of both, and negative eigenvalues by 0; variances are kept. Otherwise both are errors.
     repair: bool
     #: Ascending.
     dates: t.Sequence[ImportedModelPayloadDates]
 
 
 class IncludeListParams(t.TypedDict):
-    """Keeps only the names of a list."""
+    """Keeps only the securities of a list."""
 
     #: Asset identifiers.
     identifiers: t.Sequence[str]
@@ -4225,7 +4323,7 @@ class _IncludeListRule(t.TypedDict):
 class IncludeListRule(_IncludeListRule, total=False):
     #: Arguments of the class, by name.
     params: IncludeListParams
-    #: Parameters that are taken, in order, while the rule keeps too few.
+    #: Parameters that are tried, in order, while the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -4234,8 +4332,8 @@ class IndexAction(t.TypedDict):
     ex_date: str
     #: Asset identifier.
     identifier: str
-    #: Of the store; SILENT_DELISTING where a name left because it had no price for as long as the treatment waits: its value is the last one.
-    type: t.Literal["DIVIDEND", "SPECIAL_DIVIDEND", "RETURN_OF_CAPITAL", "SPLIT", "STOCK_DIVIDEND", "BONUS_ISSUE", "RIGHTS_ISSUE", "SPIN_OFF", "MERGER", "ACQUISITION", "DELISTING", "TICKER_CHANGE", "SILENT_DELISTING"]
+    #: Of the store; SILENT_DELISTING where a name left because it had no price for as long as the treatment waits: its value is the last one; SPIN_OFF_EXIT where a security spun off from `related` left at its first close (`spin_offs: "drop_after_first_session"`), with the shares that it was held in.
+    type: t.Literal["DIVIDEND", "SPECIAL_DIVIDEND", "RETURN_OF_CAPITAL", "SPLIT", "STOCK_DIVIDEND", "BONUS_ISSUE", "RIGHTS_ISSUE", "SPIN_OFF", "MERGER", "ACQUISITION", "DELISTING", "TICKER_CHANGE", "SILENT_DELISTING", "SPIN_OFF_EXIT"]
     #: As in the store: cash per share for dividends and returns of capital; the share-count multiplier for splits, stock dividends and bonus issues; new shares per share held for a rights issue; shares of `related` per share held for a spin-off or merger; the price paid per share for an acquisition or delisting. Null if a security ends and the payment per share is unknown.
     value: t.Optional[float]
     #: Other identifier of a spin-off, merger or ticker change.
@@ -4270,7 +4368,7 @@ class IndexAction(t.TypedDict):
     divisor_after: t.Optional[float]
     #: Of an action after which the security is gone: cash for a share held before, in its currency, with which the others are bought; of a merger into shares and cash the cash. Of a past action as the run applied it. Else null.
     proceeds: t.Optional[float]
-    #: Of one after which the name is another: the shares of that one; of a spin-off those of the name spun off, which weighs nothing before its first close; of a past one as the run took them. Else null.
+    #: Of one after which the name is another: the shares of that one; of a spin-off those of the name spun off, which weighs nothing before its first close, and nothing after it if it leaves then; of a past one as the run took them. Else null.
     received: t.Optional[ReceivedShares]
 
 
@@ -4300,32 +4398,32 @@ class IndexDocumentPluginsCodeDatapointInputs(t.TypedDict):
     name: str
     #: Expression of the values.
     expression: ExpressionNode
-    #: Trailing sessions of which each security has a value.
+    #: Number of trailing sessions, with a value for each security.
     sessions: int
 
 
 class IndexDocumentPluginsCodeDatapoint(t.TypedDict):
     #: What it is.
     kind: t.Literal["datapoint", "selection", "weighting"]
-    #: SHA-256 of the plug-in as it is stored.
+    #: SHA-256 of the stored plug-in.
     sha256: str
     #: Inputs, in the order of the program.
     inputs: t.Sequence[IndexDocumentPluginsCodeDatapointInputs]
-    #: Those that are given and the defaults of the others.
+    #: Parameters, with defaults for those that are not given.
     parameters: t.Mapping[str, t.Union[float, str, bool]]
     #: The public document that is followed.
     source: str
 
 
 class _IndexDocumentPlugins(t.TypedDict):
-    #: Id of the stored plug-in, which is taken as it is when the index is computed.
+    #: Id of the stored plug-in, in its state when the index is computed.
     plugin: str
-    #: Values of its parameters; those left out have their defaults.
+    #: Values of its parameters; the others have their defaults.
     parameters: t.Mapping[str, t.Union[float, str, bool]]
 
 
 class IndexDocumentPlugins(_IndexDocumentPlugins, total=False):
-    #: The plug-in as it was computed, in the documents of runs; ignored where it is sent.
+    #: The plug-in as it was computed, in the documents of runs; ignored in requests.
     code: IndexDocumentPluginsCodeDatapoint
 
 
@@ -4334,15 +4432,15 @@ class _IndexDocument(t.TypedDict):
     id: str
     #: Shown beside the id.
     name: str
-    #: Free text.
+    #: Description, free text.
     description: t.Optional[str]
-    #: Exchange whose sessions are those of the index.
+    #: Exchange whose sessions the index uses.
     calendar: str
     #: First rebalance: the first session on or after it.
     base_date: str
     #: Level on the first session. Unit: points.
     base_value: float
-    #: ISO 4217 code of the level. An overlay has that into which it converts, else that of the index beneath.
+    #: ISO 4217 code of the level. An overlay has the currency into which it converts, otherwise that of the underlying index.
     currency: str
     #: Schedule of the rebalances.
     rebalance: RebalanceSpec
@@ -4355,27 +4453,27 @@ class _IndexDocument(t.TypedDict):
 
 
 class IndexDocument(_IndexDocument, total=False):
-    #: Market value on the first session, by which the divisor begins: base market value over base value. Default: the base value, so that the divisor begins at 1. Unit: money.
+    #: Market value on the first session; the initial divisor is base market value over base value. Default: the base value, so that the initial divisor is 1. Unit: money.
     base_market_value: float
     #: Where selection begins.
     universe: UniverseSpec
     #: Reviews in addition to the rebalance, each with its schedule and scope. On one date they run in the order membership, weights, shares.
     reviews: t.Sequence[ReviewSpec]
-    #: Expressions of datapoints by name: wherever the document names a datapoint, these names are accepted, and come before columns of the store.
+    #: Expressions of datapoints by name: the document can use these names like datapoints; they take precedence over columns of the store.
     datapoints: t.Mapping[str, t.Union[str, ExpressionNode]]
-    #: Stored plug-ins by name: each name is a datapoint of the document, and what PluginFilter and PluginWeight name.
+    #: Stored plug-ins by name: each name is a datapoint of the document, and PluginFilter and PluginWeight refer to it.
     plugins: t.Mapping[str, IndexDocumentPlugins]
-    #: Decimals of levels, divisor, index shares and weights, a half away from zero.
+    #: Decimals of levels, divisor, index shares and weights, halves away from zero.
     rounding: RoundingSpec
-    #: Changes between reviews; none unless given.
+    #: Changes between reviews. Default: none.
     events: EventsSpec
     #: Given by an index on another alone.
     kind: t.Literal["overlay"]
-    #: Index beneath an overlay; a blend names its own.
+    #: Underlying index of an overlay; a blend has its own list.
     source_index_id: str
-    #: What an overlay does with the index beneath it.
+    #: Type and terms of an overlay on its underlying index.
     overlay: OverlaySpec
-    #: Changes of the methodology by their dates, the earliest first: history before each stays as it is.
+    #: Changes of the methodology by date, earliest first: history before each stays unchanged.
     amendments: t.Sequence[Amendment]
 
 
@@ -4384,32 +4482,32 @@ class IndexDocumentBodyPluginsCodeDatapointInputs(t.TypedDict):
     name: str
     #: Expression of the values.
     expression: ExpressionNodeInput
-    #: Trailing sessions of which each security has a value.
+    #: Number of trailing sessions, with a value for each security.
     sessions: int
 
 
 class IndexDocumentBodyPluginsCodeDatapoint(t.TypedDict):
     #: What it is.
     kind: t.Literal["datapoint", "selection", "weighting"]
-    #: SHA-256 of the plug-in as it is stored.
+    #: SHA-256 of the stored plug-in.
     sha256: str
     #: Inputs, in the order of the program.
     inputs: t.Sequence[IndexDocumentBodyPluginsCodeDatapointInputs]
-    #: Those that are given and the defaults of the others.
+    #: Parameters, with defaults for those that are not given.
     parameters: t.Mapping[str, t.Union[float, str, bool]]
     #: The public document that is followed.
     source: str
 
 
 class _IndexDocumentBodyPlugins(t.TypedDict):
-    #: Id of the stored plug-in, which is taken as it is when the index is computed.
+    #: Id of the stored plug-in, in its state when the index is computed.
     plugin: str
 
 
 class IndexDocumentBodyPlugins(_IndexDocumentBodyPlugins, total=False):
-    #: Values of its parameters; those left out have their defaults.
+    #: Values of its parameters; the others have their defaults.
     parameters: t.Mapping[str, t.Union[float, str, bool]]
-    #: The plug-in as it was computed, in the documents of runs; ignored where it is sent.
+    #: The plug-in as it was computed, in the documents of runs; ignored in requests.
     code: IndexDocumentBodyPluginsCodeDatapoint
 
 
@@ -4418,7 +4516,7 @@ class _IndexDocumentBody(t.TypedDict):
     id: str
     #: Shown beside the id.
     name: str
-    #: Exchange whose sessions are those of the index.
+    #: Exchange whose sessions the index uses.
     calendar: str
     #: First rebalance: the first session on or after it.
     base_date: Date
@@ -4427,13 +4525,13 @@ class _IndexDocumentBody(t.TypedDict):
 class IndexDocumentBody(_IndexDocumentBody, total=False):
     """An IndexDocument with the parameters of every rule and weighting class."""
 
-    #: Free text.
+    #: Description, free text.
     description: t.Optional[str]
     #: Level on the first session. Unit: points.
     base_value: float
-    #: Market value on the first session, by which the divisor begins: base market value over base value. Default: the base value, so that the divisor begins at 1. Unit: money.
+    #: Market value on the first session; the initial divisor is base market value over base value. Default: the base value, so that the initial divisor is 1. Unit: money.
     base_market_value: float
-    #: ISO 4217 code of the level. An overlay has that into which it converts, else that of the index beneath.
+    #: ISO 4217 code of the level. An overlay has the currency into which it converts, otherwise that of the underlying index.
     currency: str
     #: Where selection begins.
     universe: UniverseSpecInput
@@ -4441,25 +4539,25 @@ class IndexDocumentBody(_IndexDocumentBody, total=False):
     rebalance: RebalanceSpecInput
     #: Reviews in addition to the rebalance, each with its schedule and scope. On one date they run in the order membership, weights, shares.
     reviews: t.Sequence[ReviewSpecInput]
-    #: Expressions of datapoints by name: wherever the document names a datapoint, these names are accepted, and come before columns of the store.
+    #: Expressions of datapoints by name: the document can use these names like datapoints; they take precedence over columns of the store.
     datapoints: t.Mapping[str, t.Union[str, ExpressionNodeInput]]
-    #: Stored plug-ins by name: each name is a datapoint of the document, and what PluginFilter and PluginWeight name.
+    #: Stored plug-ins by name: each name is a datapoint of the document, and PluginFilter and PluginWeight refer to it.
     plugins: t.Mapping[str, IndexDocumentBodyPlugins]
-    #: Decimals of levels, divisor, index shares and weights, a half away from zero.
+    #: Decimals of levels, divisor, index shares and weights, halves away from zero.
     rounding: RoundingSpec
     #: Rules of a rule-driven index; exactly one of pipeline and derivation.
     pipeline: t.Optional[PipelineBody]
-    #: Changes between reviews; none unless given.
+    #: Changes between reviews. Default: none.
     events: EventsSpecInput
     #: Optimisation behind a derived index; exactly one of pipeline and derivation.
     derivation: t.Optional[DerivationPayloadInput]
     #: Given by an index on another alone.
     kind: t.Literal["overlay"]
-    #: Index beneath an overlay; a blend names its own.
+    #: Underlying index of an overlay; a blend has its own list.
     source_index_id: str
-    #: What an overlay does with the index beneath it.
+    #: Type and terms of an overlay on its underlying index.
     overlay: OverlaySpecInput
-    #: Changes of the methodology by their dates, the earliest first: history before each stays as it is.
+    #: Changes of the methodology by date, earliest first: history before each stays unchanged.
     amendments: t.Sequence[Amendment]
     #: Free labels.
     tags: t.Sequence[str]
@@ -4468,7 +4566,7 @@ class IndexDocumentBody(_IndexDocumentBody, total=False):
 class IndexEvent(t.TypedDict):
     #: The date.
     date: str
-    #: `holiday`: a weekday on which the exchange is closed; `announcement`: the session on which a composition is announced, where that is before it takes effect; `effective`: the date on which a rebalance takes effect, at its close; `expiry`: the third Friday of March, June, September and December, or the session before it: index futures expire
+    #: `holiday`: a weekday on which the exchange is closed; `announcement`: the session on which a composition is announced, if that is before it takes effect; `effective`: the date on which a rebalance takes effect, at its close; `expiry`: the third Friday of March, June, September and December, or the previous session: expiry of index futures
     kind: t.Literal["holiday", "announcement", "effective", "expiry"]
     #: Null for an event of an exchange.
     index_id: t.Optional[str]
@@ -4569,6 +4667,8 @@ class _IndexExplanation(t.TypedDict):
     entered: t.Optional[ConstituentChange]
     #: How it left last, by as_of; null when it never did. Earlier than `entered` where it came back.
     left: t.Optional[ConstituentChange]
+    #: Changes between reviews, by as_of, by which it entered or left, in their order.
+    replacements: t.Sequence[Replacement]
     #: What the index waits to trade of it; null for nothing.
     order: t.Optional[WaitingOrder]
     #: Weight held at as_of and its change since; null on the rebalance date.
@@ -4659,11 +4759,11 @@ class InspectResult(t.TypedDict):
 
 
 class InverseVolatilityWeightParams(t.TypedDict, total=False):
-    """Weights in proportion to the inverse of annualised volatility, of the returns between bars on sessions in a row."""
+    """Weights in proportion to the inverse of annualised volatility, of the returns between price bars on consecutive sessions."""
 
     #: Trailing sessions whose returns are behind the volatility. Unit: sessions.
     window: int
-    #: Returns a name needs to be held. Unit: sessions.
+    #: Minimum number of returns of a held security. Unit: sessions.
     minimum_observations: int
 
 
@@ -4674,15 +4774,15 @@ class _InverseVolatilityWeightWeighting(t.TypedDict):
 class InverseVolatilityWeightWeighting(_InverseVolatilityWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: InverseVolatilityWeightParams
-    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
+    #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
-    #: Largest weights of groups.
+    #: Maximum weights of groups.
     group_caps: t.Sequence[GroupCapInput]
-    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group.
     cap_by: str
-    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
+    #: Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights.
     ladder_caps: LadderCaps
     #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
     phase_in: PhaseInInput
@@ -4799,6 +4899,32 @@ class JobStatus(t.TypedDict):
     result: t.Any
 
 
+class Judgement(t.TypedDict):
+    """A decision of a person about a day of a schedule."""
+
+    #: From 1, without a gap, by schedule.
+    seq: int
+    #: Time of the decision, ISO-8601 UTC with offset.
+    at: str
+    #: Name of the key; `local` where none is asked for.
+    author: str
+    #: Id of the key; null where none is asked for.
+    key_id: t.Optional[str]
+    #: What was decided.
+    action: t.Literal["run", "backfill", "skip"]
+    #: The schedule.
+    schedule_id: str
+    #: Session concerned, of a backfill the first.
+    date: str
+    #: Why.
+    reason: t.Optional[str]
+
+
+class Judgements(t.TypedDict):
+    #: Newest first.
+    judgements: t.Sequence[Judgement]
+
+
 class LadderCaps(t.TypedDict, total=False):
     #: First stage.
     single: SingleLadder
@@ -4840,16 +4966,16 @@ class _LeverageOverlay(t.TypedDict):
     factor: float
     #: Series of the store with the rate of borrowed money and of cash, percent a year; null for 0.
     financing: t.Optional[str]
-    #: Over the rate, basis points a year.
+    #: Spread over the rate, basis points per year.
     spread_bps: float
     #: Days of a year.
     basis: t.Union[t.Literal[360], t.Literal[365]]
 
 
 class LeverageOverlay(_LeverageOverlay, total=False):
-    """A multiple of the daily return, set anew every session; a negative one is inverse."""
+    """A multiple of the daily return, reset every session; a negative one is inverse."""
 
-    #: Cost of changes of exposure at the close, basis points of what is traded; 0 where not given.
+    #: Cost of changes of exposure at the close, in basis points of the traded amount. Default: 0.
     cost_bps: float
 
 
@@ -4860,13 +4986,13 @@ class _LeverageOverlayInput(t.TypedDict):
 
 
 class LeverageOverlayInput(_LeverageOverlayInput, total=False):
-    """A multiple of the daily return, set anew every session; a negative one is inverse."""
+    """A multiple of the daily return, reset every session; a negative one is inverse."""
 
     #: Series of the store with the rate of borrowed money and of cash, percent a year; null for 0.
     financing: t.Optional[str]
-    #: Over the rate, basis points a year.
+    #: Spread over the rate, basis points per year.
     spread_bps: float
-    #: Cost of changes of exposure at the close, basis points of what is traded; 0 where not given.
+    #: Cost of changes of exposure at the close, in basis points of the traded amount. Default: 0.
     cost_bps: float
     #: Days of a year.
     basis: t.Union[t.Literal[360], t.Literal[365]]
@@ -4941,21 +5067,21 @@ class Limits(t.TypedDict):
     MAX_POSITION_ROWS: float
     #: Sessions of a year by which figures are annualised.
     PERIODS_PER_YEAR: float
-    #: The same on calendars that trade every day.
+    #: Sessions of a year on calendars that trade every day.
     DAYS_PER_YEAR: float
-    #: How far a schedule looks ahead of its `asof` date.
+    #: Days for which a schedule looks ahead of its `asof` date.
     SCHEDULE_LOOKAHEAD_DAYS: float
-    #: Default age, in sessions of its own calendar, past which a bar no longer prices a name.
+    #: Default age, in sessions of its own calendar, after which a price bar is no longer valid.
     MAX_STALE_SESSIONS: float
-    #: Returns a name needs to take part in a covariance estimate.
+    #: Returns that a security needs for a covariance estimate.
     MIN_NAME_OBSERVATIONS: float
-    #: Complete rows a covariance estimate needs.
+    #: Complete rows that a covariance estimate needs.
     MIN_MODEL_OBSERVATIONS: float
     #: Scenarios of an objective: twenty years of sessions.
     MAX_SCENARIOS: float
     #: Simulated scenarios of an objective or a constraint row.
     MAX_DRAWN_SCENARIOS: float
-    #: Names times simulated scenarios of an objective or a constraint row: 400 MB.
+    #: Securities times simulated scenarios of an objective or a constraint row: 400 MB.
     MAX_SCENARIO_VALUES: float
     #: Draws of a resampled frontier: one is as long as a frontier.
     MAX_FRONTIER_DRAWS: float
@@ -4963,7 +5089,7 @@ class Limits(t.TypedDict):
     MAX_HIERARCHY_SECURITIES: float
     #: Trailing returns behind the risk model of a derived index.
     DERIVED_RISK_SESSIONS: float
-    #: Plug-ins that one index document names.
+    #: Plug-ins that one index document uses.
     MAX_PLUGINS: float
     #: Characters of the source of a plug-in.
     MAX_PLUGIN_SOURCE: float
@@ -4977,73 +5103,73 @@ class Limits(t.TypedDict):
     MAX_BODY_BYTES: float
     #: Body of `POST /data/import`.
     MAX_IMPORT_BYTES: float
-    #: A table that is the body of `POST /data/import`: it lies on disk, and 4 GiB are 100 million rows of market data.
+    #: A table that is the body of `POST /data/import`: it is stored on disk, and 4 GiB are 100 million rows of market data.
     MAX_IMPORT_TABLE_BYTES: float
     #: Assets times sessions of `POST /data/synthetic`: 5000 assets over 25 years.
     MAX_SYNTHETIC_BARS: float
-    #: Panels of a content that is copied when it is served: 7000 names x 25 years x 6 columns.
+    #: Panels of data that is copied when it is activated: 7000 securities x 25 years x 6 columns.
     MAX_COPIED_CONTENT_BYTES: float
-    #: Answer of one MCP tool: 25,000 tokens of two bytes, as long numbers and hashes have them.
+    #: Answer of one MCP tool: 25,000 tokens of two bytes, as in long numbers and hashes.
     MAX_TOOL_ANSWER_BYTES: float
-    #: Longest wait of the MCP tool waitForJob: clients give a call up after 60 s.
+    #: Longest wait of the MCP tool waitForJob: clients abandon a call after 60 s.
     MAX_TOOL_WAIT_SECONDS: float
-    #: MCP requests of one key that run at once: as many as streams of events.
+    #: Concurrent MCP requests of one key: as many as streams of events.
     MAX_KEY_TOOL_CALLS: float
     #: A resource of MCP, which is one message; larger answers are read by HTTP.
     MAX_RESOURCE_BYTES: float
     #: Nesting of a JSON body.
     MAX_JSON_DEPTH: float
-    #: Age of a heartbeat past which a running job is queued again.
+    #: Age of a heartbeat after which a running job is queued again.
     HEARTBEAT_TIMEOUT_SECONDS: float
     #: Wall time of one attempt of a job.
     MAX_JOB_SECONDS: float
-    #: Time a cancelled job has to give its worker back.
+    #: Time for a cancelled job to release its worker.
     CANCEL_GRACE_SECONDS: float
     #: Indices of `POST /analytics/backtests`: as many answers as a listing of jobs.
     MAX_BATCH_IDS: float
     #: Runs of `GET /analytics/compare`.
     MAX_COMPARE_IDS: float
-    #: Starts of one job before it counts as poison.
+    #: Starts of one job before it is considered poison.
     MAX_ATTEMPTS: float
     #: Jobs waiting for a worker.
     MAX_QUEUED_JOBS: float
-    #: Jobs of one key that may wait.
+    #: Waiting jobs of one key.
     MAX_KEY_QUEUED_JOBS: float
-    #: Heavy jobs of one key that run at once; half of the workers where that is more.
+    #: Concurrent heavy jobs of one key; half of the workers if that is more.
     MAX_KEY_RUNNING_JOBS: float
-    #: Requests of one key a second, in the long run: a tenth of what one process answers.
+    #: Requests per second of one key, in the long run: a tenth of the capacity of one process.
     MAX_KEY_REQUESTS_PER_SECOND: float
-    #: Requests of one key at once, after it has been silent: ten seconds of them.
+    #: Burst of requests of one key after a pause: ten seconds of requests.
     MAX_KEY_REQUEST_BURST: float
-    #: Ended jobs that are remembered; the oldest make room. What starts in two seconds with room to spare.
+    #: Ended jobs that are stored; the oldest are removed. A number that loads in less than two seconds at start.
     MAX_ENDED_JOBS: float
     #: Jobs of one listing.
     MAX_LISTED_JOBS: float
     #: Longest `wait` of a job's status.
     MAX_WAIT_SECONDS: float
-    #: Longest stream of the events of all jobs: a client that wants more comes back.
+    #: Longest stream of the events of all jobs: a client reconnects for more.
     MAX_STREAM_SECONDS: float
-    #: Streams of job events that are open at once.
+    #: Concurrent streams of job events.
     MAX_EVENT_STREAMS: float
     #: Documents and versions of one key: a hundred thousand versions of 10 KiB.
     MAX_KEY_STORED_BYTES: float
     #: Streams of job events of one key: a browser opens six connections to a service, a desk has some screens.
     MAX_KEY_EVENT_STREAMS: float
-    #: Connections of one address, those of `--trusted-proxies` excepted: a quarter of all.
+    #: Connections of one address, except those of `--trusted-proxies`: a quarter of all.
     MAX_ADDRESS_CONNECTIONS: float
-    #: Exports that are read at once: each holds 4 MiB.
+    #: Concurrent exports: each takes 4 MiB.
     MAX_OPEN_EXPORTS: float
     #: Time until a request without an upload is answered or refused: its longest wait, a computation and half a minute.
     MAX_REQUEST_SECONDS: float
-    #: Wall time of a computation that is answered at once (previews, what-if).
+    #: Wall time of an immediate computation (previews, what-if).
     MAX_QUERY_SECONDS: float
     #: Wall time of a SQL query.
     MAX_SQL_SECONDS: float
-    #: Rows of the result of a SQL query; those beyond are dropped, which is reported.
+    #: Rows of the result of a SQL query; further rows are dropped, which is reported.
     MAX_SQL_ROWS: float
     #: Result of a SQL query: a million rows of thirty numbers.
     MAX_SQL_BYTES: float
-    #: Runs whose tables a SQL query reads: what is prepared in half a minute.
+    #: Runs whose tables a SQL query reads: as many as can be prepared in half a minute.
     MAX_SQL_RUNS: float
     #: Tables that SQL queries read, kept on disk for the next query.
     MAX_SQL_INPUT_BYTES: float
@@ -5051,11 +5177,11 @@ class Limits(t.TypedDict):
     MAX_SQL_LENGTH: float
     #: Sessions of a simulated path: ten years.
     MAX_SIMULATION_SESSIONS: float
-    #: Paths of a simulation: four numbers of each are kept.
+    #: Paths of a simulation: four numbers of each are stored.
     MAX_SIMULATION_PATHS: float
     #: Variants of a sweep: an hour of two workers at 70 ms each.
     MAX_SWEEP_VARIANTS: float
-    #: Variants of a sweep that are listed one by one; more are a grid.
+    #: Variants of a sweep that are listed individually; more need a grid.
     MAX_SWEEP_PATCHES: float
     #: Variants of a sweep times sessions: 3.6 GB of levels on disk until it ends.
     MAX_SWEEP_LEVELS: float
@@ -5063,13 +5189,13 @@ class Limits(t.TypedDict):
     MAX_SWEEP_RESULT_ROWS: float
     #: Rows of a block of a result.
     MAX_BLOCK_ROWS: float
-    #: Splits of time that a choice among variants is tested by.
+    #: Splits of time that test a choice among variants.
     MAX_SWEEP_SPLITS: float
-    #: Callbacks of one job: so many clients may ask for the same work.
+    #: Callbacks of one job, from clients that request the same work.
     MAX_JOB_CALLBACKS: float
     #: Messages of callbacks that wait to be delivered: one for each job that may wait.
     MAX_WAITING_CALLBACKS: float
-    #: Attempts to deliver one message: five hours of a receiver that does not answer.
+    #: Attempts to deliver one message: five hours without an answer.
     MAX_CALLBACK_ATTEMPTS: float
     #: Time that a receiver has for its answer.
     MAX_CALLBACK_SECONDS: float
@@ -5077,13 +5203,13 @@ class Limits(t.TypedDict):
     MAX_EXPRESSION_DEPTH: float
     #: Nodes of an expression tree.
     MAX_EXPRESSION_NODES: float
-    #: Fields and constants of an expression tree: four a node.
+    #: Fields and constants of an expression tree: four per node.
     MAX_EXPRESSION_LEAVES: float
-    #: Characters of an expression as text: sixteen a node.
+    #: Characters of an expression as text: sixteen per node.
     MAX_EXPRESSION_LENGTH: float
-    #: Datapoints that an expression reads, each with its lag and window, through those that it names: four a leaf.
+    #: Datapoints that an expression reads, each with its lag and window, through its definitions: four per leaf.
     MAX_EXPRESSION_READS: float
-    #: Datapoints that a document defines: one a selection rule.
+    #: Datapoints that a document defines: one per selection rule.
     MAX_DATAPOINTS: float
     #: Dates of an imported risk model: fifty years of months.
     MAX_MODEL_DATES: float
@@ -5140,20 +5266,20 @@ class LimitsView(t.TypedDict):
 
 
 class _LinearConstraintParams(t.TypedDict):
-    #: Coefficient of each name.
+    #: Coefficient of each security.
     coefficients: t.Mapping[str, float]
 
 
 class LinearConstraintParams(_LinearConstraintParams, total=False):
-    """A weighted sum of weights lies between two bounds; names without a coefficient count as zero."""
+    """A weighted sum of weights is between two bounds; securities without a coefficient count as zero."""
 
     #: Smallest sum.
     lower: t.Optional[float]
     #: Largest sum.
     upper: t.Optional[float]
-    #: Penalty added to the objective per unit of violation; without one the row is hard.
+    #: Penalty added to the objective per unit of violation. Default: the row is hard.
     soft: t.Optional[float]
-    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -5162,27 +5288,27 @@ class _LinearConstraintRow(t.TypedDict):
 
 
 class LinearConstraintRow(_LinearConstraintRow, total=False):
-    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
+    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: LinearConstraintParams
 
 
 class _LiquidityFilterParams(t.TypedDict):
-    #: Least value traded per day. Unit: money per day in index currency.
+    #: Minimum daily traded value. Unit: money per day in index currency.
     minimum: float
 
 
 class LiquidityFilterParams(_LiquidityFilterParams, total=False):
-    """Keeps the names whose value traded per day is high enough; constituents may have a lower bound of their own."""
+    """Keeps securities with a minimum daily traded value; constituents may have a separate minimum."""
 
-    #: Trailing sessions up to the decision date; those without a bar are left out. Unit: sessions.
+    #: Trailing sessions up to the decision date; those without a price bar are skipped. Unit: sessions.
     window: int
-    #: What is taken of the daily values.
+    #: Aggregate of the daily values.
     statistic: t.Literal["median", "mean"]
-    #: Least value traded per day of a constituent; null for the same as others. Unit: money per day in index currency.
+    #: Minimum daily traded value of a constituent. Default: same as for others. Unit: money per day in index currency.
     incumbent_minimum: t.Optional[float]
-    #: What happens to a name whose datapoint is missing; a ranking places an included one last.
+    #: Treatment of a security whose datapoint is missing; a ranking places an included one last.
     missing: t.Literal["exclude", "include"]
 
 
@@ -5195,7 +5321,7 @@ class _LiquidityFilterRule(t.TypedDict):
 class LiquidityFilterRule(_LiquidityFilterRule, total=False):
     #: Arguments of the class, by name.
     params: LiquidityFilterParams
-    #: Parameters that are taken, in order, while the rule keeps too few.
+    #: Parameters that are tried, in order, while the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -5205,17 +5331,17 @@ class _LiquidityParams(t.TypedDict):
 
 
 class LiquidityParams(_LiquidityParams, total=False):
-    """No trade from the previous solved weights takes more than a share of the median value traded over some days. A name without a known value traded is not traded."""
+    """No trade from the previous solved weights exceeds a share of the median value traded over some days. A security without a known value traded is not traded."""
 
-    #: Largest share of the value traded. Unit: fraction.
+    #: Maximum share of the value traded. Unit: fraction.
     participation: float
     #: Days a trade may take. Unit: days.
     days: float
     #: Trailing sessions of the median. Unit: sessions.
     window: int
-    #: Penalty added to the objective per unit of violation; without one the row is hard.
+    #: Penalty added to the objective per unit of violation. Default: the row is hard.
     soft: t.Optional[float]
-    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -5224,7 +5350,7 @@ class _LiquidityRow(t.TypedDict):
 
 
 class LiquidityRow(_LiquidityRow, total=False):
-    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
+    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: LiquidityParams
@@ -5284,11 +5410,11 @@ class LoadJobStatus(t.TypedDict):
 
 
 class LongOnlyParams(t.TypedDict, total=False):
-    """No weight is negative. Present by default; a PositionBounds row with a negative lower bound lifts it for the names it covers."""
+    """No weight is negative. Present by default; a PositionBounds row with a negative lower bound lifts it for the securities in its scope."""
 
-    #: Penalty added to the objective per unit of violation; without one the row is hard.
+    #: Penalty added to the objective per unit of violation. Default: the row is hard.
     soft: t.Optional[float]
-    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -5297,44 +5423,53 @@ class _LongOnlyRow(t.TypedDict):
 
 
 class LongOnlyRow(_LongOnlyRow, total=False):
-    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
+    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: LongOnlyParams
 
 
-class Mapping(t.TypedDict):
-    """How a market is read from tables as they come. Columns that are not mapped are taken by their name."""
+class MadeFile(t.TypedDict):
+    #: Name of the file.
+    name: str
+    #: Size in bytes.
+    bytes: int
+    #: SHA-256 of its bytes.
+    sha256: str
 
-    #: long: a row a name and date. wide: a row a date and a column a name.
+
+class Mapping(t.TypedDict):
+    """Mapping of tables in their original format to a market. Unmapped columns are read by name."""
+
+    #: long: one row per security and date. wide: one row per date and one column per security.
     layout: t.Literal["long", "wide"]
     #: Rows before the header of each table, empty ones not counted.
     skip_rows: int
     #: Encoding of text files without a byte order mark. Null: UTF-8.
     encoding: t.Optional[t.Literal["utf-8", "windows-1252", "windows-1250", "utf-16le", "utf-16be"]]
-    #: Wide: what the numbers are. Null: each column says it too, in two header rows or as ("Close", "AAPL") in Parquet.
+    #: Wide: field of the numbers. Null: each column also states the field, in two header rows or as ("Close", "AAPL") in Parquet.
     field: t.Optional[str]
-    #: Wide, one table a field: what the numbers of each file, sheet or table are. Others are not read.
+    #: Wide, one table per field: field of each file, sheet or table. Others are not read.
     fields: t.Mapping[str, str]
-    #: Column of date, identifier and each datapoint, where it is called otherwise. An empty name is the column without one.
+    #: Column of the date, the identifier and each datapoint, if it has another name. An empty text refers to the column without a name.
     columns: t.Mapping[str, str]
-    #: Where the identifier stands: in a column (also null), in the name of the file or sheet (file:, those with another name are not read), or beside a label above the header (heading:Security).
+    #: Source of the identifier: a column (also null), the name of the file or sheet (file:; others are not read), or a label above the header (heading:Security).
     identifier_from: t.Optional[str]
-    #: How days are written; null is YYYY-MM-DD. Of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is dropped.
+    #: Date format; null is YYYY-MM-DD. A pattern of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is ignored.
     date_format: t.Optional[str]
-    #: Mark of decimals. With a comma, points, apostrophes and spaces between thousands are passed over.
+    #: Decimal separator. With a comma, points, apostrophes and spaces between thousands are ignored.
     decimal: t.Literal[".", ","]
-    #: Mark between thousands beside a decimal point: 1,234.5. The mark of decimals itself: that of VOLUME and SHARES_OUTSTANDING alone, as 58,490 beside 14,82. Null: there is none.
+    #: Thousands separator with a decimal point: 1,234.5. If equal to the decimal separator, it applies only to VOLUME and SHARES_OUTSTANDING, as in 58,490 next to 14,82. Null: none.
     thousands: t.Optional[t.Literal[",", ".", "'", " "]]
-    #: A sign of money ($14.82), and K, M, B or T behind a number (59.83M): refused, or read.
+    #: Currency signs ($14.82), and K, M, B or T after a number (59.83M): refused, or read.
     units: t.Literal["refuse", "read"]
-    #: A second row of one name and date: refused, accepted where all its values are the same, left out, or taken in place of the first.
+    #: A second row of one security and date: refused, accepted if all its values are equal, ignored, or used instead of the first.
     on_duplicate: t.Literal["refuse", "identical", "first", "last"]
-    #: A price of 0: refused, or no price.
+    #: A price of 0: refused, or read as no price.
     zero_prices: t.Literal["refuse", "missing"]
-    #: A negative price: refused, or its amount (CRSP marks the mean of bid and ask so).
+    #: A negative price: refused, or read as its absolute value (CRSP marks the mean of bid and ask this way).
     negative_prices: t.Literal["refuse", "absolute"]
-    #: Column of closes adjusted for dividends, and for splits where CLOSE is not: cash dividends, and those splits, are derived from it. It is no datapoint then.
+    #: Column of closes adjusted for dividends, and for splits if CLOSE is not: cash dividends, and those splits, are derived from it. The column is then not a datapoint.
     adjusted_close: t.Optional[str]
     #: Columns, files and sheets that are not read.
     ignore: t.Sequence[str]
@@ -5343,35 +5478,35 @@ class Mapping(t.TypedDict):
 class MappingAnswers(t.TypedDict, total=False):
     """Members of a mapping, and the adjustment, that are said beforehand: they are not asked."""
 
-    #: long: a row a name and date. wide: a row a date and a column a name.
+    #: long: one row per security and date. wide: one row per date and one column per security.
     layout: t.Literal["long", "wide"]
     #: Rows before the header of each table, empty ones not counted.
     skip_rows: int
     #: Encoding of text files without a byte order mark. Null: UTF-8.
     encoding: t.Optional[t.Literal["utf-8", "windows-1252", "windows-1250", "utf-16le", "utf-16be"]]
-    #: Wide: what the numbers are. Null: each column says it too, in two header rows or as ("Close", "AAPL") in Parquet.
+    #: Wide: field of the numbers. Null: each column also states the field, in two header rows or as ("Close", "AAPL") in Parquet.
     field: t.Optional[str]
-    #: Wide, one table a field: what the numbers of each file, sheet or table are. Others are not read.
+    #: Wide, one table per field: field of each file, sheet or table. Others are not read.
     fields: t.Mapping[str, str]
-    #: Column of date, identifier and each datapoint, where it is called otherwise. An empty name is the column without one.
+    #: Column of the date, the identifier and each datapoint, if it has another name. An empty text refers to the column without a name.
     columns: t.Mapping[str, str]
-    #: Where the identifier stands: in a column (also null), in the name of the file or sheet (file:, those with another name are not read), or beside a label above the header (heading:Security).
+    #: Source of the identifier: a column (also null), the name of the file or sheet (file:; others are not read), or a label above the header (heading:Security).
     identifier_from: t.Optional[str]
-    #: How days are written; null is YYYY-MM-DD. Of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is dropped.
+    #: Date format; null is YYYY-MM-DD. A pattern of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is ignored.
     date_format: t.Optional[str]
-    #: Mark of decimals. With a comma, points, apostrophes and spaces between thousands are passed over.
+    #: Decimal separator. With a comma, points, apostrophes and spaces between thousands are ignored.
     decimal: t.Literal[".", ","]
-    #: Mark between thousands beside a decimal point: 1,234.5. The mark of decimals itself: that of VOLUME and SHARES_OUTSTANDING alone, as 58,490 beside 14,82. Null: there is none.
+    #: Thousands separator with a decimal point: 1,234.5. If equal to the decimal separator, it applies only to VOLUME and SHARES_OUTSTANDING, as in 58,490 next to 14,82. Null: none.
     thousands: t.Optional[t.Literal[",", ".", "'", " "]]
-    #: A sign of money ($14.82), and K, M, B or T behind a number (59.83M): refused, or read.
+    #: Currency signs ($14.82), and K, M, B or T after a number (59.83M): refused, or read.
     units: t.Literal["refuse", "read"]
-    #: A second row of one name and date: refused, accepted where all its values are the same, left out, or taken in place of the first.
+    #: A second row of one security and date: refused, accepted if all its values are equal, ignored, or used instead of the first.
     on_duplicate: t.Literal["refuse", "identical", "first", "last"]
-    #: A price of 0: refused, or no price.
+    #: A price of 0: refused, or read as no price.
     zero_prices: t.Literal["refuse", "missing"]
-    #: A negative price: refused, or its amount (CRSP marks the mean of bid and ask so).
+    #: A negative price: refused, or read as its absolute value (CRSP marks the mean of bid and ask this way).
     negative_prices: t.Literal["refuse", "absolute"]
-    #: Column of closes adjusted for dividends, and for splits where CLOSE is not: cash dividends, and those splits, are derived from it. It is no datapoint then.
+    #: Column of closes adjusted for dividends, and for splits if CLOSE is not: cash dividends, and those splits, are derived from it. The column is then not a datapoint.
     adjusted_close: t.Optional[str]
     #: Columns, files and sheets that are not read.
     ignore: t.Sequence[str]
@@ -5380,74 +5515,74 @@ class MappingAnswers(t.TypedDict, total=False):
 
 
 class MappingChange(t.TypedDict, total=False):
-    """Members of a mapping that change; the others stay as they are. A member is replaced as a whole."""
+    """Members of a mapping to change; the others stay unchanged. A member is replaced as a whole."""
 
-    #: long: a row a name and date. wide: a row a date and a column a name.
+    #: long: one row per security and date. wide: one row per date and one column per security.
     layout: t.Literal["long", "wide"]
     #: Rows before the header of each table, empty ones not counted.
     skip_rows: int
     #: Encoding of text files without a byte order mark. Null: UTF-8.
     encoding: t.Optional[t.Literal["utf-8", "windows-1252", "windows-1250", "utf-16le", "utf-16be"]]
-    #: Wide: what the numbers are. Null: each column says it too, in two header rows or as ("Close", "AAPL") in Parquet.
+    #: Wide: field of the numbers. Null: each column also states the field, in two header rows or as ("Close", "AAPL") in Parquet.
     field: t.Optional[str]
-    #: Wide, one table a field: what the numbers of each file, sheet or table are. Others are not read.
+    #: Wide, one table per field: field of each file, sheet or table. Others are not read.
     fields: t.Mapping[str, str]
-    #: Column of date, identifier and each datapoint, where it is called otherwise. An empty name is the column without one.
+    #: Column of the date, the identifier and each datapoint, if it has another name. An empty text refers to the column without a name.
     columns: t.Mapping[str, str]
-    #: Where the identifier stands: in a column (also null), in the name of the file or sheet (file:, those with another name are not read), or beside a label above the header (heading:Security).
+    #: Source of the identifier: a column (also null), the name of the file or sheet (file:; others are not read), or a label above the header (heading:Security).
     identifier_from: t.Optional[str]
-    #: How days are written; null is YYYY-MM-DD. Of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is dropped.
+    #: Date format; null is YYYY-MM-DD. A pattern of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is ignored.
     date_format: t.Optional[str]
-    #: Mark of decimals. With a comma, points, apostrophes and spaces between thousands are passed over.
+    #: Decimal separator. With a comma, points, apostrophes and spaces between thousands are ignored.
     decimal: t.Literal[".", ","]
-    #: Mark between thousands beside a decimal point: 1,234.5. The mark of decimals itself: that of VOLUME and SHARES_OUTSTANDING alone, as 58,490 beside 14,82. Null: there is none.
+    #: Thousands separator with a decimal point: 1,234.5. If equal to the decimal separator, it applies only to VOLUME and SHARES_OUTSTANDING, as in 58,490 next to 14,82. Null: none.
     thousands: t.Optional[t.Literal[",", ".", "'", " "]]
-    #: A sign of money ($14.82), and K, M, B or T behind a number (59.83M): refused, or read.
+    #: Currency signs ($14.82), and K, M, B or T after a number (59.83M): refused, or read.
     units: t.Literal["refuse", "read"]
-    #: A second row of one name and date: refused, accepted where all its values are the same, left out, or taken in place of the first.
+    #: A second row of one security and date: refused, accepted if all its values are equal, ignored, or used instead of the first.
     on_duplicate: t.Literal["refuse", "identical", "first", "last"]
-    #: A price of 0: refused, or no price.
+    #: A price of 0: refused, or read as no price.
     zero_prices: t.Literal["refuse", "missing"]
-    #: A negative price: refused, or its amount (CRSP marks the mean of bid and ask so).
+    #: A negative price: refused, or read as its absolute value (CRSP marks the mean of bid and ask this way).
     negative_prices: t.Literal["refuse", "absolute"]
-    #: Column of closes adjusted for dividends, and for splits where CLOSE is not: cash dividends, and those splits, are derived from it. It is no datapoint then.
+    #: Column of closes adjusted for dividends, and for splits if CLOSE is not: cash dividends, and those splits, are derived from it. The column is then not a datapoint.
     adjusted_close: t.Optional[str]
     #: Columns, files and sheets that are not read.
     ignore: t.Sequence[str]
 
 
 class MappingInput(t.TypedDict, total=False):
-    """How a market is read from tables as they come. Columns that are not mapped are taken by their name."""
+    """Mapping of tables in their original format to a market. Unmapped columns are read by name."""
 
-    #: long: a row a name and date. wide: a row a date and a column a name.
+    #: long: one row per security and date. wide: one row per date and one column per security.
     layout: t.Literal["long", "wide"]
     #: Rows before the header of each table, empty ones not counted.
     skip_rows: int
     #: Encoding of text files without a byte order mark. Null: UTF-8.
     encoding: t.Optional[t.Literal["utf-8", "windows-1252", "windows-1250", "utf-16le", "utf-16be"]]
-    #: Wide: what the numbers are. Null: each column says it too, in two header rows or as ("Close", "AAPL") in Parquet.
+    #: Wide: field of the numbers. Null: each column also states the field, in two header rows or as ("Close", "AAPL") in Parquet.
     field: t.Optional[str]
-    #: Wide, one table a field: what the numbers of each file, sheet or table are. Others are not read.
+    #: Wide, one table per field: field of each file, sheet or table. Others are not read.
     fields: t.Mapping[str, str]
-    #: Column of date, identifier and each datapoint, where it is called otherwise. An empty name is the column without one.
+    #: Column of the date, the identifier and each datapoint, if it has another name. An empty text refers to the column without a name.
     columns: t.Mapping[str, str]
-    #: Where the identifier stands: in a column (also null), in the name of the file or sheet (file:, those with another name are not read), or beside a label above the header (heading:Security).
+    #: Source of the identifier: a column (also null), the name of the file or sheet (file:; others are not read), or a label above the header (heading:Security).
     identifier_from: t.Optional[str]
-    #: How days are written; null is YYYY-MM-DD. Of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is dropped.
+    #: Date format; null is YYYY-MM-DD. A pattern of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is ignored.
     date_format: t.Optional[str]
-    #: Mark of decimals. With a comma, points, apostrophes and spaces between thousands are passed over.
+    #: Decimal separator. With a comma, points, apostrophes and spaces between thousands are ignored.
     decimal: t.Literal[".", ","]
-    #: Mark between thousands beside a decimal point: 1,234.5. The mark of decimals itself: that of VOLUME and SHARES_OUTSTANDING alone, as 58,490 beside 14,82. Null: there is none.
+    #: Thousands separator with a decimal point: 1,234.5. If equal to the decimal separator, it applies only to VOLUME and SHARES_OUTSTANDING, as in 58,490 next to 14,82. Null: none.
     thousands: t.Optional[t.Literal[",", ".", "'", " "]]
-    #: A sign of money ($14.82), and K, M, B or T behind a number (59.83M): refused, or read.
+    #: Currency signs ($14.82), and K, M, B or T after a number (59.83M): refused, or read.
     units: t.Literal["refuse", "read"]
-    #: A second row of one name and date: refused, accepted where all its values are the same, left out, or taken in place of the first.
+    #: A second row of one security and date: refused, accepted if all its values are equal, ignored, or used instead of the first.
     on_duplicate: t.Literal["refuse", "identical", "first", "last"]
-    #: A price of 0: refused, or no price.
+    #: A price of 0: refused, or read as no price.
     zero_prices: t.Literal["refuse", "missing"]
-    #: A negative price: refused, or its amount (CRSP marks the mean of bid and ask so).
+    #: A negative price: refused, or read as its absolute value (CRSP marks the mean of bid and ask this way).
     negative_prices: t.Literal["refuse", "absolute"]
-    #: Column of closes adjusted for dividends, and for splits where CLOSE is not: cash dividends, and those splits, are derived from it. It is no datapoint then.
+    #: Column of closes adjusted for dividends, and for splits if CLOSE is not: cash dividends, and those splits, are derived from it. The column is then not a datapoint.
     adjusted_close: t.Optional[str]
     #: Columns, files and sheets that are not read.
     ignore: t.Sequence[str]
@@ -5487,17 +5622,17 @@ class MappingQuestion(_MappingQuestion, total=False):
 
 
 class MarketCapFilterParams(t.TypedDict, total=False):
-    """Keeps the names whose market capitalisation lies between two bounds; constituents may have a lower bound of their own."""
+    """Keeps securities with a market capitalisation between two bounds; constituents may have a separate minimum."""
 
-    #: Least market capitalisation; null for none. Unit: money in index currency.
+    #: Minimum market capitalisation; null for none. Unit: money in index currency.
     minimum: t.Optional[float]
-    #: Greatest market capitalisation; null for none. Unit: money in index currency.
+    #: Maximum market capitalisation; null for none. Unit: money in index currency.
     maximum: t.Optional[float]
     #: Count only the shares in free float.
     free_float: bool
-    #: Least market capitalisation of a constituent; null for the same as others. Unit: money in index currency.
+    #: Minimum market capitalisation of a constituent. Default: same as for others. Unit: money in index currency.
     incumbent_minimum: t.Optional[float]
-    #: What happens to a name whose datapoint is missing; a ranking places an included one last.
+    #: Treatment of a security whose datapoint is missing; a ranking places an included one last.
     missing: t.Literal["exclude", "include"]
 
 
@@ -5510,7 +5645,7 @@ class _MarketCapFilterRule(t.TypedDict):
 class MarketCapFilterRule(_MarketCapFilterRule, total=False):
     #: Arguments of the class, by name.
     params: MarketCapFilterParams
-    #: Parameters that are taken, in order, while the rule keeps too few.
+    #: Parameters that are tried, in order, while the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -5528,34 +5663,34 @@ class _MarketCapWeightWeighting(t.TypedDict):
 class MarketCapWeightWeighting(_MarketCapWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: MarketCapWeightParams
-    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
+    #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
-    #: Largest weights of groups.
+    #: Maximum weights of groups.
     group_caps: t.Sequence[GroupCapInput]
-    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group.
     cap_by: str
-    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
+    #: Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights.
     ladder_caps: LadderCaps
     #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
     phase_in: PhaseInInput
 
 
 class MaxDecorrelationObjective(t.TypedDict):
-    """The least variance that the weights would have if every volatility were one: the least weighted average correlation."""
+    """Minimum weighted average correlation: the minimum variance if every volatility were one."""
 
     type: t.Literal["max_decorrelation"]
 
 
 class MaxDiversificationObjective(t.TypedDict):
-    """The largest diversification ratio: the weighted average of the volatilities over the volatility of the portfolio."""
+    """Maximum diversification ratio: the weighted average of the volatilities over the volatility of the portfolio."""
 
     type: t.Literal["max_diversification"]
 
 
 class MaxReturnObjective(t.TypedDict):
-    """The largest expected return within the rows; a TrackingError or Volatility row is what keeps its risk."""
+    """Maximum expected return within the rows; a TrackingError or Volatility row limits its risk."""
 
     type: t.Literal["max_return"]
 
@@ -5565,9 +5700,9 @@ class _MaxSharpeObjective(t.TypedDict):
 
 
 class MaxSharpeObjective(_MaxSharpeObjective, total=False):
-    """The largest expected return above the risk-free rate per unit of volatility; cash earns the rate."""
+    """Maximum expected return above the risk-free rate per unit of volatility; cash earns the rate."""
 
-    #: Annual rate that the return is measured above. Unit: fraction a year.
+    #: Annual rate that is subtracted from the return. Unit: fraction per year.
     risk_free_rate: float
 
 
@@ -5576,7 +5711,7 @@ class _MaxUtilityObjective(t.TypedDict):
 
 
 class MaxUtilityObjective(_MaxUtilityObjective, total=False):
-    """The largest expected return less half the risk aversion times the variance, less the costs of the trades."""
+    """Maximum expected return minus half the risk aversion times the variance, minus the costs of the trades."""
 
     #: Price of a unit of variance, halved.
     risk_aversion: float
@@ -5656,7 +5791,7 @@ class _MembershipFilterRule(t.TypedDict):
 class MembershipFilterRule(_MembershipFilterRule, total=False):
     #: Arguments of the class, by name.
     params: MembershipFilterParams
-    #: Parameters that are taken, in order, while the rule keeps too few.
+    #: Parameters that are tried, in order, while the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -5733,11 +5868,11 @@ class _MinCdarObjective(t.TypedDict):
 
 
 class MinCdarObjective(_MinCdarObjective, total=False):
-    """The least average of the worst drawdowns: the conditional drawdown at risk of historical returns, added up session by session."""
+    """Minimum average of the worst drawdowns: the conditional drawdown at risk of historical returns, summed by session."""
 
-    #: Share of the scenarios that is better than those averaged; 0 averages all of them. Unit: fraction.
+    #: Share of the scenarios that are better than those averaged; 0 averages all of them. Unit: fraction.
     confidence: float
-    #: Sessions up to the decision whose returns are the scenarios; by default those of the risk model. Unit: sessions.
+    #: Number of sessions up to the decision whose returns are the scenarios. Default: that of the risk model. Unit: sessions.
     scenarios: t.Optional[int]
 
 
@@ -5746,47 +5881,47 @@ class _MinCvarObjective(t.TypedDict):
 
 
 class MinCvarObjective(_MinCvarObjective, total=False):
-    """The least average loss of the worst sessions: the conditional value at risk (expected shortfall) of historical or simulated returns."""
+    """Minimum average loss of the worst sessions: the conditional value at risk (expected shortfall) of historical or simulated returns."""
 
-    #: Share of the scenarios that is better than those averaged; 0 averages all of them. Unit: fraction.
+    #: Share of the scenarios that are better than those averaged; 0 averages all of them. Unit: fraction.
     confidence: float
-    #: Sessions up to the decision whose returns are the scenarios; by default those of the risk model. Unit: sessions.
+    #: Number of sessions up to the decision whose returns are the scenarios. Default: that of the risk model. Unit: sessions.
     scenarios: t.Optional[int]
-    #: Returns of the store themselves; blocks of them drawn with replacement; or draws with the covariance of the risk model, normal or Student's.
+    #: Historical returns; blocks of them drawn with replacement; or draws with the covariance of the risk model, normal or Student's.
     source: t.Literal["historical", "bootstrap", "normal", "student"]
-    #: Scenarios drawn; not read of historical ones.
+    #: Number of scenarios drawn; ignored for historical ones.
     draws: int
-    #: Consecutive returns of a bootstrap, at most as many as there are. Unit: sessions.
+    #: Number of consecutive returns in a block of a bootstrap, at most as many as there are. Unit: sessions.
     block: int
-    #: Of Student's distribution: the fewer, the fatter its tails.
+    #: Degrees of freedom of Student's distribution: the fewer, the fatter its tails.
     degrees_of_freedom: int
     #: Equal seeds give equal draws.
     seed: int
 
 
 class MinTrackingErrorObjective(t.TypedDict):
-    """The least variance of the active weights, weight less index weight: the weights nearest to the index."""
+    """Minimum variance of the active weights (weight minus index weight): the weights nearest to the index."""
 
     type: t.Literal["min_tracking_error"]
 
 
 class MinVarianceObjective(t.TypedDict):
-    """The least variance of the portfolio itself."""
+    """Minimum variance of the portfolio itself."""
 
     type: t.Literal["min_variance"]
 
 
 class _MinimumHoldingParams(t.TypedDict):
-    #: Smallest weight of a held name. Unit: fraction.
+    #: Minimum weight of a held security. Unit: fraction.
     threshold: float
 
 
 class MinimumHoldingParams(_MinimumHoldingParams, total=False):
-    """A name is held with at least a threshold of weight, or not at all. Short positions are not affected."""
+    """A security has at least a threshold weight, or none. Short positions are not affected."""
 
-    #: Penalty added to the objective per unit of violation; without one the row is hard.
+    #: Penalty added to the objective per unit of violation. Default: the row is hard.
     soft: t.Optional[float]
-    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -5795,7 +5930,7 @@ class _MinimumHoldingRow(t.TypedDict):
 
 
 class MinimumHoldingRow(_MinimumHoldingRow, total=False):
-    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
+    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: MinimumHoldingParams
@@ -5808,9 +5943,9 @@ class MinimumVarianceWeightParams(t.TypedDict, total=False):
     window: int
     #: Structure the sample covariance is shrunk towards.
     target: t.Literal["constant_correlation", "scaled_identity"]
-    #: Weight on the target; without one names / (names + observations). Unit: fraction.
+    #: Weight on the target. Default: securities / (securities + observations). Unit: fraction.
     intensity: t.Optional[float]
-    #: Largest weight inside the minimisation; too low a bound for full investment gives equal weights. Unit: fraction.
+    #: Maximum weight in the minimisation; a bound that is too low for full investment gives equal weights. Unit: fraction.
     upper: float
 
 
@@ -5821,22 +5956,22 @@ class _MinimumVarianceWeightWeighting(t.TypedDict):
 class MinimumVarianceWeightWeighting(_MinimumVarianceWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: MinimumVarianceWeightParams
-    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
+    #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
-    #: Largest weights of groups.
+    #: Maximum weights of groups.
     group_caps: t.Sequence[GroupCapInput]
-    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group.
     cap_by: str
-    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
+    #: Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights.
     ladder_caps: LadderCaps
     #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
     phase_in: PhaseInInput
 
 
 class MomentumFilterParams(t.TypedDict, total=False):
-    """Keeps the names whose total return over a window, the latest sessions skipped, is high enough; growth over missing bars counts."""
+    """Keeps securities with a minimum total return over a window that skips the latest sessions; growth over missing price bars counts."""
 
     #: Trailing sessions up to those skipped. Unit: sessions.
     window: int
@@ -5844,7 +5979,7 @@ class MomentumFilterParams(t.TypedDict, total=False):
     skip: int
     #: Least return over the window. Unit: fraction.
     minimum: float
-    #: What happens to a name whose datapoint is missing; a ranking places an included one last.
+    #: Treatment of a security whose datapoint is missing; a ranking places an included one last.
     missing: t.Literal["exclude", "include"]
 
 
@@ -5857,7 +5992,7 @@ class _MomentumFilterRule(t.TypedDict):
 class MomentumFilterRule(_MomentumFilterRule, total=False):
     #: Arguments of the class, by name.
     params: MomentumFilterParams
-    #: Parameters that are taken, in order, while the rule keeps too few.
+    #: Parameters that are tried, in order, while the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -5910,7 +6045,7 @@ class _NotNode(t.TypedDict):
 class NotNode(_NotNode, total=False):
     """The operand must fail."""
 
-    #: Canonical text of the tree, at its root; ignored where it is sent.
+    #: Canonical text of the tree, at its root; ignored in requests.
     text: str
 
 
@@ -5923,7 +6058,7 @@ class _NotNodeInput(t.TypedDict):
 class NotNodeInput(_NotNodeInput, total=False):
     """The operand must fail."""
 
-    #: Canonical text of the tree, at its root; ignored where it is sent.
+    #: Canonical text of the tree, at its root; ignored in requests.
     text: str
 
 
@@ -5935,7 +6070,7 @@ class ObjectiveMeasure(t.TypedDict):
 
     #: As in the sentences of a run.
     name: str
-    #: What the figure is of `objective_value`. `root`: the root of a variance, a fraction a year; `return`: the value itself, a fraction a year; `loss`: the value itself, a fraction lost; `number`: the value itself, without a unit.
+    #: What the figure is of `objective_value`. `root`: the root of a variance, a fraction per year; `return`: the value itself, a fraction per year; `loss`: the value itself, a fraction lost; `number`: the value itself, without a unit.
     form: t.Literal["root", "return", "loss", "number"]
 
 
@@ -5970,15 +6105,15 @@ class ObjectiveTypes(t.TypedDict):
 
 
 class OnePerIssuerParams(t.TypedDict, total=False):
-    """Keeps the best share line of each issuer; a name without an issuer is its own."""
+    """Keeps the best share line of each issuer; a security without an issuer counts as its own issuer."""
 
     #: Column that names the issuer.
     issuer_field: str
     #: Column or derived datapoint.
     field: str
-    #: Trailing sessions up to the decision date; those without a bar are left out. Unit: sessions.
+    #: Trailing sessions up to the decision date; those without a price bar are skipped. Unit: sessions.
     window: int
-    #: What happens to a name whose datapoint is missing; a ranking places an included one last.
+    #: Treatment of a security whose datapoint is missing; a ranking places an included one last.
     missing: t.Literal["exclude", "include"]
 
 
@@ -5991,7 +6126,7 @@ class _OnePerIssuerRule(t.TypedDict):
 class OnePerIssuerRule(_OnePerIssuerRule, total=False):
     #: Arguments of the class, by name.
     params: OnePerIssuerParams
-    #: Parameters that are taken, in order, while the rule keeps too few.
+    #: Parameters that are tried, in order, while the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -6050,11 +6185,11 @@ class OptimisationPreviewRequest(_OptimisationPreviewRequest, total=False):
     uncertainty: t.Optional[UncertaintyInput]
     #: Costs of trades, linear and of market impact; on a result their sum as a fraction of value.
     costs: t.Optional[TradeCostsInput]
-    #: Covariance that objective, rows and results are measured by: a stored model by its id, or an estimator; null takes the default of the estimator.
+    #: Covariance for objective, rows and results: a stored model by its id, or an estimator. Null: the default of the estimator.
     risk_model: t.Optional[t.Union[str, RiskEstimatorInput]]
-    #: Names that may be held: those of the index, by default, or every name of its universe that can be priced; the latter have an index weight of 0.
+    #: Securities that may be held: those of the index, or every security of its universe with a price; the latter have an index weight of 0. Default: those of the index.
     candidates: t.Literal["parent", "universe"]
-    #: Rebalance to target: the latest on or before this day; null takes the latest.
+    #: Rebalance to target: the latest on or before this day; null for the latest.
     as_of: t.Optional[Date]
     #: First day of the window of the risk model.
     start: t.Optional[Date]
@@ -6080,11 +6215,11 @@ class OptimisationRunRequest(_OptimisationRunRequest, total=False):
     uncertainty: t.Optional[UncertaintyInput]
     #: Costs of trades, linear and of market impact; on a result their sum as a fraction of value.
     costs: t.Optional[TradeCostsInput]
-    #: Covariance that objective, rows and results are measured by: a stored model by its id, or an estimator; null takes the default of the estimator.
+    #: Covariance for objective, rows and results: a stored model by its id, or an estimator. Null: the default of the estimator.
     risk_model: t.Optional[t.Union[str, RiskEstimatorInput]]
-    #: Names that may be held: those of the index, by default, or every name of its universe that can be priced; the latter have an index weight of 0.
+    #: Securities that may be held: those of the index, or every security of its universe with a price; the latter have an index weight of 0. Default: those of the index.
     candidates: t.Literal["parent", "universe"]
-    #: Rebalance to target: the latest on or before this day; null takes the latest.
+    #: Rebalance to target: the latest on or before this day; null for the latest.
     as_of: t.Optional[Date]
     #: First day of the window of the risk model.
     start: t.Optional[Date]
@@ -6186,9 +6321,9 @@ class OptimiseRequest(_OptimiseRequest, total=False):
     uncertainty: t.Optional[UncertaintyInput]
     #: Costs of trades, linear and of market impact; on a result their sum as a fraction of value.
     costs: t.Optional[TradeCostsInput]
-    #: Covariance that objective, rows and results are measured by: a stored model by its id, or an estimator; null takes the default of the estimator.
+    #: Covariance for objective, rows and results: a stored model by its id, or an estimator. Null: the default of the estimator.
     risk_model: t.Optional[t.Union[str, RiskEstimatorInput]]
-    #: Names that may be held: those of the index, by default, or every name of its universe that can be priced; the latter have an index weight of 0.
+    #: Securities that may be held: those of the index, or every security of its universe with a price; the latter have an index weight of 0. Default: those of the index.
     candidates: t.Literal["parent", "universe"]
     #: Rows of the catalogue; none leaves the full-investment default.
     constraints: t.Sequence[ConstraintRowBody]
@@ -6204,7 +6339,7 @@ class OtherAdjustment(t.TypedDict):
 class OverlayPart(t.TypedDict):
     #: The overlay that it is of, itself or one beneath it.
     index_id: str
-    #: Kind of the part: cash (interest earned or given up on cash), costs (costs of changed exposures), currency (the exchange rate on what lies in cash beneath), decrement (the synthetic dividend), fee (the fee), financing (interest paid for borrowed money, or earned on the proceeds of short positions), hedge (gains and losses of currency forwards).
+    #: Kind of the part: cash (interest earned or given up on cash), costs (costs of changed exposures), currency (the exchange rate on cash of the underlying index), decrement (the synthetic dividend), fee (the fee), financing (interest paid for borrowed money, or earned on the proceeds of short positions), hedge (gains and losses of currency forwards).
     part: t.Literal["cash", "costs", "currency", "decrement", "fee", "financing", "hedge"]
     #: Linked contribution to the total return.
     contribution: float
@@ -6273,21 +6408,21 @@ class OverviewView(_OverviewView, total=False):
 
 
 class _PackAccount(t.TypedDict):
-    #: One account a name; AUM is that of `aum`.
+    #: Name, unique among the accounts; AUM is that of `aum`.
     name: str
 
 
 class PackAccount(_PackAccount, total=False):
-    #: In the currency of the index.
+    #: Cash in the currency of the index.
     cash: float
-    #: Names held, by shares or by value.
+    #: Holdings, by shares or by value.
     holdings: t.Sequence[PackHolding]
 
 
 class PackCost(t.TypedDict, total=False):
-    #: Whole spread; half is paid.
+    #: Whole spread, of which half is paid.
     spread_bps: float
-    #: Impact of a whole day of volume.
+    #: Market impact of trading a whole day of volume.
     impact_bps: float
 
 
@@ -6299,7 +6434,7 @@ class _PackHolding(t.TypedDict):
 class PackHolding(_PackHolding, total=False):
     #: Negative for a short position.
     shares: t.Optional[float]
-    #: Instead of shares: at the close of as_of, in the currency of the index.
+    #: Value instead of shares: at the close of as_of, in the currency of the index.
     value: t.Optional[float]
 
 
@@ -6496,9 +6631,9 @@ class PipelineSpec(t.TypedDict):
 
 
 class PluginInputs(t.TypedDict):
-    #: Expression of numbers, as `max(CLOSE, window=252)`.
+    #: Numeric expression, such as `max(CLOSE, window=252)`.
     expression: str
-    #: Trailing sessions up to the decision date, of which the expression gives one value each.
+    #: Number of trailing sessions up to the decision date, with one value of the expression each.
     sessions: int
 
 
@@ -6520,7 +6655,7 @@ class Plugin(t.TypedDict):
     name: str
     #: Free text.
     description: t.Optional[str]
-    #: The meaning of the values: `datapoint`, numbers; `selection`, 0 or false for a security that is not kept; `weighting`, raw weights.
+    #: Meaning of the values: `datapoint`, numbers; `selection`, 0 or false to exclude a security; `weighting`, raw weights.
     kind: t.Literal["datapoint", "selection", "weighting"]
     #: Columns that it reads, by name.
     inputs: t.Mapping[str, PluginInputs]
@@ -6549,9 +6684,9 @@ class _PluginFilterParams(t.TypedDict):
 
 
 class PluginFilterParams(_PluginFilterParams, total=False):
-    """Keeps the names that a plug-in of the document keeps."""
+    """Keeps securities that a plug-in of the document keeps."""
 
-    #: What happens to a name whose datapoint is missing; a ranking places an included one last.
+    #: Treatment of a security whose datapoint is missing; a ranking places an included one last.
     missing: t.Literal["exclude", "include"]
 
 
@@ -6564,17 +6699,17 @@ class _PluginFilterRule(t.TypedDict):
 class PluginFilterRule(_PluginFilterRule, total=False):
     #: Arguments of the class, by name.
     params: PluginFilterParams
-    #: Parameters that are taken, in order, while the rule keeps too few.
+    #: Parameters that are tried, in order, while the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
 class _PluginUpsertInputs(t.TypedDict):
-    #: Expression of numbers, as `max(CLOSE, window=252)`.
+    #: Numeric expression, such as `max(CLOSE, window=252)`.
     expression: str
 
 
 class PluginUpsertInputs(_PluginUpsertInputs, total=False):
-    #: Trailing sessions up to the decision date, of which the expression gives one value each.
+    #: Number of trailing sessions up to the decision date, with one value of the expression each.
     sessions: int
 
 
@@ -6595,7 +6730,7 @@ class PluginUpsertParameters(_PluginUpsertParameters, total=False):
 class _PluginUpsert(t.TypedDict):
     #: Display name.
     name: str
-    #: The meaning of the values: `datapoint`, numbers; `selection`, 0 or false for a security that is not kept; `weighting`, raw weights.
+    #: Meaning of the values: `datapoint`, numbers; `selection`, 0 or false to exclude a security; `weighting`, raw weights.
     kind: t.Literal["datapoint", "selection", "weighting"]
     #: Columns that it reads, by the names under which `compute` gets them: Float64Arrays, NaN where a value is missing. Of several sessions, those of a security lie together, the latest last.
     inputs: t.Mapping[str, t.Union[str, PluginUpsertInputs]]
@@ -6624,15 +6759,15 @@ class _PluginWeightWeighting(t.TypedDict):
 class PluginWeightWeighting(_PluginWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: PluginWeightParams
-    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
+    #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
-    #: Largest weights of groups.
+    #: Maximum weights of groups.
     group_caps: t.Sequence[GroupCapInput]
-    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group.
     cap_by: str
-    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
+    #: Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights.
     ladder_caps: LadderCaps
     #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
     phase_in: PhaseInInput
@@ -6662,7 +6797,7 @@ class PortfolioBookPayload(t.TypedDict):
 
 
 class PositionBoundsParams(t.TypedDict, total=False):
-    """Each weight lies between two bounds. A negative lower bound lifts LongOnly for the names it covers."""
+    """Each weight is between two bounds. A negative lower bound lifts LongOnly for the securities in its scope."""
 
     #: Smallest weight. Unit: fraction.
     lower: float
@@ -6670,9 +6805,9 @@ class PositionBoundsParams(t.TypedDict, total=False):
     upper: float
     #: Names the row covers; without any all of them.
     identifiers: t.Optional[t.Sequence[str]]
-    #: Penalty added to the objective per unit of violation; without one the row is hard.
+    #: Penalty added to the objective per unit of violation. Default: the row is hard.
     soft: t.Optional[float]
-    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -6681,7 +6816,7 @@ class _PositionBoundsRow(t.TypedDict):
 
 
 class PositionBoundsRow(_PositionBoundsRow, total=False):
-    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
+    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: PositionBoundsParams
@@ -6733,7 +6868,7 @@ class _PreviewDocumentRequest(t.TypedDict):
 class PreviewDocumentRequest(_PreviewDocumentRequest, total=False):
     #: Decision date; default the base date of the document, or the first rebalance of a derived one.
     as_of: t.Optional[Date]
-    #: Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number.
+    #: Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number.
     as_known_on: t.Union[int, str]
 
 
@@ -6753,7 +6888,7 @@ class PreviewOverlayExposure(t.TypedDict):
     before: t.Optional[float]
     #: Volatility a year behind the target; null before the first return is known.
     volatility: t.Optional[float]
-    #: target: it is the target; max_change: the target is further away than the largest change; within_tolerance: the target is within the tolerance of the exposure before; no_review: the session is no review
+    #: target: it is the target; max_change: the target is further away than the largest change; within_tolerance: the target is within the tolerance of the exposure before; no_review: the session is not a review
     reason: t.Literal["target", "max_change", "within_tolerance", "no_review"]
 
 
@@ -6772,7 +6907,7 @@ class PreviewOverlay(_PreviewOverlay, total=False):
 class PreviewRequest(t.TypedDict, total=False):
     #: Decision date; default the base date of the index, or the first rebalance of a derived one.
     as_of: t.Optional[Date]
-    #: Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number.
+    #: Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number.
     as_known_on: t.Union[int, str]
     #: Id of a run: its definition is taken, with every document and risk model as the run had them, on the data that is served. Default: the definition as it is stored.
     run_id: str
@@ -6810,6 +6945,8 @@ class PreviewResponse(_PreviewResponse, total=False):
     overlay: PreviewOverlay
     #: Of an index that rebalances on breaches: the rule that is watched.
     limits: PreviewLimits
+    #: Of an index whose constituents change between reviews (`events`): the changes decided on resolved_date. Assets and weights are what the rules decide.
+    replacements: t.Sequence[Replacement]
 
 
 class PreviewSolve(t.TypedDict):
@@ -6839,13 +6976,13 @@ class PreviewStep(t.TypedDict):
 
 
 class PriceFilterParams(t.TypedDict, total=False):
-    """Keeps the names whose close lies between two bounds."""
+    """Keeps securities with a close between two bounds."""
 
-    #: Least close; null for none. Unit: money in index currency.
+    #: Minimum close; null for none. Unit: money in index currency.
     minimum: t.Optional[float]
-    #: Greatest close; null for none. Unit: money in index currency.
+    #: Maximum close; null for none. Unit: money in index currency.
     maximum: t.Optional[float]
-    #: What happens to a name whose datapoint is missing; a ranking places an included one last.
+    #: Treatment of a security whose datapoint is missing; a ranking places an included one last.
     missing: t.Literal["exclude", "include"]
 
 
@@ -6858,7 +6995,7 @@ class _PriceFilterRule(t.TypedDict):
 class PriceFilterRule(_PriceFilterRule, total=False):
     #: Arguments of the class, by name.
     params: PriceFilterParams
-    #: Parameters that are taken, in order, while the rule keeps too few.
+    #: Parameters that are tried, in order, while the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -6876,7 +7013,7 @@ class PriceWeightParams(t.TypedDict, total=False):
 
     #: Column of the number of shares of each constituent, such as a par-value or price-adjustment factor. Default: one share each.
     factor_field: t.Optional[str]
-    #: A split leaves the number of shares and changes the divisor, or multiplies the shares so that the weight is kept.
+    #: A split keeps the number of shares and changes the divisor, or multiplies the shares to keep the weight.
     splits: t.Literal["divisor", "keep_weight"]
 
 
@@ -6887,15 +7024,15 @@ class _PriceWeightWeighting(t.TypedDict):
 class PriceWeightWeighting(_PriceWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: PriceWeightParams
-    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
+    #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
-    #: Largest weights of groups.
+    #: Maximum weights of groups.
     group_caps: t.Sequence[GroupCapInput]
-    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group.
     cap_by: str
-    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
+    #: Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights.
     ladder_caps: LadderCaps
     #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
     phase_in: PhaseInInput
@@ -6930,9 +7067,9 @@ class PublicKey(t.TypedDict):
     key_id: str
     #: The 32 bytes of an Ed25519 public key, in base64.
     public_key: str
-    #: Time of its making, ISO-8601 UTC with offset.
+    #: Time of its creation, ISO-8601 UTC with offset.
     valid_from: str
-    #: Time from which it signs no more; null of the key in use.
+    #: Time from which it is no longer used; null for the current key.
     valid_until: t.Optional[str]
 
 
@@ -6965,11 +7102,11 @@ class PublicationEntry(t.TypedDict):
     seq: int
     #: The index, or the strategy where strategies are runs too.
     index_id: str
-    #: Session whose close it is.
+    #: Session of the close.
     date: str
-    #: A restatement takes the place of earlier entries of its date.
+    #: A restatement replaces earlier entries of its date.
     kind: t.Literal["close", "restatement"]
-    #: Price return level; null where prices include dividends.
+    #: Price return level; null if prices include dividends.
     price: t.Optional[float]
     #: Total return level.
     total: t.Optional[float]
@@ -6981,17 +7118,17 @@ class PublicationEntry(t.TypedDict):
     composition_hash: str
     #: Content hash of the data of the run.
     data_hash: t.Optional[str]
-    #: Version of the definition; null where not known.
+    #: Version of the definition; null if unknown.
     index_version: t.Optional[int]
     #: Version of the engine of the run.
     engine: t.Optional[str]
-    #: Why it was restated, or published without bars of names of the index; null of any other close.
+    #: Reason for a restatement, or for a publication without price bars of some constituents; null for any other close.
     reason: t.Optional[str]
     #: Time of the publication, ISO-8601 UTC with offset.
     at: str
-    #: Name of the key; local where none is asked for.
+    #: Name of the key; local without authentication.
     author: str
-    #: Hash of the entry before; 64 zeros in the first.
+    #: Hash of the previous entry; 64 zeros in the first.
     previous: str
     #: SHA-256 of the canonical JSON of the entry without hash and signature.
     hash: str
@@ -7008,8 +7145,27 @@ class PublishRequest(t.TypedDict, total=False):
     through: Date
     #: Whether closes that differ are published again.
     restate: bool
-    #: Why, for the log; a restatement needs one.
+    #: Reason for the log; a restatement requires one.
     reason: str
+    #: Publish closes for which constituents have no bar; their entries record it.
+    allow_partial: bool
+
+
+class PublishStep(t.TypedDict):
+    """Publishes the closes of every index through the session, parents first. A close is published once, however often the step is performed."""
+
+    type: t.Literal["publish"]
+    #: Publish closes for which constituents have no bar; their entries record it.
+    allow_partial: bool
+
+
+class _PublishStepInput(t.TypedDict):
+    type: t.Literal["publish"]
+
+
+class PublishStepInput(_PublishStepInput, total=False):
+    """Publishes the closes of every index through the session, parents first. A close is published once, however often the step is performed."""
+
     #: Publish closes for which constituents have no bar; their entries record it.
     allow_partial: bool
 
@@ -7020,7 +7176,7 @@ class PublishedLog(t.TypedDict):
 
 
 class QuantoOverlay(t.TypedDict):
-    """The return of the index in its own currency, paid in another: no exchange rate counts."""
+    """The return of the index in its own currency, paid in another, without exchange rates."""
 
     type: t.Literal["quanto"]
     #: Currency in which the return is paid: that of the overlay.
@@ -7037,11 +7193,11 @@ class _QuotaParams(t.TypedDict):
 class QuotaParams(_QuotaParams, total=False):
     """Keeps a number of securities of each group, the best by a field; groups without a quota are excluded."""
 
-    #: Datapoint by which the best of a group are found.
+    #: Datapoint of the ranking within a group.
     rank_field: t.Union[str, DatapointInput, ExpressionNodeInput]
     #: Smallest values first.
     ascending: bool
-    #: What happens to a name whose datapoint is missing; a ranking places an included one last.
+    #: Treatment of a security whose datapoint is missing; a ranking places an included one last.
     missing: t.Literal["exclude", "include"]
 
 
@@ -7054,7 +7210,7 @@ class _QuotaRule(t.TypedDict):
 class QuotaRule(_QuotaRule, total=False):
     #: Arguments of the class, by name.
     params: QuotaParams
-    #: Parameters that are taken, in order, while the rule keeps too few.
+    #: Parameters that are tried, in order, while the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -7064,15 +7220,15 @@ class _RangeFilterParams(t.TypedDict):
 
 
 class RangeFilterParams(_RangeFilterParams, total=False):
-    """Keeps the names whose datapoint lies between two bounds."""
+    """Keeps securities with a datapoint between two bounds."""
 
     #: Lower bound; null for none.
     minimum: t.Optional[float]
     #: Upper bound; null for none.
     maximum: t.Optional[float]
-    #: Whether a value equal to a bound passes.
+    #: True if a value equal to a bound passes.
     inclusive: bool
-    #: What happens to a name whose datapoint is missing; a ranking places an included one last.
+    #: Treatment of a security whose datapoint is missing; a ranking places an included one last.
     missing: t.Literal["exclude", "include"]
 
 
@@ -7085,7 +7241,7 @@ class _RangeFilterRule(t.TypedDict):
 class RangeFilterRule(_RangeFilterRule, total=False):
     #: Arguments of the class, by name.
     params: RangeFilterParams
-    #: Parameters that are taken, in order, while the rule keeps too few.
+    #: Parameters that are tried, in order, while the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -7110,15 +7266,15 @@ class _RankWeightWeighting(t.TypedDict):
 class RankWeightWeighting(_RankWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: RankWeightParams
-    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
+    #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
-    #: Largest weights of groups.
+    #: Maximum weights of groups.
     group_caps: t.Sequence[GroupCapInput]
-    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group.
     cap_by: str
-    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
+    #: Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights.
     ladder_caps: LadderCaps
     #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
     phase_in: PhaseInInput
@@ -7166,12 +7322,14 @@ class RebalancePack(t.TypedDict):
     requested_as_of: t.Optional[str]
     #: Session whose close prices the orders: the latest with data up to the date asked for; a finding reports any other session.
     as_of: str
-    #: Effective date of the rebalance on or after it; null where the calendar has none.
+    #: Effective date of the rebalance or change of constituents on or after it; null where the calendar has none.
     effective: t.Optional[str]
     #: Session on which the weights were decided.
     decision: str
-    #: Weights announced for `effective`; before the announcement what the rules decide on as_of; of a derived index those of its latest solve.
+    #: Weights announced for `effective`; before the announcement what the rules decide on as_of, or the latest solution of a derived index.
     basis: t.Literal["announced", "indicative", "in_force"]
+    #: Changes of constituents outside the decision of a review that the orders carry out: of a change between reviews, or for securities that left while the review was pending.
+    replacements: t.Sequence[Replacement]
     #: The accounts in the order of the request, that of `aum` last.
     accounts: t.Sequence[PackedAccount]
     #: Days that the orders take, over the names traded.
@@ -7187,17 +7345,17 @@ class RebalancePack(t.TypedDict):
 
 
 class RebalancePackRequest(t.TypedDict, total=False):
-    #: Session whose close prices the orders; default the latest date of the store.
+    #: Session whose close prices the orders. Default: the latest date of the data.
     as_of: t.Optional[Date]
     #: Accounts to be brought to the index.
     accounts: t.Sequence[PackAccount]
-    #: A further account of so much cash, AUM: what a purchase of the whole index takes.
+    #: Adds the account AUM with this amount of cash, for a purchase of the whole index.
     aum: t.Optional[float]
-    #: Shares that what is held of a name afterwards is a multiple of; 1 unless given.
+    #: Lot size in shares, by identifier: resulting holdings are multiples of it. Default: 1.
     lot_sizes: t.Mapping[str, int]
-    #: Share of the daily volume that is traded.
+    #: Maximum share of the daily volume that is traded.
     participation: float
-    #: Sessions with a bar in the mean volume.
+    #: Number of sessions with a price bar in the mean volume.
     adv_sessions: int
     #: What trades cost.
     cost: PackCost
@@ -7287,19 +7445,19 @@ class RebalanceSnapshot(t.TypedDict):
 
 
 class _RebalanceSpec(t.TypedDict):
-    #: How often the index is rebalanced.
+    #: Frequency of rebalances.
     frequency: t.Literal["none", "daily", "weekly", "monthly", "quarterly", "semi_annual", "annual", "custom"]
     #: Day inside each period.
     anchor: t.Literal["first_session", "last_session", "third_friday", "nth_weekday", "day_of_month"]
-    #: 1 to 12; those that go with the frequency unless given.
+    #: 1 to 12. Default: those of the frequency.
     months: t.Optional[t.Sequence[int]]
     #: 0 Monday to 4 Friday.
     weekday: t.Optional[int]
-    #: Of the month, from 1; 5 is the last.
+    #: Number of the weekday in the month, from 1; 5 is the last.
     nth: t.Optional[int]
-    #: Clipped to its end.
+    #: Clipped to the end of the month.
     day: t.Optional[int]
-    #: The session after or before it; `unadjusted` keeps the day and prices from the session before.
+    #: Next or previous session; `unadjusted` keeps the day and uses prices of the previous session.
     roll: t.Literal["following", "preceding", "unadjusted"]
     #: From the decision to the effective date. Unit: sessions.
     effective_lag: int
@@ -7310,40 +7468,40 @@ class _RebalanceSpec(t.TypedDict):
 
 
 class RebalanceSpec(_RebalanceSpec, total=False):
-    #: Selection and weighting read data up to this date. Default: as many sessions before the effective date as the notice.
+    #: Selection and weighting read data up to this date. Default: the notice in sessions before the effective date.
     reference: DateRule
     #: On or after the reference date and before the effective date. Default: the reference date.
     announcement: DateRule
-    #: Closes of this date turn target weights into index shares. Default: the reference date.
+    #: Closes of this date convert target weights into index shares. Default: the reference date.
     pricing_date: DateRule
     #: Spreads the rebalance over several closes from the effective date on. Default: one close.
     phase: PhaseSpec
 
 
 class RebalanceSpecInput(t.TypedDict, total=False):
-    #: How often the index is rebalanced.
+    #: Frequency of rebalances.
     frequency: t.Literal["none", "daily", "weekly", "monthly", "quarterly", "semi_annual", "annual", "custom"]
     #: Day inside each period.
     anchor: t.Literal["first_session", "last_session", "third_friday", "nth_weekday", "day_of_month"]
-    #: 1 to 12; those that go with the frequency unless given.
+    #: 1 to 12. Default: those of the frequency.
     months: t.Optional[t.Sequence[int]]
     #: 0 Monday to 4 Friday.
     weekday: t.Optional[int]
-    #: Of the month, from 1; 5 is the last.
+    #: Number of the weekday in the month, from 1; 5 is the last.
     nth: t.Optional[int]
-    #: Clipped to its end.
+    #: Clipped to the end of the month.
     day: t.Optional[int]
-    #: The session after or before it; `unadjusted` keeps the day and prices from the session before.
+    #: Next or previous session; `unadjusted` keeps the day and uses prices of the previous session.
     roll: t.Literal["following", "preceding", "unadjusted"]
     #: From the decision to the effective date. Unit: sessions.
     effective_lag: int
     #: Target weights become index shares at the closes of the pricing date and drift until the effective date (shares), or hold exactly at the effective close (weights).
     weights_as: t.Literal["shares", "weights"]
-    #: Selection and weighting read data up to this date. Default: as many sessions before the effective date as the notice.
+    #: Selection and weighting read data up to this date. Default: the notice in sessions before the effective date.
     reference: DateRule
     #: On or after the reference date and before the effective date. Default: the reference date.
     announcement: DateRule
-    #: Closes of this date turn target weights into index shares. Default: the reference date.
+    #: Closes of this date convert target weights into index shares. Default: the reference date.
     pricing_date: DateRule
     #: Spreads the rebalance over several closes from the effective date on. Default: one close.
     phase: PhaseSpec
@@ -7686,6 +7844,25 @@ class RefreshResult(t.TypedDict):
     findings: t.Sequence[Finding]
 
 
+class RefreshStep(t.TypedDict):
+    """Refreshes the served store from its source. The day waits until the store has prices of the session."""
+
+    type: t.Literal["refresh"]
+    #: Finding codes that reject the whole refresh.
+    fail_on: t.Sequence[t.Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "NO_DATA_IN_RANGE", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "NO_EFFECT", "DEFAULT_TAKEN", "WEIGHTS_NOT_ONE", "RETURNS_DIFFER", "CURRENCIES_DIFFER", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "BAD_EXPRESSION", "BAD_QUERY", "UNKNOWN_FUNCTION", "UNIT_MISMATCH", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "CONSTRAINT_RELAXED", "LIMIT_NOT_KEPT", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "FX_MISSING", "NO_RATE", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "COLUMN_IGNORED", "ADJUSTMENT_UNEXPLAINED", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "LOCATION_NOT_ALLOWED", "CALLBACK_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PLUGIN_NOT_FOUND", "PLUGIN_FAULT", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "ACTION_CONFLICT", "ACTION_DATES", "ACTION_SIZE", "UNKNOWN_CURRENCY", "STALE_TAIL", "PARTIAL_DATE", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "FX_CROSSED", "HISTORY_CHANGED", "DATES_ADDED", "SPLIT_RESTATED", "LATE_BARS", "NOT_A_SESSION", "DIFFERENT_DATA", "WINDOW_CUT", "STALE_FILL", "NOT_ANNOUNCED", "TOO_FEW_NAMES", "JOINT_ESTIMATE", "FRONTIER_SCOPE", "LOOK_AHEAD", "MODEL_LACKS_NAMES"]]
+
+
+class _RefreshStepInput(t.TypedDict):
+    type: t.Literal["refresh"]
+
+
+class RefreshStepInput(_RefreshStepInput, total=False):
+    """Refreshes the served store from its source. The day waits until the store has prices of the session."""
+
+    #: Finding codes that reject the whole refresh.
+    fail_on: t.Sequence[t.Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "NO_DATA_IN_RANGE", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "NO_EFFECT", "DEFAULT_TAKEN", "WEIGHTS_NOT_ONE", "RETURNS_DIFFER", "CURRENCIES_DIFFER", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "BAD_EXPRESSION", "BAD_QUERY", "UNKNOWN_FUNCTION", "UNIT_MISMATCH", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "CONSTRAINT_RELAXED", "LIMIT_NOT_KEPT", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "FX_MISSING", "NO_RATE", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "COLUMN_IGNORED", "ADJUSTMENT_UNEXPLAINED", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "LOCATION_NOT_ALLOWED", "CALLBACK_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PLUGIN_NOT_FOUND", "PLUGIN_FAULT", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "ACTION_CONFLICT", "ACTION_DATES", "ACTION_SIZE", "UNKNOWN_CURRENCY", "STALE_TAIL", "PARTIAL_DATE", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "FX_CROSSED", "HISTORY_CHANGED", "DATES_ADDED", "SPLIT_RESTATED", "LATE_BARS", "NOT_A_SESSION", "DIFFERENT_DATA", "WINDOW_CUT", "STALE_FILL", "NOT_ANNOUNCED", "TOO_FEW_NAMES", "JOINT_ESTIMATE", "FRONTIER_SCOPE", "LOOK_AHEAD", "MODEL_LACKS_NAMES"]]
+
+
 class RelativeMetricsPayload(t.TypedDict):
     #: The benchmark as it was named.
     reference: BenchmarkRef
@@ -7719,15 +7896,15 @@ class _RelativePositionBoundsParams(t.TypedDict):
 
 
 class RelativePositionBoundsParams(_RelativePositionBoundsParams, total=False):
-    """Each weight lies between two multiples of its index weight."""
+    """Each weight is between two multiples of its index weight."""
 
     #: Smallest multiple of the index weight. Unit: multiple.
     lower: float
     #: Names the row covers; without any all of them.
     identifiers: t.Optional[t.Sequence[str]]
-    #: Penalty added to the objective per unit of violation; without one the row is hard.
+    #: Penalty added to the objective per unit of violation. Default: the row is hard.
     soft: t.Optional[float]
-    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -7736,18 +7913,18 @@ class _RelativePositionBoundsRow(t.TypedDict):
 
 
 class RelativePositionBoundsRow(_RelativePositionBoundsRow, total=False):
-    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
+    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: RelativePositionBoundsParams
 
 
 class RelaxEntry(t.TypedDict):
-    """A constraint row with the limits it takes where no weights keep all rows."""
+    """Constraint row with the limits to try if the problem is infeasible."""
 
     #: Id of the constraint row that is relaxed.
     row: str
-    #: Limits that the row takes one after the other: a number replaces its main limit, an object the parameters it names.
+    #: Limits to try for the row, in order: a number replaces its main limit, an object the parameters that it contains.
     steps: t.Sequence[t.Union[float, t.Mapping[str, t.Any]]]
 
 
@@ -7833,6 +8010,33 @@ class RenderResult(t.TypedDict):
     pages: int
 
 
+class RenderStep(t.TypedDict):
+    """Renders a report of each index as PDF and keeps it with the day for delivery."""
+
+    type: t.Literal["render"]
+    #: A stored template, or a built-in such as FACTSHEET-A4.
+    template_id: str
+    #: Indices of the plan that have the report. Default: all.
+    indices: t.Optional[t.Sequence[str]]
+    #: Pattern of the file name.
+    name: str
+
+
+class _RenderStepInput(t.TypedDict):
+    type: t.Literal["render"]
+    #: A stored template, or a built-in such as FACTSHEET-A4.
+    template_id: str
+
+
+class RenderStepInput(_RenderStepInput, total=False):
+    """Renders a report of each index as PDF and keeps it with the day for delivery."""
+
+    #: Indices of the plan that have the report. Default: all.
+    indices: t.Optional[t.Sequence[str]]
+    #: Pattern of the file name.
+    name: str
+
+
 class _RepairRequest(t.TypedDict):
     #: Ids of the data warnings whose repairs are applied.
     doubts: t.Sequence[str]
@@ -7845,6 +8049,25 @@ class RepairRequest(_RepairRequest, total=False):
     name: str
     #: Serve the new store at once.
     activate: bool
+
+
+class Replacement(t.TypedDict):
+    #: Effective date: it takes effect at the close.
+    date: str
+    #: `next_ranked`: the best-ranked security that the last review left out, for a constituent that left; `reserve`: the first security of `events.reserve` with a price, for a constituent that left; `fast_exit`: `events.fast_exit` removed a constituent that was ranked too low; `fast_entry`: `events.fast_entry` added a new security that was ranked high enough.
+    rule: t.Literal["next_ranked", "reserve", "fast_exit", "fast_entry"]
+    #: Security that entered.
+    entered: str
+    #: Constituent that it replaced.
+    left: str
+    #: Session whose data decided it.
+    decision_date: str
+    #: Session whose data ranked the security: of `next_ranked` the reference date of the review that left it out. Null for a reserve list.
+    ranked_on: t.Optional[str]
+    #: Rank of the security that entered: of `next_ranked` among those that the review left out, of `reserve` its place in the list, else by the datapoint of the rule.
+    rank: int
+    #: Rank of the constituent by the same datapoint; null if it left by an event, as a merger, or has no value.
+    left_rank: t.Optional[int]
 
 
 class ReplayJobStatus(t.TypedDict):
@@ -7912,10 +8135,10 @@ class ReplayView(t.TypedDict):
     run_at: t.Optional[str]
 
 
-#: `bar_chart`: Bars of a run with their values, or values given by the template. `chart`: Lines of a run over time. Levels share one panel; the others have panels of their own below it. `header`: The head of a report: a large title (the name of the bound index where none is given), a subtitle, and of the run the last date, currency, return, price basis, transaction cost and state. `stat_grid`: Figures of a run in a grid, or values given by the template. `table`: A table of a run, or one given by the template. `text`: Paragraphs, parted by empty lines. `**bold**`, lists of lines that begin with `- ` or `* `, and numbered ones with `1. `.
+#: `bar_chart`: Bars of a run with their values, or values given by the template. `chart`: Lines of a run over time. Levels share one panel; the others have separate panels below it. `header`: The head of a report: a large title (default: the name of the bound index), a subtitle, and of the run the last date, currency, return, price basis, transaction cost and state. `stat_grid`: Figures of a run in a grid, or values given by the template. `table`: Table of a run, or one given by the template. `text`: Paragraphs, separated by empty lines. `**bold**`, lists of lines that begin with `- ` or `* `, and numbered ones with `1. `.
 ReportBlock = t.Union["BarChartBlock", "ChartBlock", "HeaderBlock", "StatGridBlock", "TableBlock", "TextBlock"]
 
-#: `bar_chart`: Bars of a run with their values, or values given by the template. `chart`: Lines of a run over time. Levels share one panel; the others have panels of their own below it. `header`: The head of a report: a large title (the name of the bound index where none is given), a subtitle, and of the run the last date, currency, return, price basis, transaction cost and state. `stat_grid`: Figures of a run in a grid, or values given by the template. `table`: A table of a run, or one given by the template. `text`: Paragraphs, parted by empty lines. `**bold**`, lists of lines that begin with `- ` or `* `, and numbered ones with `1. `.
+#: `bar_chart`: Bars of a run with their values, or values given by the template. `chart`: Lines of a run over time. Levels share one panel; the others have separate panels below it. `header`: The head of a report: a large title (default: the name of the bound index), a subtitle, and of the run the last date, currency, return, price basis, transaction cost and state. `stat_grid`: Figures of a run in a grid, or values given by the template. `table`: Table of a run, or one given by the template. `text`: Paragraphs, separated by empty lines. `**bold**`, lists of lines that begin with `- ` or `* `, and numbered ones with `1. `.
 ReportBlockInput = t.Union["BarChartBlockInput", "ChartBlockInput", "HeaderBlockInput", "StatGridBlockInput", "TableBlockInput", "TextBlockInput"]
 
 class ReportPage(t.TypedDict):
@@ -7950,9 +8173,9 @@ class ReportTemplateCollection(t.TypedDict):
 class ReportTemplateDocument(t.TypedDict):
     #: Used in the URL.
     template_id: str
-    #: Title of what is rendered.
+    #: Title of the rendered report.
     name: str
-    #: Drawn top to bottom. A template without blocks can be stored but not rendered.
+    #: Blocks, drawn top to bottom. A template without blocks can be stored but not rendered.
     blocks: t.Sequence[ReportBlock]
     #: Size, orientation and margin of the pages.
     page: ReportPage
@@ -7961,12 +8184,12 @@ class ReportTemplateDocument(t.TypedDict):
 class _ReportTemplateDocumentInput(t.TypedDict):
     #: Used in the URL.
     template_id: str
-    #: Title of what is rendered.
+    #: Title of the rendered report.
     name: str
 
 
 class ReportTemplateDocumentInput(_ReportTemplateDocumentInput, total=False):
-    #: Drawn top to bottom. A template without blocks can be stored but not rendered.
+    #: Blocks, drawn top to bottom. A template without blocks can be stored but not rendered.
     blocks: t.Sequence[ReportBlockInput]
     #: Size, orientation and margin of the pages.
     page: ReportPageInput
@@ -7993,13 +8216,13 @@ class ResampledFrontier(t.TypedDict):
 
 
 class Resampling(t.TypedDict, total=False):
-    """A frontier averaged over draws from the estimated moments, beside the one of the estimates themselves."""
+    """A frontier averaged over draws from the estimated moments, in addition to that of the estimates themselves."""
 
-    #: Histories drawn.
+    #: Number of histories drawn.
     draws: int
     #: Equal seeds give equal draws, on any number of workers.
     seed: int
-    #: Returns of each history; null draws as many as the window has.
+    #: Number of returns in each history. Null: as many as the window has.
     sessions: t.Optional[int]
 
 
@@ -8021,34 +8244,34 @@ class ReturnStatistics(t.TypedDict):
 
 
 class ReturnsUncertainty(t.TypedDict):
-    """Expected returns that are reckoned with beside the stated ones."""
+    """Uncertainty set around the stated expected returns."""
 
-    #: Errors of the names together within an ellipsoid, correlated as the returns are; the same of independent errors; or each name by itself within an interval.
+    #: Joint errors of the securities within an ellipsoid, correlated like the returns; the same with independent errors; or an interval for each security.
     set: t.Literal["ellipsoid", "diagonal", "box"]
-    #: Size of the set, in standard errors of expected returns: of any portfolio, or for a box of each name.
+    #: Size of the set, in standard errors of expected returns: of any portfolio, or, for a box, of each security.
     radius: float
-    #: Returns that an expected return is as certain as the mean of: a standard error is the volatility times the root of the sessions of a year (252 or 365) over them. Null takes those of the window.
+    #: Number of returns whose mean is as certain as an expected return: a standard error is the volatility times the root of the sessions of a year (252 or 365) over this number. Null: the number in the window.
     sessions: t.Optional[int]
 
 
 class _ReturnsUncertaintyInput(t.TypedDict):
-    #: Size of the set, in standard errors of expected returns: of any portfolio, or for a box of each name.
+    #: Size of the set, in standard errors of expected returns: of any portfolio, or, for a box, of each security.
     radius: float
 
 
 class ReturnsUncertaintyInput(_ReturnsUncertaintyInput, total=False):
-    """Expected returns that are reckoned with beside the stated ones."""
+    """Uncertainty set around the stated expected returns."""
 
-    #: Errors of the names together within an ellipsoid, correlated as the returns are; the same of independent errors; or each name by itself within an interval.
+    #: Joint errors of the securities within an ellipsoid, correlated like the returns; the same with independent errors; or an interval for each security.
     set: t.Literal["ellipsoid", "diagonal", "box"]
-    #: Returns that an expected return is as certain as the mean of: a standard error is the volatility times the root of the sessions of a year (252 or 365) over them. Null takes those of the window.
+    #: Number of returns whose mean is as certain as an expected return: a standard error is the volatility times the root of the sessions of a year (252 or 365) over this number. Null: the number in the window.
     sessions: t.Optional[int]
 
 
 class _ReviewSpec(t.TypedDict):
     #: Snapshots name it; `rebalance` is the one of the document itself.
     id: str
-    #: As `rebalance` of the document.
+    #: Schedule, in the form of `rebalance` of the document.
     schedule: RebalanceSpec
     #: Select and weight again (membership), weight the current constituents again (weights), or update share counts and float only (shares).
     scope: t.Literal["membership", "weights", "shares"]
@@ -8069,7 +8292,7 @@ class _ReviewSpecInput(t.TypedDict):
 
 
 class ReviewSpecInput(_ReviewSpecInput, total=False):
-    #: As `rebalance` of the document.
+    #: Schedule, in the form of `rebalance` of the document.
     schedule: RebalanceSpecInput
     #: Default: that of the pipeline.
     selection: t.Sequence[RuleSpecInput]
@@ -8079,15 +8302,15 @@ class ReviewSpecInput(_ReviewSpecInput, total=False):
 
 class _RiskControlOverlay(t.TypedDict):
     type: t.Literal["risk_control"]
-    #: Volatility a year, as a fraction.
+    #: Annual volatility, as a fraction.
     target: float
-    #: Half-lives of the weights of squared returns, sessions; the largest volatility counts.
+    #: Half-lives of the weights of squared returns, sessions; the largest volatility is used.
     half_lives: t.Optional[t.Sequence[float]]
-    #: Sessions of the mean of squared returns, instead of half-lives.
+    #: Number of sessions of the mean of squared returns, instead of half-lives.
     sessions: t.Optional[int]
-    #: Most of it in the index.
+    #: Maximum fraction in the index.
     max_leverage: float
-    #: Sessions from the last return used to the exposure.
+    #: Number of sessions from the last return used to the exposure.
     lag: int
     #: Series of the store with the rate that cash earns, percent a year; null if cash earns nothing.
     cash: t.Optional[str]
@@ -8096,17 +8319,17 @@ class _RiskControlOverlay(t.TypedDict):
 
 
 class RiskControlOverlay(_RiskControlOverlay, total=False):
-    """As much of the index as has a target volatility, the rest in cash."""
+    """Exposure to the index with a target volatility, the rest in cash."""
 
-    #: Distance of the target exposure from the exposure beyond which the exposure changes: 0.05 is 5 percentage points; 0 where not given.
+    #: Distance of the target exposure from the current exposure beyond which the exposure changes: 0.05 is 5 percentage points. Default: 0.
     tolerance: float
-    #: Largest change of the exposure at one review: 0.1 is 10 percentage points; unlimited where not given.
+    #: Maximum change of the exposure at one review: 0.1 is 10 percentage points. Default: unlimited.
     max_change: float
-    #: When the exposure may change: after every close, or after the last one of a month; daily where not given.
+    #: Dates on which the exposure may change: after every close, or after the last one of a month. Default: daily.
     review: t.Literal["daily", "monthly"]
-    #: Over the rate, for what is borrowed at an exposure above 1; 0 where not given.
+    #: Spread over the rate, for borrowing at an exposure above 1. Default: 0.
     spread_bps: float
-    #: Cost of changes of exposure at the close, basis points of what is traded; 0 where not given.
+    #: Cost of changes of exposure at the close, in basis points of the traded amount. Default: 0.
     cost_bps: float
     #: Sessions of a year, by which a volatility is annualised. Default: 252, and 365 on a calendar that trades every day.
     annualisation: int
@@ -8114,32 +8337,32 @@ class RiskControlOverlay(_RiskControlOverlay, total=False):
 
 class _RiskControlOverlayInput(t.TypedDict):
     type: t.Literal["risk_control"]
-    #: Volatility a year, as a fraction.
+    #: Annual volatility, as a fraction.
     target: float
 
 
 class RiskControlOverlayInput(_RiskControlOverlayInput, total=False):
-    """As much of the index as has a target volatility, the rest in cash."""
+    """Exposure to the index with a target volatility, the rest in cash."""
 
-    #: Half-lives of the weights of squared returns, sessions; the largest volatility counts.
+    #: Half-lives of the weights of squared returns, sessions; the largest volatility is used.
     half_lives: t.Optional[t.Sequence[float]]
-    #: Sessions of the mean of squared returns, instead of half-lives.
+    #: Number of sessions of the mean of squared returns, instead of half-lives.
     sessions: t.Optional[int]
-    #: Most of it in the index.
+    #: Maximum fraction in the index.
     max_leverage: float
-    #: Sessions from the last return used to the exposure.
+    #: Number of sessions from the last return used to the exposure.
     lag: int
-    #: Distance of the target exposure from the exposure beyond which the exposure changes: 0.05 is 5 percentage points; 0 where not given.
+    #: Distance of the target exposure from the current exposure beyond which the exposure changes: 0.05 is 5 percentage points. Default: 0.
     tolerance: float
-    #: Largest change of the exposure at one review: 0.1 is 10 percentage points; unlimited where not given.
+    #: Maximum change of the exposure at one review: 0.1 is 10 percentage points. Default: unlimited.
     max_change: float
-    #: When the exposure may change: after every close, or after the last one of a month; daily where not given.
+    #: Dates on which the exposure may change: after every close, or after the last one of a month. Default: daily.
     review: t.Literal["daily", "monthly"]
     #: Series of the store with the rate that cash earns, percent a year; null if cash earns nothing.
     cash: t.Optional[str]
-    #: Over the rate, for what is borrowed at an exposure above 1; 0 where not given.
+    #: Spread over the rate, for borrowing at an exposure above 1. Default: 0.
     spread_bps: float
-    #: Cost of changes of exposure at the close, basis points of what is traded; 0 where not given.
+    #: Cost of changes of exposure at the close, in basis points of the traded amount. Default: 0.
     cost_bps: float
     #: Days of a year.
     basis: t.Union[t.Literal[360], t.Literal[365]]
@@ -8199,11 +8422,11 @@ class RiskDecomposition(t.TypedDict):
 class RiskDiagnosticsPayload(t.TypedDict):
     #: Number of names.
     assets: int
-    #: Sessions used after dropping incomplete ones; of a model by identifiers, days of the store. 0 of an imported model.
+    #: Sessions used after dropping incomplete ones; for a model by identifiers, days of the data. 0 for an imported model.
     observations: int
-    #: Mean off-diagonal correlation of the served matrix; 0 of one name, which has none.
+    #: Mean off-diagonal correlation of the served matrix; 0 for a single security.
     average_correlation: float
-    #: Largest over smallest eigenvalue. 1e300 stands for a singular matrix, whose smallest is at most 1e-15 times names times the largest: it has no inverse to working precision.
+    #: Largest over smallest eigenvalue. 1e300 for a singular matrix, whose smallest eigenvalue is at most 1e-15 times the number of securities times the largest: it has no inverse to working precision.
     condition_number: float
     #: Weight on the target; 0 is the sample covariance, null without a target.
     intensity: t.Optional[float]
@@ -8222,51 +8445,51 @@ class _RiskEstimator(t.TypedDict):
     estimator: t.Literal["shrinkage", "nonlinear", "gerber", "denoised", "newey_west", "statistical", "industries", "styles"]
     #: Size of a joint move in standard deviations; 0.5 unless given. Read by gerber.
     threshold: float
-    #: Autocovariances that count; 5 unless given. Read by newey_west.
+    #: Number of autocovariances. Default: 5. Read by newey_west.
     lags: int
-    #: What the sample covariance is shrunk towards. Read by shrinkage.
+    #: Target of the shrinkage. Read by shrinkage.
     target: t.Literal["constant_correlation", "scaled_identity"]
-    #: Weight on the target; 0 gives the sample covariance, null lets intensity_method decide. Read by shrinkage.
+    #: Weight on the target; 0 gives the sample covariance, null to use intensity_method. Read by shrinkage.
     intensity: t.Optional[float]
-    #: shape: names / (names + observations). ledoit_wolf: the analytic intensity of the data. Ignored when intensity is given. Read by shrinkage.
+    #: shape: securities / (securities + observations). ledoit_wolf: the analytic intensity of the data. Ignored if intensity is given. Read by shrinkage.
     intensity_method: t.Literal["shape", "ledoit_wolf"]
-    #: Sessions after which the weight of an observation halves; equal weights by default.
+    #: Sessions after which the weight of an observation halves. Default: equal weights.
     half_life: t.Optional[float]
-    #: Returns up to the decision; in a derived index 504 by default, in a run all of its window.
+    #: Number of returns up to the decision. Default: 504 in a derived index, the whole window in a run.
     sessions: t.Optional[int]
 
 
 class RiskEstimator(_RiskEstimator, total=False):
-    """Settings of a risk model, as an estimate request has them."""
+    """Settings of a risk model, as in an estimate request."""
 
-    #: Principal components; 10 unless given. Read by statistical.
+    #: Number of principal components. Default: 10. Read by statistical.
     factors: int
-    #: Samples drawn to adjust eigenvalues for their bias, as USE4 does: of the factor covariance by industries and styles, of the covariance by newey_west. Not adjusted unless given; 200 are enough. Read by newey_west, industries and styles.
+    #: Number of samples drawn to adjust eigenvalues for their bias, as in USE4: of the factor covariance by industries and styles, of the covariance by newey_west. 200 are sufficient. Default: no adjustment. Read by newey_west, industries and styles.
     eigenvalue_simulations: int
 
 
 class RiskEstimatorInput(t.TypedDict, total=False):
-    """Settings of a risk model, as an estimate request has them."""
+    """Settings of a risk model, as in an estimate request."""
 
     #: shrinkage: a sample covariance shrunk towards a target. nonlinear: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf. gerber: joint moves beyond a threshold. denoised: eigenvalues below the Marchenko-Pastur edge replaced by their mean. newey_west: weighted by half_life, with autocovariances. statistical: principal components as factors. industries: market and SECTOR as factors. styles: these and size, value, momentum, volatility, liquidity, quality and dividend.
     estimator: t.Literal["shrinkage", "nonlinear", "gerber", "denoised", "newey_west", "statistical", "industries", "styles"]
-    #: Principal components; 10 unless given. Read by statistical.
+    #: Number of principal components. Default: 10. Read by statistical.
     factors: int
-    #: Samples drawn to adjust eigenvalues for their bias, as USE4 does: of the factor covariance by industries and styles, of the covariance by newey_west. Not adjusted unless given; 200 are enough. Read by newey_west, industries and styles.
+    #: Number of samples drawn to adjust eigenvalues for their bias, as in USE4: of the factor covariance by industries and styles, of the covariance by newey_west. 200 are sufficient. Default: no adjustment. Read by newey_west, industries and styles.
     eigenvalue_simulations: int
     #: Size of a joint move in standard deviations; 0.5 unless given. Read by gerber.
     threshold: float
-    #: Autocovariances that count; 5 unless given. Read by newey_west.
+    #: Number of autocovariances. Default: 5. Read by newey_west.
     lags: int
-    #: What the sample covariance is shrunk towards. Read by shrinkage.
+    #: Target of the shrinkage. Read by shrinkage.
     target: t.Literal["constant_correlation", "scaled_identity"]
-    #: Weight on the target; 0 gives the sample covariance, null lets intensity_method decide. Read by shrinkage.
+    #: Weight on the target; 0 gives the sample covariance, null to use intensity_method. Read by shrinkage.
     intensity: t.Optional[float]
-    #: shape: names / (names + observations). ledoit_wolf: the analytic intensity of the data. Ignored when intensity is given. Read by shrinkage.
+    #: shape: securities / (securities + observations). ledoit_wolf: the analytic intensity of the data. Ignored if intensity is given. Read by shrinkage.
     intensity_method: t.Literal["shape", "ledoit_wolf"]
-    #: Sessions after which the weight of an observation halves; equal weights by default.
+    #: Sessions after which the weight of an observation halves. Default: equal weights.
     half_life: t.Optional[float]
-    #: Returns up to the decision; in a derived index 504 by default, in a run all of its window.
+    #: Number of returns up to the decision. Default: 504 in a derived index, the whole window in a run.
     sessions: t.Optional[int]
 
 
@@ -8280,27 +8503,27 @@ class RiskModelCollection(t.TypedDict):
 
 
 class RiskModelImport(t.TypedDict):
-    #: Period of variances and covariances: a year, or a session, which is multiplied by `annualisation`.
+    #: Period of variances and covariances: year, or session; session values are multiplied by `annualisation`.
     units: t.Literal["annual", "daily"]
     #: Sessions of a year. Read with daily units.
     annualisation: int
-    #: Replaces covariances that are not symmetric by the mean of both, and negative eigenvalues by 0; variances are kept. Both are errors otherwise.
+    #: Replaces covariances that are not symmetric by the mean of both, and negative eigenvalues by 0; variances are kept. Otherwise both are errors.
     repair: bool
-    #: One model a date, ascending: all covariances, or all factor models of the same factors.
+    #: One model per date, ascending: all covariances, or all factor models of the same factors.
     models: t.Sequence[ImportedModelDate]
 
 
 class _RiskModelImportInput(t.TypedDict):
-    #: Period of variances and covariances: a year, or a session, which is multiplied by `annualisation`.
+    #: Period of variances and covariances: year, or session; session values are multiplied by `annualisation`.
     units: t.Literal["annual", "daily"]
-    #: One model a date, ascending: all covariances, or all factor models of the same factors.
+    #: One model per date, ascending: all covariances, or all factor models of the same factors.
     models: t.Sequence[ImportedModelDate]
 
 
 class RiskModelImportInput(_RiskModelImportInput, total=False):
     #: Sessions of a year. Read with daily units.
     annualisation: int
-    #: Replaces covariances that are not symmetric by the mean of both, and negative eigenvalues by 0; variances are kept. Both are errors otherwise.
+    #: Replaces covariances that are not symmetric by the mean of both, and negative eigenvalues by 0; variances are kept. Otherwise both are errors.
     repair: bool
 
 
@@ -8358,37 +8581,37 @@ class RiskModelJobStatus(t.TypedDict):
 
 
 class RiskModelRequest(t.TypedDict, total=False):
-    #: Names to estimate over, duplicates counting once; empty uses the index named by index_id. Sessions are then the days of the store on which one of them has a price, whatever its exchange, not those of a calendar.
+    #: Securities of the estimate; duplicates count once. Empty: those of index_id. Sessions are the days of the data on which any of them has a price, on any exchange, not those of a calendar.
     identifiers: t.Sequence[str]
-    #: Take the names that this index's latest run held last; sessions are those of the calendar of the index.
+    #: Use the last holdings in the latest run of this index; sessions are those of the calendar of the index.
     index_id: t.Optional[str]
-    #: First day of the window; the whole stored history by default.
+    #: First day of the window. Default: the whole stored history.
     start: t.Optional[Date]
     #: Last day of the window.
     end: t.Optional[Date]
-    #: Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number.
+    #: Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number.
     as_known_on: t.Union[int, str]
     #: shrinkage: a sample covariance shrunk towards a target. nonlinear: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf. gerber: joint moves beyond a threshold. denoised: eigenvalues below the Marchenko-Pastur edge replaced by their mean. newey_west: weighted by half_life, with autocovariances. statistical: principal components as factors. industries: market and SECTOR as factors. styles: these and size, value, momentum, volatility, liquidity, quality and dividend.
     estimator: t.Literal["shrinkage", "nonlinear", "gerber", "denoised", "newey_west", "statistical", "industries", "styles"]
-    #: Principal components; 10 unless given. Read by statistical.
+    #: Number of principal components. Default: 10. Read by statistical.
     factors: int
-    #: Samples drawn to adjust eigenvalues for their bias, as USE4 does: of the factor covariance by industries and styles, of the covariance by newey_west. Not adjusted unless given; 200 are enough. Read by newey_west, industries and styles.
+    #: Number of samples drawn to adjust eigenvalues for their bias, as in USE4: of the factor covariance by industries and styles, of the covariance by newey_west. 200 are sufficient. Default: no adjustment. Read by newey_west, industries and styles.
     eigenvalue_simulations: int
     #: Size of a joint move in standard deviations; 0.5 unless given. Read by gerber.
     threshold: float
-    #: Autocovariances that count; 5 unless given. Read by newey_west.
+    #: Number of autocovariances. Default: 5. Read by newey_west.
     lags: int
-    #: Weight on the target; 0 gives the sample covariance, null lets intensity_method decide. Read by shrinkage.
+    #: Weight on the target; 0 gives the sample covariance, null to use intensity_method. Read by shrinkage.
     intensity: t.Optional[float]
-    #: What the sample covariance is shrunk towards. Read by shrinkage.
+    #: Target of the shrinkage. Read by shrinkage.
     target: t.Literal["constant_correlation", "scaled_identity"]
     #: Clip negative eigenvalues if the result is not positive semi-definite; the diagonal is kept.
     repair: bool
-    #: shape: names / (names + observations). ledoit_wolf: the analytic intensity of the data. Ignored when intensity is given. Read by shrinkage.
+    #: shape: securities / (securities + observations). ledoit_wolf: the analytic intensity of the data. Ignored if intensity is given. Read by shrinkage.
     intensity_method: t.Literal["shape", "ledoit_wolf"]
-    #: Sessions after which the weight of an observation halves; equal weights by default. Read by shrinkage, newey_west, industries and styles.
+    #: Sessions after which the weight of an observation halves. Default: equal weights. Read by shrinkage, newey_west, industries and styles.
     half_life: t.Optional[float]
-    #: Whether dividends count.
+    #: Total returns include dividends; price returns do not.
     returns: t.Literal["total", "price"]
 
 
@@ -8452,11 +8675,11 @@ class _RiskParityObjective(t.TypedDict):
 
 
 class RiskParityObjective(_RiskParityObjective, total=False):
-    """Shares of the variance equal to the budgets: the largest ratio of the geometric mean of the weights, by budget, to the volatility."""
+    """Risk contributions equal to the budgets: the maximum ratio of the geometric mean of the weights, by budget, to the volatility."""
 
-    #: Share of the variance by identifier or by group, in all 1; without any every name has the same. A group shares its budget equally among the members that are not named.
+    #: Share of the variance by identifier or by group, with sum 1. Default: equal shares. A group divides its budget equally among the members without their own budget.
     budgets: t.Optional[t.Mapping[str, float]]
-    #: Reference column whose groups the budgets name.
+    #: Reference column whose groups have budgets.
     budget_field: str
 
 
@@ -8516,21 +8739,21 @@ class RiskValidationJobStatus(t.TypedDict):
 
 
 class RiskValidationRequest(t.TypedDict, total=False):
-    #: First day a forecast is made on; by default the first with a whole window behind it.
+    #: First day of a forecast. Default: the first with a whole window before it.
     start: t.Optional[Date]
-    #: Last day of an outcome.
+    #: Last outcome date.
     end: t.Optional[Date]
-    #: Returns behind each forecast, up to its day.
+    #: Number of returns in each forecast, up to its day.
     sessions: int
-    #: Sessions of an outcome, and from one forecast to the next: outcomes do not overlap.
+    #: Number of sessions of an outcome, and from one forecast to the next: outcomes do not overlap.
     horizon: int
-    #: Index whose held weights are a portfolio, as its latest run held them on each day; by default that of the estimate, if any.
+    #: Index whose weights on each day of its latest run are a portfolio. Default: that of the estimate, if any.
     index_id: t.Optional[str]
-    #: Random portfolios of at most 20 names each, and as many of them less the equally weighted one.
+    #: Number of random portfolios of at most 20 securities each, and of the same relative to the equally weighted one.
     random: int
-    #: Eigenvectors of each covariance as portfolios, evenly from the largest eigenvalue on.
+    #: Number of eigenvectors of each covariance as portfolios, evenly from the largest eigenvalue on.
     eigenportfolios: int
-    #: Of the random portfolios.
+    #: Seed of the random portfolios.
     seed: int
 
 
@@ -8539,22 +8762,22 @@ class _RiskValidationViewSettings(t.TypedDict):
     estimator: t.Literal["shrinkage", "nonlinear", "gerber", "denoised", "newey_west", "statistical", "industries", "styles"]
     #: Size of a joint move in standard deviations; 0.5 unless given. Read by gerber.
     threshold: float
-    #: Autocovariances that count; 5 unless given. Read by newey_west.
+    #: Number of autocovariances. Default: 5. Read by newey_west.
     lags: int
-    #: What the sample covariance is shrunk towards. Read by shrinkage.
+    #: Target of the shrinkage. Read by shrinkage.
     target: t.Literal["constant_correlation", "scaled_identity"]
-    #: Weight on the target; 0 gives the sample covariance, null lets intensity_method decide. Read by shrinkage.
+    #: Weight on the target; 0 gives the sample covariance, null to use intensity_method. Read by shrinkage.
     intensity: t.Optional[float]
-    #: shape: names / (names + observations). ledoit_wolf: the analytic intensity of the data. Ignored when intensity is given. Read by shrinkage.
+    #: shape: securities / (securities + observations). ledoit_wolf: the analytic intensity of the data. Ignored if intensity is given. Read by shrinkage.
     intensity_method: t.Literal["shape", "ledoit_wolf"]
-    #: Sessions after which the weight of an observation halves; equal weights by default. Read by shrinkage, newey_west, industries and styles.
+    #: Sessions after which the weight of an observation halves. Default: equal weights. Read by shrinkage, newey_west, industries and styles.
     half_life: t.Optional[float]
 
 
 class RiskValidationViewSettings(_RiskValidationViewSettings, total=False):
-    #: Principal components; 10 unless given. Read by statistical.
+    #: Number of principal components. Default: 10. Read by statistical.
     factors: int
-    #: Samples drawn to adjust eigenvalues for their bias, as USE4 does: of the factor covariance by industries and styles, of the covariance by newey_west. Not adjusted unless given; 200 are enough. Read by newey_west, industries and styles.
+    #: Number of samples drawn to adjust eigenvalues for their bias, as in USE4: of the factor covariance by industries and styles, of the covariance by newey_west. 200 are sufficient. Default: no adjustment. Read by newey_west, industries and styles.
     eigenvalue_simulations: int
 
 
@@ -8567,7 +8790,7 @@ class RiskValidationView(t.TypedDict):
     sessions: int
     #: Sessions of an outcome.
     horizon: int
-    #: Index whose held weights are a portfolio.
+    #: Index whose weights are tested as a portfolio.
     index_id: t.Optional[str]
     #: Day of the first forecast.
     start: str
@@ -8630,20 +8853,20 @@ class RollingRiskView(t.TypedDict):
 
 
 class RoundingSpec(t.TypedDict, total=False):
-    #: Of published, exported and printed levels. They are computed in full. Unit: decimals.
+    #: Decimals of published, exported and printed levels. They are computed in full precision. Unit: decimals.
     level: int
-    #: Of the divisor, in the calculation: whenever it changes. Unit: decimals.
+    #: Decimals of the divisor in the calculation, whenever it changes. Unit: decimals.
     divisor: int
-    #: Of index shares, in the calculation: whenever they change. It needs base_market_value. Unit: decimals.
+    #: Decimals of index shares in the calculation, whenever they change. Requires base_market_value. Unit: decimals.
     shares: int
-    #: Of published, exported and printed weights. They are computed in full. Unit: decimals.
+    #: Decimals of published, exported and printed weights. They are computed in full precision. Unit: decimals.
     weights: int
 
 
 class RuleFallback(t.TypedDict):
-    #: Taken where fewer securities than this are kept by the parameters before.
+    #: Used if the previous parameters keep fewer securities than this.
     when_fewer_than: int
-    #: Parameters that take the place of those of the rule; the others stay.
+    #: Parameters that replace those of the rule; the others stay.
     params: t.Mapping[str, t.Any]
 
 
@@ -8657,7 +8880,7 @@ class _RuleSpec(t.TypedDict):
 
 
 class RuleSpec(_RuleSpec, total=False):
-    #: Parameters that are taken, in order, while the rule keeps too few.
+    #: Parameters that are tried, in order, while the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -8671,7 +8894,7 @@ class _RuleSpecInput(t.TypedDict):
 class RuleSpecInput(_RuleSpecInput, total=False):
     #: Arguments of the class, by name.
     params: t.Mapping[str, t.Any]
-    #: Parameters that are taken, in order, while the rule keeps too few.
+    #: Parameters that are tried, in order, while the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -8701,6 +8924,12 @@ class RunDifference(t.TypedDict):
 
 #: An index or strategy, whose newest run is meant, or one run of it by ID@RUN.
 RunOf = str
+
+class RunStep(t.TypedDict):
+    """Runs every index of the plan whose stored run is stale or ends before the session, on the terms of that run: parents first, then derived indices, overlays and blends."""
+
+    type: t.Literal["run"]
+
 
 class RunSummaryCollection(t.TypedDict):
     #: A row a run, by id.
@@ -8895,9 +9124,9 @@ class SavedIndex(t.TypedDict):
 class _SavedReportTemplate(t.TypedDict):
     #: Used in the URL.
     template_id: str
-    #: Title of what is rendered.
+    #: Title of the rendered report.
     name: str
-    #: Drawn top to bottom. A template without blocks can be stored but not rendered.
+    #: Blocks, drawn top to bottom. A template without blocks can be stored but not rendered.
     blocks: t.Sequence[ReportBlock]
     #: Size, orientation and margin of the pages.
     page: ReportPage
@@ -8939,7 +9168,7 @@ class _ScenarioRequest(t.TypedDict):
 
 
 class ScenarioRequest(_ScenarioRequest, total=False):
-    #: Date whose composition is taken; default the last of the run.
+    #: Date of the composition. Default: the last of the run.
     as_of: t.Optional[Date]
     #: Reference column of groups and proxies.
     by: str
@@ -9004,6 +9233,166 @@ class ScenariosView(t.TypedDict):
     findings: t.Sequence[Finding]
 
 
+class Schedule(t.TypedDict):
+    #: Display name.
+    name: str
+    #: Free text.
+    description: t.Optional[str]
+    #: Whether days begin of themselves.
+    enabled: bool
+    #: Indices of the family, in any order: parents are computed first.
+    indices: t.Sequence[str]
+    #: Exchange whose sessions have a day.
+    calendar: str
+    #: Local time at which the day of a session begins.
+    at: str
+    #: Days after the session: 1 begins on the morning after.
+    day_offset: int
+    #: Time zone of the IANA database. Default: that of the calendar.
+    time_zone: t.Optional[str]
+    #: Minutes after the beginning by which the day is to be done; one that is not is late.
+    deadline_minutes: t.Optional[int]
+    #: Minutes until a day that waits or is blocked is looked at again.
+    retry_minutes: int
+    #: Sessions that are caught up after an outage; earlier ones are recorded as missed.
+    catch_up: int
+    #: What a failed or blocked index holds back: itself and the indices made from it (continue), or the whole family (stop).
+    on_failure: t.Literal["continue", "stop"]
+    #: Steps of a day, in their order.
+    steps: t.Sequence[t.Union[RefreshStep, RunStep, PublishStep, ExportStep, RenderStep]]
+    #: First session.
+    starts_on: str
+    #: The schedule.
+    schedule_id: str
+    #: Time of its last change, ISO-8601 UTC with offset.
+    updated_at: str
+
+
+class _ScheduleBody(t.TypedDict):
+    #: Display name.
+    name: str
+    #: Indices of the family, in any order: parents are computed first.
+    indices: t.Sequence[str]
+    #: Exchange whose sessions have a day.
+    calendar: str
+    #: Local time at which the day of a session begins.
+    at: str
+    #: Steps of a day, in their order.
+    steps: t.Sequence[t.Union[RefreshStepInput, RunStep, PublishStepInput, ExportStepInput, RenderStepInput]]
+
+
+class ScheduleBody(_ScheduleBody, total=False):
+    #: Free text.
+    description: t.Optional[str]
+    #: Whether days begin of themselves.
+    enabled: bool
+    #: Days after the session: 1 begins on the morning after.
+    day_offset: int
+    #: Time zone of the IANA database. Default: that of the calendar.
+    time_zone: t.Optional[str]
+    #: Minutes after the beginning by which the day is to be done; one that is not is late.
+    deadline_minutes: t.Optional[int]
+    #: Minutes until a day that waits or is blocked is looked at again.
+    retry_minutes: int
+    #: First session. Default: the session of the day on which the schedule is stored, or the next one.
+    starts_on: Date
+    #: Sessions that are caught up after an outage; earlier ones are recorded as missed.
+    catch_up: int
+    #: What a failed or blocked index holds back: itself and the indices made from it (continue), or the whole family (stop).
+    on_failure: t.Literal["continue", "stop"]
+
+
+class ScheduleCollection(t.TypedDict):
+    #: Schedules by id.
+    schedules: t.Sequence[Schedule]
+    #: Stored documents left out because they cannot be read.
+    skipped: int
+    #: The same documents by cause.
+    skipped_causes: SkippedCauses
+
+
+class ScheduleDay(t.TypedDict):
+    """The day of a session: what was planned, and what came of it."""
+
+    #: The schedule.
+    schedule_id: str
+    #: Session.
+    date: str
+    #: State of the day.
+    state: t.Literal["waiting", "running", "blocked", "done", "skipped", "missed"]
+    #: Why the day waits, is blocked, was skipped or missed.
+    reason: t.Optional[str]
+    #: When it was to begin.
+    due_at: str
+    #: When it is to be done.
+    deadline_at: t.Optional[str]
+    #: Whether it was not done by then.
+    is_late: bool
+    #: Begin of the first attempt.
+    started_at: t.Optional[str]
+    #: When it was done, skipped or missed.
+    finished_at: t.Optional[str]
+    #: When it resumes; null once it has ended.
+    next_attempt_at: t.Optional[str]
+    #: Times that its steps were performed.
+    rounds: int
+    #: Version of the schedule that it follows.
+    version: t.Optional[int]
+    #: Author of that version, in whose name closes are published.
+    author: str
+    #: Indices that are held back.
+    held: t.Sequence[HeldIndex]
+    #: Steps, in their order.
+    steps: t.Sequence[StepRecord]
+
+
+class ScheduleDaySummary(t.TypedDict):
+    #: The schedule.
+    schedule_id: str
+    #: Session.
+    date: str
+    #: State of the day.
+    state: t.Literal["waiting", "running", "blocked", "done", "skipped", "missed"]
+    #: Why the day waits, is blocked, was skipped or missed.
+    reason: t.Optional[str]
+    #: When it was to begin.
+    due_at: str
+    #: When it is to be done.
+    deadline_at: t.Optional[str]
+    #: Whether it was not done by then.
+    is_late: bool
+    #: Begin of the first attempt.
+    started_at: t.Optional[str]
+    #: When it was done, skipped or missed.
+    finished_at: t.Optional[str]
+    #: When it resumes; null once it has ended.
+    next_attempt_at: t.Optional[str]
+    #: Times that its steps were performed.
+    rounds: int
+    #: Version of the schedule that it follows.
+    version: t.Optional[int]
+    #: Author of that version, in whose name closes are published.
+    author: str
+    #: Indices that are held back.
+    held: t.Sequence[HeldIndex]
+    #: First step that is not done; null if all are.
+    step: t.Optional[t.Literal["refresh", "run", "publish", "export", "render"]]
+
+
+class ScheduleDaysNext(t.TypedDict):
+    #: Session.
+    date: str
+    #: When its day begins.
+    due_at: str
+
+
+class ScheduleDays(t.TypedDict):
+    #: Newest first.
+    days: t.Sequence[ScheduleDaySummary]
+    #: Next day; null for a schedule that is not enabled and at the end of the calendar.
+    next: t.Optional[ScheduleDaysNext]
+
+
 class _ScheduleView(t.TypedDict):
     #: The index, or the strategy where strategies are runs too.
     index_id: str
@@ -9038,16 +9427,16 @@ class ScoreTerm(_ScoreTerm, total=False):
     weight: float
     #: Which end of the datapoint is good.
     direction: t.Literal["high", "low"]
-    #: Largest z-score counted, either way.
+    #: Limit on the absolute z-score.
     winsorise: float
 
 
 class SeasoningFilterParams(t.TypedDict, total=False):
-    """Keeps the names that have been trading for long enough."""
+    """Keeps securities that have been trading for a minimum time."""
 
-    #: Least sessions since the first bar. Unit: sessions.
+    #: Minimum number of sessions since the first price bar. Unit: sessions.
     sessions: int
-    #: What happens to a name whose datapoint is missing; a ranking places an included one last.
+    #: Treatment of a security whose datapoint is missing; a ranking places an included one last.
     missing: t.Literal["exclude", "include"]
 
 
@@ -9060,7 +9449,7 @@ class _SeasoningFilterRule(t.TypedDict):
 class SeasoningFilterRule(_SeasoningFilterRule, total=False):
     #: Arguments of the class, by name.
     params: SeasoningFilterParams
-    #: Parameters that are taken, in order, while the rule keeps too few.
+    #: Parameters that are tried, in order, while the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -9119,7 +9508,7 @@ class SharingRequest(t.TypedDict):
 class ShockScenario(t.TypedDict):
     #: Display name.
     name: str
-    #: Returns by a held identifier or `SECTOR:Energy`, which apply as they are; by a series or another identifier of the store, to which the rest responds by regression.
+    #: Returns by a held identifier or `SECTOR:Energy`, which apply directly; or by a series or another identifier of the data, to which the rest responds by regression.
     shocks: t.Mapping[str, float]
     #: Sessions up to as_of whose returns the responses are estimated from.
     regression_sessions: int
@@ -9128,7 +9517,7 @@ class ShockScenario(t.TypedDict):
 class _ShockScenarioInput(t.TypedDict):
     #: Display name.
     name: str
-    #: Returns by a held identifier or `SECTOR:Energy`, which apply as they are; by a series or another identifier of the store, to which the rest responds by regression.
+    #: Returns by a held identifier or `SECTOR:Energy`, which apply directly; or by a series or another identifier of the data, to which the rest responds by regression.
     shocks: t.Mapping[str, float]
 
 
@@ -9176,21 +9565,21 @@ class SimulationJobStatus(t.TypedDict):
 
 
 class SimulationRequest(t.TypedDict, total=False):
-    #: block_bootstrap: blocks of consecutive returns of the run. gaussian_factor: independent normal returns with the mean of the run and the variance that a statistical factor model gives the weights held last.
+    #: block_bootstrap: blocks of consecutive returns of the run. gaussian_factor: independent normal returns with the mean of the run and the variance of the last weights in a statistical factor model.
     method: t.Literal["block_bootstrap", "gaussian_factor"]
-    #: Sessions ahead.
+    #: Number of future sessions.
     horizon: int
-    #: Paths drawn; their number changes the time, and the memory by 28 bytes each.
+    #: Number of paths; it determines the time, and the memory with 28 bytes each.
     paths: int
-    #: Sessions of a block, at most the returns of the run; not read by gaussian_factor.
+    #: Number of sessions in a block, at most the number of returns of the run; ignored by gaussian_factor.
     block: int
     #: Equal seeds give equal paths, on any machine and any number of workers.
     seed: int
-    #: Shares of the paths that end below, each counted once.
+    #: Percentiles as shares of the paths that end below; duplicates count once.
     percentiles: t.Sequence[float]
-    #: Level to fall short of, as a multiple of the last one.
+    #: Level threshold, as a multiple of the last level.
     level: float
-    #: Principal components of the factor model; not read by block_bootstrap.
+    #: Number of principal components of the factor model; ignored by block_bootstrap.
     factors: int
 
 
@@ -9241,9 +9630,9 @@ class SimulationView(t.TypedDict):
 
 
 class SingleLadder(t.TypedDict):
-    #: Caps apply where any weight is above this.
+    #: Caps apply if any weight is above this.
     above: float
-    #: Largest weight then.
+    #: Maximum weight in that case.
     to: float
 
 
@@ -9259,7 +9648,7 @@ class SkippedCauses(t.TypedDict):
 class SmallGroup(t.TypedDict):
     #: Index weight below which a group is small. Unit: fraction.
     below: float
-    #: Largest weight of a small group, as a multiple of its index weight.
+    #: Maximum weight of a small group, as a multiple of its index weight.
     multiple: float
 
 
@@ -9352,13 +9741,13 @@ class StatGridBlock(t.TypedDict):
     kind: t.Literal["stat_grid"]
     #: Printed above the block.
     title: t.Optional[str]
-    #: Index (or strategy) whose latest run the block shows when it is rendered.
+    #: Index (or strategy) whose latest run the block shows at rendering.
     index_id: t.Optional[str]
-    #: Two halves that follow each other stand side by side.
+    #: Two consecutive half blocks are placed side by side.
     width: t.Literal["full", "half"]
-    #: Figures in the order printed. Default: those of every run, tracking of the index unless it is an overlay, tracking error to the parent for a derived index, exposures for a run with short positions; none where values are given.
+    #: Figures in the order printed. Default: those of every run, tracking of the index unless it is an overlay, tracking error to the parent for a derived index, exposures for a run with short positions; none if values are given.
     stats: t.Optional[t.Sequence[t.Literal["total_return", "annualised_return", "volatility", "sharpe_ratio", "max_drawdown", "tracking_error", "tracking_difference", "parent_tracking_error", "forecast_tracking_error", "constituents", "effective_assets", "largest", "long_exposure", "short_exposure", "gross_exposure", "net_exposure", "transaction_cost"]]]
-    #: Figures in a row.
+    #: Number of figures per row.
     columns: int
     #: Label to text, printed as given after the figures.
     values: t.Optional[t.Mapping[str, str]]
@@ -9371,16 +9760,67 @@ class _StatGridBlockInput(t.TypedDict):
 class StatGridBlockInput(_StatGridBlockInput, total=False):
     #: Printed above the block.
     title: t.Optional[str]
-    #: Index (or strategy) whose latest run the block shows when it is rendered.
+    #: Index (or strategy) whose latest run the block shows at rendering.
     index_id: t.Optional[str]
-    #: Two halves that follow each other stand side by side.
+    #: Two consecutive half blocks are placed side by side.
     width: t.Literal["full", "half"]
-    #: Figures in the order printed. Default: those of every run, tracking of the index unless it is an overlay, tracking error to the parent for a derived index, exposures for a run with short positions; none where values are given.
+    #: Figures in the order printed. Default: those of every run, tracking of the index unless it is an overlay, tracking error to the parent for a derived index, exposures for a run with short positions; none if values are given.
     stats: t.Optional[t.Sequence[t.Literal["total_return", "annualised_return", "volatility", "sharpe_ratio", "max_drawdown", "tracking_error", "tracking_difference", "parent_tracking_error", "forecast_tracking_error", "constituents", "effective_assets", "largest", "long_exposure", "short_exposure", "gross_exposure", "net_exposure", "transaction_cost"]]]
-    #: Figures in a row.
+    #: Number of figures per row.
     columns: int
     #: Label to text, printed as given after the figures.
     values: t.Optional[t.Mapping[str, str]]
+
+
+class StepItem(t.TypedDict):
+    #: An index, a file, or a file and its recipient.
+    key: str
+    #: Index concerned; null for the whole family.
+    index_id: t.Optional[str]
+    #: Result so far.
+    state: t.Literal["waiting", "blocked", "failed", "done"]
+    #: Error code of a failed or blocked one.
+    code: t.Optional[str]
+    #: What was done, or why it was not.
+    message: str
+    #: Time of the result.
+    at: str
+    #: Job that does it.
+    job_id: t.Optional[str]
+    #: File that was made.
+    file: t.Optional[MadeFile]
+    #: More about the result.
+    detail: t.Optional[t.Mapping[str, t.Any]]
+
+
+class StepLogLine(t.TypedDict):
+    #: Time of the line.
+    at: str
+    #: A sentence for people.
+    message: str
+
+
+class StepRecord(t.TypedDict):
+    #: Kind of the step.
+    type: t.Literal["refresh", "run", "publish", "export", "render"]
+    #: State of the step.
+    state: t.Literal["pending", "running", "waiting", "failed", "done"]
+    #: Times that it was begun.
+    attempts: int
+    #: Begin of the first attempt.
+    started_at: t.Optional[str]
+    #: End of the last attempt.
+    finished_at: t.Optional[str]
+    #: Time of all attempts, in ms.
+    duration_ms: float
+    #: Result in a sentence.
+    message: str
+    #: Error code of a failed step.
+    code: t.Optional[str]
+    #: What was done, the last 100 lines.
+    log: t.Sequence[StepLogLine]
+    #: Results by index or file.
+    items: t.Sequence[StepItem]
 
 
 class StoredRun(t.TypedDict):
@@ -9453,7 +9893,7 @@ class StrategyDeletion(t.TypedDict):
 
 
 class StrategyDocument(t.TypedDict):
-    #: Not the id of an index: runs and views of both share their paths.
+    #: Must differ from all index ids, because runs and views of both share their paths.
     id: str
     #: Display name.
     name: str
@@ -9461,28 +9901,28 @@ class StrategyDocument(t.TypedDict):
     description: t.Optional[str]
     #: Index it follows.
     index_id: str
-    #: External benchmark: a second comparison beside the tracked index.
+    #: External benchmark: a second comparison in addition to the tracked index.
     benchmark: t.Optional[BenchmarkRef]
-    #: First day; the base date of the index by default, and never before it.
+    #: First day. Default: the base date of the index; earlier days are not possible.
     start: t.Optional[str]
-    #: Last day; the last of the served store by default.
+    #: Last day. Default: the last day of the data.
     end: t.Optional[str]
-    #: Money the portfolio starts with, in the index currency.
+    #: Initial value of the portfolio, in the index currency.
     initial_capital: float
     #: Cost of a trade in basis points of its notional.
     transaction_cost_bps: float
     #: Constraint set applied to the targets at each rebalance.
     constraint_set_id: t.Optional[str]
-    #: Own cadence on the calendar of the index; null follows the rebalances of the index. Targets are the weights the index holds at the close of the date itself, so effective_lag moves nothing.
+    #: Own cadence on the calendar of the index; null follows the rebalances of the index. Targets are the weights of the index at the close of the date itself, so effective_lag has no effect.
     rebalance: t.Optional[RebalanceSpec]
-    #: A fraction: after the first purchase a name is traded only when its weight is further than this from its target; null always trades.
+    #: A fraction: after the first purchase a security is traded only if its weight differs from its target by more than this. Null: always traded.
     drift_tolerance: t.Optional[float]
-    #: Fraction invested at each rebalance; the rest is cash at zero interest.
+    #: Fraction invested at each rebalance; the rest is cash without interest.
     exposure: float
 
 
 class _StrategyDocumentInput(t.TypedDict):
-    #: Not the id of an index: runs and views of both share their paths.
+    #: Must differ from all index ids, because runs and views of both share their paths.
     id: str
     #: Display name.
     name: str
@@ -9493,23 +9933,23 @@ class _StrategyDocumentInput(t.TypedDict):
 class StrategyDocumentInput(_StrategyDocumentInput, total=False):
     #: Free text.
     description: t.Optional[str]
-    #: External benchmark: a second comparison beside the tracked index.
+    #: External benchmark: a second comparison in addition to the tracked index.
     benchmark: t.Optional[BenchmarkRefInput]
-    #: First day; the base date of the index by default, and never before it.
+    #: First day. Default: the base date of the index; earlier days are not possible.
     start: t.Optional[Date]
-    #: Last day; the last of the served store by default.
+    #: Last day. Default: the last day of the data.
     end: t.Optional[Date]
-    #: Money the portfolio starts with, in the index currency.
+    #: Initial value of the portfolio, in the index currency.
     initial_capital: float
     #: Cost of a trade in basis points of its notional.
     transaction_cost_bps: float
     #: Constraint set applied to the targets at each rebalance.
     constraint_set_id: t.Optional[str]
-    #: Own cadence on the calendar of the index; null follows the rebalances of the index. Targets are the weights the index holds at the close of the date itself, so effective_lag moves nothing.
+    #: Own cadence on the calendar of the index; null follows the rebalances of the index. Targets are the weights of the index at the close of the date itself, so effective_lag has no effect.
     rebalance: t.Optional[RebalanceSpecInput]
-    #: A fraction: after the first purchase a name is traded only when its weight is further than this from its target; null always trades.
+    #: A fraction: after the first purchase a security is traded only if its weight differs from its target by more than this. Null: always traded.
     drift_tolerance: t.Optional[float]
-    #: Fraction invested at each rebalance; the rest is cash at zero interest.
+    #: Fraction invested at each rebalance; the rest is cash without interest.
     exposure: float
 
 
@@ -9675,9 +10115,9 @@ class SweepOverfitting(t.TypedDict):
 class SweepRequest(t.TypedDict, total=False):
     """Exactly one of index_id and document, and exactly one of grid and patches."""
 
-    #: Second half of the id of the job; made up by default.
+    #: Second half of the id of the job. Default: generated.
     sweep_id: t.Optional[str]
-    #: Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number.
+    #: Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number.
     as_known_on: t.Union[int, str]
     #: A stored index as the base.
     index_id: t.Optional[str]
@@ -9685,17 +10125,17 @@ class SweepRequest(t.TypedDict, total=False):
     document: t.Optional[t.Mapping[str, t.Any]]
     #: Terms of the backtests.
     request: SweepTerms
-    #: Terms of a strategy that follows the index; by default the index is simply held.
+    #: Terms of a strategy that follows the index. Default: the index is held.
     strategy: t.Optional[SweepStrategy]
     #: Values by JSON pointer: every combination is a variant, the last pointer varying fastest. Pointers begin with /document, /request or /strategy.
     grid: t.Optional[t.Mapping[str, t.Sequence[t.Any]]]
-    #: Or the variants one by one, each as values by JSON pointer.
+    #: Or a list of variants, each as values by JSON pointer.
     patches: t.Optional[t.Sequence[t.Mapping[str, t.Any]]]
     #: Metric of the ranking; ties keep the order of the variants.
     rank_by: t.Literal["sharpe_ratio", "total_return", "annualised_return", "max_drawdown", "volatility", "tracking_error", "tracking_difference"]
-    #: Blocks of time that the estimate of overfitting divides the returns into; every half of them selects once.
+    #: Number of time blocks into which the estimate of overfitting divides the returns; every half of them selects once.
     partitions: int
-    #: How time is cut to test the choice among the variants on data it has not seen; null tests nothing.
+    #: Splits of time to test the choice among the variants out of sample; null for no test.
     folds: t.Optional[SweepFolds]
 
 
@@ -9755,24 +10195,24 @@ class SweepSelection(t.TypedDict):
 
 
 class SweepStrategy(t.TypedDict, total=False):
-    #: Own cadence on the calendar of the index; null follows the rebalances of the index. Targets are the weights the index holds at the close of the date itself, so effective_lag moves nothing.
+    #: Own cadence on the calendar of the index; null follows the rebalances of the index. Targets are the weights of the index at the close of the date itself, so effective_lag has no effect.
     rebalance: t.Optional[RebalanceSpecInput]
-    #: A fraction: after the first purchase a name is traded only when its weight is further than this from its target; null always trades.
+    #: A fraction: after the first purchase a security is traded only if its weight differs from its target by more than this. Null: always traded.
     drift_tolerance: t.Optional[float]
-    #: Fraction invested at each rebalance; the rest is cash at zero interest.
+    #: Fraction invested at each rebalance; the rest is cash without interest.
     exposure: float
 
 
 class SweepTerms(t.TypedDict, total=False):
-    #: First day; the base date of the index by default, and never before it.
+    #: First day. Default: the base date of the index; earlier days are not possible.
     start: t.Optional[Date]
-    #: Last day; the last of the served store by default.
+    #: Last day. Default: the last day of the data.
     end: t.Optional[Date]
-    #: Money the portfolio starts with, in the index currency.
+    #: Initial value of the portfolio, in the index currency.
     initial_capital: float
     #: Cost of a trade in basis points of its notional.
     transaction_cost_bps: float
-    #: Decide each rebalance on the newest version of the data that was known at the end of its decision date; levels are computed from the content of the run.
+    #: Decide each rebalance on the newest version of the data that was known at the end of its decision date; levels are computed from the data of the run.
     as_known: t.Literal["decision"]
 
 
@@ -9852,17 +10292,17 @@ class TableBlock(t.TypedDict):
     kind: t.Literal["table"]
     #: Printed above the block.
     title: t.Optional[str]
-    #: Index (or strategy) whose latest run the block shows when it is rendered.
+    #: Index (or strategy) whose latest run the block shows at rendering.
     index_id: t.Optional[str]
-    #: Two halves that follow each other stand side by side.
+    #: Two consecutive half blocks are placed side by side.
     width: t.Literal["full", "half"]
-    #: What the rows are. `constituents`: names held on the last date, the largest first; `rebalances`: the latest rebalances, with names added and removed, turnover, cap and what it moved; `annual_returns`: return of each calendar year; `monthly_returns`: return of each month, a year a row; `attribution`: contribution of each name to the return of the portfolio, the largest first; `risk`: contribution of each name held to the volatility, the largest first; `exposures`: weight of each sector at the end of each year, the largest first; `limits`: the published rules of concentration: headroom, sessions in breach and breaches; `breaches`: breaches of the rule that calls for rebalances, the latest first; nothing of an index without one; `overlay_parts`: contribution of the names beneath an overlay and of its own parts; nothing of another index; `dividend_points`: ordinary dividends in index points, the latest years first; nothing where none are paid; `pack`: orders of the latest rebalance of a portfolio of `aum` that held the index, the largest first; nothing of an overlay; `scenarios`: what is held on the last date in past windows and under shocks, those of `scenarios`; `literal`: the rows of `frame`.
+    #: Source of the rows. `constituents`: holdings on the last date, the largest first; `rebalances`: the latest rebalances, with securities added and removed, turnover, cap and the weight it moved; `annual_returns`: return of each calendar year; `monthly_returns`: return of each month, one row per year; `attribution`: contribution of each security to the return of the portfolio, the largest first; `risk`: contribution of each holding to the volatility, the largest first; `exposures`: weight of each sector at the end of each year, the largest first; `limits`: the published concentration rules: headroom, sessions in breach and breaches; `breaches`: breaches of the rule that triggers rebalances, the latest first; empty for an index without one; `overlay_parts`: contribution of the underlying securities and the separate parts of an overlay; empty for another index; `dividend_points`: ordinary dividends in index points, the latest years first; empty if none are paid; `pack`: orders of the latest rebalance of a portfolio of `aum` that held the index, the largest first; empty for an overlay; `scenarios`: the holdings of the last date in past windows and under shocks, from `scenarios`; `literal`: the rows of `frame`.
     source: t.Literal["constituents", "rebalances", "annual_returns", "monthly_returns", "attribution", "risk", "exposures", "limits", "breaches", "overlay_parts", "dividend_points", "pack", "scenarios", "literal"]
-    #: At most so many rows: the largest names, the latest rebalances, years of returns. A single name beyond them is shown, several are summed up.
+    #: Maximum number of rows: the largest holdings, the latest rebalances, years of returns. A single further security is shown, several are summed.
     limit: int
-    #: Value of the portfolio that a pack is for, in the currency of the index.
+    #: Value of the portfolio of a pack, in the currency of the index.
     aum: float
-    #: Past windows and shocks of a table of scenarios, as a request for them has them.
+    #: Past windows and shocks of a table of scenarios, as in a request for scenarios.
     scenarios: t.Optional[t.Sequence[t.Union[WindowScenario, ShockScenario]]]
     #: The rows of a literal table.
     frame: t.Optional[LiteralTable]
@@ -9875,17 +10315,17 @@ class _TableBlockInput(t.TypedDict):
 class TableBlockInput(_TableBlockInput, total=False):
     #: Printed above the block.
     title: t.Optional[str]
-    #: Index (or strategy) whose latest run the block shows when it is rendered.
+    #: Index (or strategy) whose latest run the block shows at rendering.
     index_id: t.Optional[str]
-    #: Two halves that follow each other stand side by side.
+    #: Two consecutive half blocks are placed side by side.
     width: t.Literal["full", "half"]
-    #: What the rows are. `constituents`: names held on the last date, the largest first; `rebalances`: the latest rebalances, with names added and removed, turnover, cap and what it moved; `annual_returns`: return of each calendar year; `monthly_returns`: return of each month, a year a row; `attribution`: contribution of each name to the return of the portfolio, the largest first; `risk`: contribution of each name held to the volatility, the largest first; `exposures`: weight of each sector at the end of each year, the largest first; `limits`: the published rules of concentration: headroom, sessions in breach and breaches; `breaches`: breaches of the rule that calls for rebalances, the latest first; nothing of an index without one; `overlay_parts`: contribution of the names beneath an overlay and of its own parts; nothing of another index; `dividend_points`: ordinary dividends in index points, the latest years first; nothing where none are paid; `pack`: orders of the latest rebalance of a portfolio of `aum` that held the index, the largest first; nothing of an overlay; `scenarios`: what is held on the last date in past windows and under shocks, those of `scenarios`; `literal`: the rows of `frame`.
+    #: Source of the rows. `constituents`: holdings on the last date, the largest first; `rebalances`: the latest rebalances, with securities added and removed, turnover, cap and the weight it moved; `annual_returns`: return of each calendar year; `monthly_returns`: return of each month, one row per year; `attribution`: contribution of each security to the return of the portfolio, the largest first; `risk`: contribution of each holding to the volatility, the largest first; `exposures`: weight of each sector at the end of each year, the largest first; `limits`: the published concentration rules: headroom, sessions in breach and breaches; `breaches`: breaches of the rule that triggers rebalances, the latest first; empty for an index without one; `overlay_parts`: contribution of the underlying securities and the separate parts of an overlay; empty for another index; `dividend_points`: ordinary dividends in index points, the latest years first; empty if none are paid; `pack`: orders of the latest rebalance of a portfolio of `aum` that held the index, the largest first; empty for an overlay; `scenarios`: the holdings of the last date in past windows and under shocks, from `scenarios`; `literal`: the rows of `frame`.
     source: t.Literal["constituents", "rebalances", "annual_returns", "monthly_returns", "attribution", "risk", "exposures", "limits", "breaches", "overlay_parts", "dividend_points", "pack", "scenarios", "literal"]
-    #: At most so many rows: the largest names, the latest rebalances, years of returns. A single name beyond them is shown, several are summed up.
+    #: Maximum number of rows: the largest holdings, the latest rebalances, years of returns. A single further security is shown, several are summed.
     limit: int
-    #: Value of the portfolio that a pack is for, in the currency of the index.
+    #: Value of the portfolio of a pack, in the currency of the index.
     aum: float
-    #: Past windows and shocks of a table of scenarios, as a request for them has them.
+    #: Past windows and shocks of a table of scenarios, as in a request for scenarios.
     scenarios: t.Optional[t.Sequence[t.Union[WindowScenario, ShockScenarioInput]]]
     #: The rows of a literal table.
     frame: t.Optional[LiteralTable]
@@ -9931,7 +10371,7 @@ class TemplateSource(t.TypedDict):
     title: str
     #: Its publisher.
     publisher: str
-    #: Year, month or day of the edition that was followed.
+    #: Year, month or day of the edition.
     date: str
 
 
@@ -9981,9 +10421,9 @@ class TextBlock(t.TypedDict):
     kind: t.Literal["text"]
     #: Printed above the block.
     title: t.Optional[str]
-    #: Index (or strategy) whose latest run the block shows when it is rendered.
+    #: Index (or strategy) whose latest run the block shows at rendering.
     index_id: t.Optional[str]
-    #: Two halves that follow each other stand side by side.
+    #: Two consecutive half blocks are placed side by side.
     width: t.Literal["full", "half"]
     #: The paragraphs.
     text: str
@@ -9998,9 +10438,9 @@ class _TextBlockInput(t.TypedDict):
 class TextBlockInput(_TextBlockInput, total=False):
     #: Printed above the block.
     title: t.Optional[str]
-    #: Index (or strategy) whose latest run the block shows when it is rendered.
+    #: Index (or strategy) whose latest run the block shows at rendering.
     index_id: t.Optional[str]
-    #: Two halves that follow each other stand side by side.
+    #: Two consecutive half blocks are placed side by side.
     width: t.Literal["full", "half"]
 
 
@@ -10010,9 +10450,9 @@ class _Tilt(t.TypedDict):
 
 
 class Tilt(_Tilt, total=False):
-    #: Exponent of the tilt; 0 leaves the base weights.
+    #: Exponent of the tilt; 0 keeps the base weights.
     strength: float
-    #: End of the datapoint that gains.
+    #: End of the datapoint that gains weight.
     direction: t.Literal["high", "low"]
 
 
@@ -10026,9 +10466,9 @@ class TiltWeightParams(_TiltWeightParams, total=False):
 
     #: Weights that are tilted; market capitalisation counts the free float.
     base: t.Literal["MarketCapWeight", "EqualWeight"]
-    #: Exponent of the tilt; 0 leaves the base weights.
+    #: Exponent of the tilt; 0 keeps the base weights.
     strength: float
-    #: End of the datapoint that gains.
+    #: End of the datapoint that gains weight.
     direction: t.Literal["high", "low"]
     #: Further tilts, each with field, strength and direction.
     tilts: t.Sequence[Tilt]
@@ -10041,15 +10481,15 @@ class _TiltWeightWeighting(t.TypedDict):
 class TiltWeightWeighting(_TiltWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: TiltWeightParams
-    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
+    #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
-    #: Largest weights of groups.
+    #: Maximum weights of groups.
     group_caps: t.Sequence[GroupCapInput]
-    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group.
     cap_by: str
-    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
+    #: Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights.
     ladder_caps: LadderCaps
     #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
     phase_in: PhaseInInput
@@ -10058,18 +10498,18 @@ class TiltWeightWeighting(_TiltWeightWeighting, total=False):
 class _TopFractionParams(t.TypedDict):
     #: Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform.
     field: t.Union[str, DatapointInput, ExpressionNodeInput]
-    #: Share of the ranked names that is kept. Unit: fraction.
+    #: Share of the ranked securities to keep. Unit: fraction.
     fraction: float
 
 
 class TopFractionParams(_TopFractionParams, total=False):
-    """Keeps the best fraction of the names by a field, rounded up, overall or in each group."""
+    """Keeps the best fraction of the securities by a field, rounded up, overall or in each group."""
 
     #: Smallest values first.
     ascending: bool
-    #: Column whose values split the names into groups decided one by one; names without a value form one group.
+    #: Column whose values define groups that are decided separately; securities without a value form one group.
     group_by: t.Optional[str]
-    #: What happens to a name whose datapoint is missing; a ranking places an included one last.
+    #: Treatment of a security whose datapoint is missing; a ranking places an included one last.
     missing: t.Literal["exclude", "include"]
 
 
@@ -10082,7 +10522,7 @@ class _TopFractionRule(t.TypedDict):
 class TopFractionRule(_TopFractionRule, total=False):
     #: Arguments of the class, by name.
     params: TopFractionParams
-    #: Parameters that are taken, in order, while the rule keeps too few.
+    #: Parameters that are tried, in order, while the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -10092,15 +10532,15 @@ class _TopNParams(t.TypedDict):
 
 
 class TopNParams(_TopNParams, total=False):
-    """Keeps the count best names by a field, overall or in each group."""
+    """Keeps the `count` best securities by a field, overall or in each group."""
 
     #: Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform.
     field: t.Union[str, DatapointInput, ExpressionNodeInput]
     #: Smallest values first.
     ascending: bool
-    #: Column whose values split the names into groups decided one by one; names without a value form one group.
+    #: Column whose values define groups that are decided separately; securities without a value form one group.
     group_by: t.Optional[str]
-    #: What happens to a name whose datapoint is missing; a ranking places an included one last.
+    #: Treatment of a security whose datapoint is missing; a ranking places an included one last.
     missing: t.Literal["exclude", "include"]
 
 
@@ -10113,7 +10553,7 @@ class _TopNRule(t.TypedDict):
 class TopNRule(_TopNRule, total=False):
     #: Arguments of the class, by name.
     params: TopNParams
-    #: Parameters that are taken, in order, while the rule keeps too few.
+    #: Parameters that are tried, in order, while the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -10125,9 +10565,9 @@ class _TrackingErrorParams(t.TypedDict):
 class TrackingErrorParams(_TrackingErrorParams, total=False):
     """The annualised tracking error against the index is at most a limit."""
 
-    #: Penalty added to the objective per unit of violation; without one the row is hard.
+    #: Penalty added to the objective per unit of violation. Default: the row is hard.
     soft: t.Optional[float]
-    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -10136,7 +10576,7 @@ class _TrackingErrorRow(t.TypedDict):
 
 
 class TrackingErrorRow(_TrackingErrorRow, total=False):
-    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
+    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: TrackingErrorParams
@@ -10171,20 +10611,20 @@ class TrackingForecastPayload(t.TypedDict):
 
 
 class TradeCosts(t.TypedDict):
-    """Costs of the trades from the weights held just before, as a fraction of value; from the index weights where nothing is held."""
+    """Costs of the trades from the weights held just before, as a fraction of value; from the index weights if there are no holdings."""
 
-    #: Cost of a traded weight, in basis points of it.
+    #: Cost of a trade, in basis points of the traded weight.
     linear_bps: float
-    #: Market impact: this times the traded weight of a name to the power of 3/2.
+    #: Market impact: this times the traded weight of a security to the power of 3/2.
     impact_coefficient: float
 
 
 class TradeCostsInput(t.TypedDict, total=False):
-    """Costs of the trades from the weights held just before, as a fraction of value; from the index weights where nothing is held."""
+    """Costs of the trades from the weights held just before, as a fraction of value; from the index weights if there are no holdings."""
 
-    #: Cost of a traded weight, in basis points of it.
+    #: Cost of a trade, in basis points of the traded weight.
     linear_bps: float
-    #: Market impact: this times the traded weight of a name to the power of 3/2.
+    #: Market impact: this times the traded weight of a security to the power of 3/2.
     impact_coefficient: float
 
 
@@ -10196,11 +10636,11 @@ class _TradeSizeParams(t.TypedDict):
 class TradeSizeParams(_TradeSizeParams, total=False):
     """No weight moves further than a bound from the reference portfolio."""
 
-    #: Portfolio that trades are measured from: the index, the previous solved weights, or the weights held just before the rebalance, after drift.
+    #: Portfolio from which trades are measured: the index, the previous solved weights, or the weights held just before the rebalance, after drift.
     reference: t.Literal["index", "previous", "held"]
-    #: Penalty added to the objective per unit of violation; without one the row is hard.
+    #: Penalty added to the objective per unit of violation. Default: the row is hard.
     soft: t.Optional[float]
-    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -10209,78 +10649,78 @@ class _TradeSizeRow(t.TypedDict):
 
 
 class TradeSizeRow(_TradeSizeRow, total=False):
-    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
+    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: TradeSizeParams
 
 
 class _TreatmentSpec(t.TypedDict):
-    #: Return variant: left out, reinvested, or reinvested after withholding tax.
+    #: Return variant: dividends excluded, reinvested, or reinvested after withholding tax.
     dividends: t.Literal["price", "total", "net"]
     #: Fraction of ordinary dividends that is withheld in the net variant: a number, or rates by the value of a field: { "field": "COUNTRY", "rates": { "US": 0.3 }, "default": 0.15 }. Unit: fraction.
     withholding_tax: t.Union[float, WithholdingRates]
-    #: Ordinary dividends buy the whole index, or more of the security that paid them.
+    #: Ordinary dividends buy the whole index, or more of the paying security.
     reinvestment: t.Literal["index", "constituent"]
-    #: Returns of capital, too: they reduce the previous close and change the divisor (adjust), buy more of the security that paid them (constituent, also written reinvest), or are ignored.
+    #: Special dividends and returns of capital reduce the previous close and change the divisor (adjust), buy more of the paying security (constituent, also written reinvest), or are ignored.
     special_dividends: t.Literal["adjust", "constituent", "reinvest", "ignore"]
     #: Applied; left out only where prices are adjusted already.
     splits: t.Literal["apply", "ignore"]
-    #: What a name that leaves is worth.
+    #: Value of a security that leaves.
     delisting: t.Literal["last_price", "zero", "action_value"]
     #: A spun-off security enters at zero on its ex-date and stays until the next rebalance, or leaves at its first close; or it is ignored.
     spin_offs: t.Literal["zero_price", "drop_after_first_session", "ignore"]
-    #: Carry the last price, leave the name out until the next rebalance, or fail.
+    #: Carry the last price, exclude the security until the next rebalance, or fail.
     missing_prices: t.Literal["carry", "exclude", "fail"]
-    #: A security without a price for as many sessions, or for max_stale_sessions where that is less, is not newly selected. Unit: sessions.
+    #: A security without a price for this number of sessions, or for max_stale_sessions if that is less, is not newly selected. Unit: sessions.
     entry_stale_sessions: int
-    #: At the carried price, or at the next bar.
+    #: At the carried price, or at the next price bar.
     stale_targets: t.Literal["carry", "defer"]
 
 
 class TreatmentSpec(_TreatmentSpec, total=False):
-    #: The previous close becomes the price ex rights; index shares grow by the new shares (subscribe), stay (price_only), or keep the value of the holding (constituent). Default: subscribe where weights are market values, else price_only.
+    #: The previous close becomes the ex-rights price; index shares grow by the new shares (subscribe), stay (price_only), or keep the value of the holding (constituent). Default: subscribe if weights are market values, otherwise price_only.
     rights: t.Literal["subscribe", "price_only", "constituent"]
-    #: A constituent without a price for as many sessions of its own calendar leaves; null carries its last price until a review or an action removes it. Default: 5, or null where the store has a delisting, an acquisition or a merger. Unit: sessions.
+    #: A constituent without a price for this number of sessions of its own calendar leaves; null carries its last price until a review or an action removes it. Default: 5, or null if the store has a delisting, an acquisition or a merger. Unit: sessions.
     max_stale_sessions: t.Optional[int]
     #: A constituent without a price that is removed without an action leaves at its last price, or is written off (zero). Default: last_price.
     suspension: t.Literal["last_price", "zero"]
-    #: Rebalance when a limit is passed between reviews, or do nothing (none).
+    #: Rebalance if a limit is exceeded between reviews, or do nothing (none).
     on_breach: t.Literal["none", "rebalance"]
-    #: Published rule whose breach calls for a rebalance; UCITS_5_10_40 unless given.
+    #: Published rule whose breach triggers a rebalance. Default: UCITS_5_10_40.
     breach_rule: t.Literal["UCITS_5_10_40", "UCITS_20_35", "RIC_25_5_50", "SEC_75_5_10"]
 
 
 class TreatmentSpecInput(t.TypedDict, total=False):
-    #: Return variant: left out, reinvested, or reinvested after withholding tax.
+    #: Return variant: dividends excluded, reinvested, or reinvested after withholding tax.
     dividends: t.Literal["price", "total", "net"]
     #: Fraction of ordinary dividends that is withheld in the net variant: a number, or rates by the value of a field: { "field": "COUNTRY", "rates": { "US": 0.3 }, "default": 0.15 }. Unit: fraction.
     withholding_tax: t.Union[float, WithholdingRates]
-    #: Ordinary dividends buy the whole index, or more of the security that paid them.
+    #: Ordinary dividends buy the whole index, or more of the paying security.
     reinvestment: t.Literal["index", "constituent"]
-    #: Returns of capital, too: they reduce the previous close and change the divisor (adjust), buy more of the security that paid them (constituent, also written reinvest), or are ignored.
+    #: Special dividends and returns of capital reduce the previous close and change the divisor (adjust), buy more of the paying security (constituent, also written reinvest), or are ignored.
     special_dividends: t.Literal["adjust", "constituent", "reinvest", "ignore"]
-    #: The previous close becomes the price ex rights; index shares grow by the new shares (subscribe), stay (price_only), or keep the value of the holding (constituent). Default: subscribe where weights are market values, else price_only.
+    #: The previous close becomes the ex-rights price; index shares grow by the new shares (subscribe), stay (price_only), or keep the value of the holding (constituent). Default: subscribe if weights are market values, otherwise price_only.
     rights: t.Literal["subscribe", "price_only", "constituent"]
     #: Applied; left out only where prices are adjusted already.
     splits: t.Literal["apply", "ignore"]
-    #: What a name that leaves is worth.
+    #: Value of a security that leaves.
     delisting: t.Literal["last_price", "zero", "action_value"]
     #: A spun-off security enters at zero on its ex-date and stays until the next rebalance, or leaves at its first close; or it is ignored.
     spin_offs: t.Literal["zero_price", "drop_after_first_session", "ignore"]
-    #: Carry the last price, leave the name out until the next rebalance, or fail.
+    #: Carry the last price, exclude the security until the next rebalance, or fail.
     missing_prices: t.Literal["carry", "exclude", "fail"]
-    #: A constituent without a price for as many sessions of its own calendar leaves; null carries its last price until a review or an action removes it. Default: 5, or null where the store has a delisting, an acquisition or a merger. Unit: sessions.
+    #: A constituent without a price for this number of sessions of its own calendar leaves; null carries its last price until a review or an action removes it. Default: 5, or null if the store has a delisting, an acquisition or a merger. Unit: sessions.
     max_stale_sessions: t.Optional[int]
-    #: A security without a price for as many sessions, or for max_stale_sessions where that is less, is not newly selected. Unit: sessions.
+    #: A security without a price for this number of sessions, or for max_stale_sessions if that is less, is not newly selected. Unit: sessions.
     entry_stale_sessions: int
     #: A constituent without a price that is removed without an action leaves at its last price, or is written off (zero). Default: last_price.
     suspension: t.Literal["last_price", "zero"]
-    #: At the carried price, or at the next bar.
+    #: At the carried price, or at the next price bar.
     stale_targets: t.Literal["carry", "defer"]
-    #: Rebalance when a limit is passed between reviews, or do nothing (none).
+    #: Rebalance if a limit is exceeded between reviews, or do nothing (none).
     on_breach: t.Literal["none", "rebalance"]
-    #: Published rule whose breach calls for a rebalance; UCITS_5_10_40 unless given.
+    #: Published rule whose breach triggers a rebalance. Default: UCITS_5_10_40.
     breach_rule: t.Literal["UCITS_5_10_40", "UCITS_20_35", "RIC_25_5_50", "SEC_75_5_10"]
 
 
@@ -10380,13 +10820,13 @@ class _TurnoverParams(t.TypedDict):
 
 
 class TurnoverParams(_TurnoverParams, total=False):
-    """One-way turnover, half the sum of absolute changes of weight, against the reference portfolio. Securities of the reference that left the index count as sold. Default of a derived index: the weights held just before the rebalance, which leave its first portfolio unrestricted."""
+    """One-way turnover, half the sum of absolute changes of weight, against the reference portfolio. Securities of the reference that left the index count as sold. Default of a derived index: the weights held just before the rebalance, so that its first portfolio is unrestricted."""
 
-    #: Portfolio that trades are measured from: the index, the previous solved weights, or the weights held just before the rebalance, after drift.
+    #: Portfolio from which trades are measured: the index, the previous solved weights, or the weights held just before the rebalance, after drift.
     reference: t.Literal["index", "previous", "held"]
-    #: Penalty added to the objective per unit of violation; without one the row is hard.
+    #: Penalty added to the objective per unit of violation. Default: the row is hard.
     soft: t.Optional[float]
-    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -10395,7 +10835,7 @@ class _TurnoverRow(t.TypedDict):
 
 
 class TurnoverRow(_TurnoverRow, total=False):
-    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
+    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: TurnoverParams
@@ -10423,7 +10863,7 @@ class TypeSpec(t.TypedDict):
 
 
 class Uncertainty(t.TypedDict):
-    """Estimates that may be wrong: the objective is made best for the worst expected returns and covariances of these sets. Rows are measured by the estimates themselves."""
+    """Uncertain estimates: the objective is optimised for the worst expected returns and covariances in these sets. Rows use the estimates themselves."""
 
     #: Returns of the level, from the second date on.
     returns: t.Optional[ReturnsUncertainty]
@@ -10432,7 +10872,7 @@ class Uncertainty(t.TypedDict):
 
 
 class UncertaintyInput(t.TypedDict, total=False):
-    """Estimates that may be wrong: the objective is made best for the worst expected returns and covariances of these sets. Rows are measured by the estimates themselves."""
+    """Uncertain estimates: the objective is optimised for the worst expected returns and covariances in these sets. Rows use the estimates themselves."""
 
     #: Returns of the level, from the second date on.
     returns: t.Optional[ReturnsUncertaintyInput]
@@ -10478,26 +10918,26 @@ class _UniverseSpec(t.TypedDict):
 
 
 class UniverseSpec(_UniverseSpec, total=False):
-    #: Of the kind `named` a universe of the market, of `index` an index: its constituents at each decision.
+    #: For the kind `named` a universe of the market; for `index` an index, with its constituents at each decision.
     id: t.Optional[str]
-    #: Stored watchlist of the kind `watchlist`, as it is when used.
+    #: Stored watchlist for the kind `watchlist`, in its state at the time of use.
     watchlist_id: str
     #: Asset identifiers of the kind `list`.
     identifiers: t.Sequence[str]
-    #: Universes of a set: the members of any of them (union), of all (intersection), or of the first and no other (difference). An index among them is as it was last decided.
+    #: Universes of a set: the members of any of them (union), of all (intersection), or of only the first (difference). An index among them has its last decided constituents.
     of: t.Sequence[UniverseSpec]
 
 
 class UniverseSpecInput(t.TypedDict, total=False):
     #: Every name of the market, or fewer; or a set of other universes.
     kind: t.Literal["all", "named", "list", "index", "watchlist", "union", "difference", "intersection"]
-    #: Of the kind `named` a universe of the market, of `index` an index: its constituents at each decision.
+    #: For the kind `named` a universe of the market; for `index` an index, with its constituents at each decision.
     id: t.Optional[str]
-    #: Stored watchlist of the kind `watchlist`, as it is when used.
+    #: Stored watchlist for the kind `watchlist`, in its state at the time of use.
     watchlist_id: str
     #: Asset identifiers of the kind `list`.
     identifiers: t.Sequence[str]
-    #: Universes of a set: the members of any of them (union), of all (intersection), or of the first and no other (difference). An index among them is as it was last decided.
+    #: Universes of a set: the members of any of them (union), of all (intersection), or of only the first (difference). An index among them has its last decided constituents.
     of: t.Sequence[UniverseSpecInput]
 
 
@@ -10563,7 +11003,7 @@ class _ValueNode(t.TypedDict):
 class ValueNode(_ValueNode, total=False):
     """A constant."""
 
-    #: Canonical text of the tree, at its root; ignored where it is sent.
+    #: Canonical text of the tree, at its root; ignored in requests.
     text: str
 
 
@@ -10597,27 +11037,27 @@ class VersionList(t.TypedDict):
 VersionedDocument = t.Dict[str, t.Any]
 
 class _View(t.TypedDict):
-    #: The portfolio that the view is of: one name for an absolute view, weights of sum 0 for a relative one.
+    #: Portfolio of the view: one security for an absolute view, weights that sum to 0 for a relative one.
     weights: t.Mapping[str, float]
-    #: Expected return of that portfolio, as a fraction a year.
+    #: Expected return of that portfolio, as a fraction per year.
     value: float
 
 
 class View(_View, total=False):
-    #: From 0, which changes nothing, to 1, which is certainty.
+    #: 0 for no effect up to 1 for certainty.
     confidence: float
 
 
 class VolatilityFilterParams(t.TypedDict, total=False):
-    """Keeps the names whose annualised volatility, of the returns between bars on sessions in a row, lies between two bounds."""
+    """Keeps securities with an annualised volatility, of the returns between price bars on consecutive sessions, between two bounds."""
 
-    #: Trailing sessions up to the decision date; those without a bar are left out. Unit: sessions.
+    #: Trailing sessions up to the decision date; those without a price bar are skipped. Unit: sessions.
     window: int
-    #: Greatest volatility; null for none. Unit: fraction per year.
+    #: Maximum volatility; null for none. Unit: fraction per year.
     maximum: t.Optional[float]
-    #: Least volatility; null for none. Unit: fraction per year.
+    #: Minimum volatility; null for none. Unit: fraction per year.
     minimum: t.Optional[float]
-    #: What happens to a name whose datapoint is missing; a ranking places an included one last.
+    #: Treatment of a security whose datapoint is missing; a ranking places an included one last.
     missing: t.Literal["exclude", "include"]
 
 
@@ -10630,7 +11070,7 @@ class _VolatilityFilterRule(t.TypedDict):
 class VolatilityFilterRule(_VolatilityFilterRule, total=False):
     #: Arguments of the class, by name.
     params: VolatilityFilterParams
-    #: Parameters that are taken, in order, while the rule keeps too few.
+    #: Parameters that are tried, in order, while the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -10642,9 +11082,9 @@ class _VolatilityParams(t.TypedDict):
 class VolatilityParams(_VolatilityParams, total=False):
     """The annualised volatility of the portfolio is at most a limit."""
 
-    #: Penalty added to the objective per unit of violation; without one the row is hard.
+    #: Penalty added to the objective per unit of violation. Default: the row is hard.
     soft: t.Optional[float]
-    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -10653,7 +11093,7 @@ class _VolatilityRow(t.TypedDict):
 
 
 class VolatilityRow(_VolatilityRow, total=False):
-    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
+    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: VolatilityParams
@@ -10677,17 +11117,17 @@ class _WalkForwardFolds(t.TypedDict):
 
 
 class WalkForwardFolds(_WalkForwardFolds, total=False):
-    """Every group after the first sample is tested by what came before."""
+    """Every group after the first sample is tested with the earlier groups as sample."""
 
-    #: Groups of equal length that time is cut into.
+    #: Number of groups of equal length into which time is cut.
     groups: int
-    #: Metric that chooses a variant in sample; of several best the first is chosen.
+    #: Metric that chooses a variant in sample; the first of equal ones is chosen.
     select_by: t.Literal["sharpe_ratio", "annualised_return", "max_drawdown", "volatility"]
-    #: Sessions of the sample left out beside every test: closes of one day are not of one moment.
+    #: Number of sample sessions excluded next to every test, because closes of one day occur at different times.
     purge: int
-    #: Groups of the sample before the first test.
+    #: Number of groups in the sample before the first test.
     train_groups: int
-    #: `expanding`: the sample is all before the test; `rolling`: the last `train_groups` of it.
+    #: `expanding`: the sample is everything before the test; `rolling`: the last `train_groups` before it.
     window: t.Literal["expanding", "rolling"]
 
 
@@ -10756,15 +11196,15 @@ class WeightRow(t.TypedDict):
 
 
 class WeightSumParams(t.TypedDict, total=False):
-    """The weights sum to a value between two bounds; the rest is cash. Replaces FullInvestment. A row that is watched takes sums from -10 to 10, as overlays have them."""
+    """The weights sum to a value between two bounds; the rest is cash. Replaces FullInvestment. A watched row accepts sums from -10 to 10, which overlays can have."""
 
     #: Smallest sum. Unit: fraction.
     lower: float
     #: Largest sum. Unit: fraction.
     upper: float
-    #: Penalty added to the objective per unit of violation; without one the row is hard.
+    #: Penalty added to the objective per unit of violation. Default: the row is hard.
     soft: t.Optional[float]
-    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -10773,7 +11213,7 @@ class _WeightSumRow(t.TypedDict):
 
 
 class WeightSumRow(_WeightSumRow, total=False):
-    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
+    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: WeightSumParams
@@ -10785,7 +11225,7 @@ class _WeightedAverageParams(t.TypedDict):
 
 
 class WeightedAverageParams(_WeightedAverageParams, total=False):
-    """The weighted average of a datapoint over the invested weight lies between two bounds, or between two multiples of the average of the index."""
+    """The weighted average of a datapoint over the invested weight is between two bounds, or between two multiples of the average of the index."""
 
     #: Smallest average, or multiple of the average of the index.
     lower: t.Optional[t.Union[float, BoundPath]]
@@ -10793,11 +11233,11 @@ class WeightedAverageParams(_WeightedAverageParams, total=False):
     upper: t.Optional[t.Union[float, BoundPath]]
     #: Bounds are multiples of the average of the index.
     relative: bool
-    #: A security without a value is left out of the average (renormalise), or counts as zero.
+    #: A security without a value is excluded from the average (renormalise), or counts as zero (zero).
     missing: t.Literal["zero", "renormalise"]
-    #: Penalty added to the objective per unit of violation; without one the row is hard.
+    #: Penalty added to the objective per unit of violation. Default: the row is hard.
     soft: t.Optional[float]
-    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -10806,7 +11246,7 @@ class _WeightedAverageRow(t.TypedDict):
 
 
 class WeightedAverageRow(_WeightedAverageRow, total=False):
-    #: What answers call the row: up to 64 characters, once among the rows; its position where it is empty.
+    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: WeightedAverageParams
@@ -10832,18 +11272,18 @@ class _WeightingSpec(t.TypedDict):
     type: str
     #: Arguments of the class, by name.
     params: t.Mapping[str, t.Any]
-    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
+    #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction.
     cap: t.Optional[t.Union[float, str, Datapoint, ExpressionNode]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
-    #: Largest weights of groups.
+    #: Maximum weights of groups.
     group_caps: t.Sequence[GroupCap]
 
 
 class WeightingSpec(_WeightingSpec, total=False):
-    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group.
     cap_by: str
-    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
+    #: Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights.
     ladder_caps: LadderCaps
     #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
     phase_in: PhaseIn
@@ -10857,15 +11297,15 @@ class _WeightingSpecInput(t.TypedDict):
 class WeightingSpecInput(_WeightingSpecInput, total=False):
     #: Arguments of the class, by name.
     params: t.Mapping[str, t.Any]
-    #: Largest weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is taken for each constituent. Default: none. Unit: fraction.
+    #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
-    #: Largest weights of groups.
+    #: Maximum weights of groups.
     group_caps: t.Sequence[GroupCapInput]
-    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value is a group of its own.
+    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group.
     cap_by: str
-    #: Caps that apply where a limit is exceeded: first to single weights, then to the large weights together.
+    #: Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights.
     ladder_caps: LadderCaps
     #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
     phase_in: PhaseInInput
@@ -10916,7 +11356,7 @@ class WhatIfRequest(t.TypedDict, total=False):
     changed: t.Optional[IndexDocumentBody]
     #: Decision date of both; default the latest date of the store.
     as_of: t.Optional[Date]
-    #: Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number.
+    #: Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number.
     as_known_on: t.Union[int, str]
 
 
@@ -10975,7 +11415,7 @@ class WindowScenarioWindow(t.TypedDict):
 class WindowScenario(t.TypedDict):
     #: Display name.
     name: str
-    #: Earned from the close before `start` to that of `end`, bought and held.
+    #: Buy-and-hold return from the close before `start` to the close of `end`.
     window: WindowScenarioWindow
 
 
@@ -10987,7 +11427,7 @@ class _WithholdingRates(t.TypedDict):
 
 
 class WithholdingRates(_WithholdingRates, total=False):
-    #: Fraction of values without a rate of their own. Default: such a value is an error (NO_RATE).
+    #: Fraction for values without a separate rate. Default: such a value is an error (NO_RATE).
     default: float
 
 

@@ -52,11 +52,11 @@ class Frames:
     # Data ------------------------------------------------------------------------------------------------------------
 
     def prices(self, identifier: str, **query: Any) -> "DataFrame":
-        """Market data of one name by date."""
+        """Market data of one security by date."""
         return to_frame(self._api.get_prices(identifier, **query)["prices"]).astype("float64")
 
     def corporate_actions(self, identifier: str, **query: Any) -> "DataFrame":
-        """Corporate actions of one name."""
+        """Corporate actions of one security."""
         return to_frame(self._api.get_corporate_actions(identifier, **query)["actions"])
 
     def reference(self, *identifiers: "Ids", **query: Any) -> "DataFrame":

@@ -16,27 +16,27 @@ import { storedIndex, storedPortfolio, type StoredOverlay } from './overlay-stat
 import { storedBook, type StoredBook } from '../../books/resumed-book.js';
 import type { Run, RunRemains } from '../run.js';
 
-/** The state that later dates of a run depend on, besides its stored columns: enough to resume it. */
+/** State from which later dates of a run are computed, in addition to its stored columns. */
 export interface RunCheckpoint {
   readonly format: typeof CHECKPOINT_FORMAT;
   /** Last date of the run. */
   readonly day: Day;
-  /** Earliest of the last sessions of its indices: market data up to this day has been used. */
+  /** Earliest of the last sessions of its indices: the run has used market data up to this day. */
   readonly since: Day;
-  /** Longest gap that the store implied: see `defaultStaleSessions`. */
+  /** Longest gap allowed, derived from the store: see `defaultStaleSessions`. */
   readonly staleSessions: number | null;
   /** First session of the portfolio. */
   readonly from: number;
   /** State of the market after the last session, by calendar. */
   readonly marks: ReadonlyMap<string, MarketMark>;
   readonly index: StoredBook | StoredOverlay;
-  /** The own state of a portfolio that follows the index; otherwise the whole book. */
+  /** State of a portfolio that follows the index; otherwise the whole book. */
   readonly portfolio: StoredBook | StoredFollow;
-  /** The index that a derived one was made from. */
+  /** Index from which a derived index is optimised. */
   readonly parent: StoredBook | StoredOverlay | null;
-  /** An external benchmark that is an index; null for a series, and without one. */
+  /** External benchmark that is an index; null for a series or no benchmark. */
   readonly benchmark: StoredBook | StoredOverlay | null;
-  /** Where a benchmark that is a series ended. */
+  /** End state of a benchmark that is a series. */
   readonly series: SeriesEnd | null;
   readonly remains: RunRemains;
   /** Weights of the latest rebalance. */
@@ -48,20 +48,18 @@ export interface RunCheckpoint {
 /** Incremented with every change of the contents of a checkpoint. */
 export const CHECKPOINT_FORMAT = 14;
 
-/**
- * An index with the compositions that later decisions can meet: their own incumbents, or the universe of another index.
- */
+/** Index with the compositions that later decisions can use, as incumbents or as the universe of another index. */
 export interface RecentIndex {
   /** Session of its first composition. */
   readonly first: number;
   readonly list: readonly Composition[];
-  /** State carried from its decisions to later ones. */
+  /** State that its decisions pass to later ones. */
   readonly memory: DecisionMemory | null;
-  /** There where a breach has called for a rebalance that is still to come. */
+  /** Present if a breach triggered a rebalance that is still pending. */
   readonly isCalled?: true;
 }
 
-/** The checkpoint of a run. @cost a row of each derived panel of the market */
+/** Returns the checkpoint of a run. @cost a row of each derived panel of the market */
 export function checkpointOf(run: Run): RunCheckpoint {
   const { index, parent, benchmark, portfolio, rebalances, reached } = run;
   const benchmarkIndex = benchmark?.index ?? null;
@@ -93,24 +91,24 @@ export function checkpointOf(run: Run): RunCheckpoint {
   };
 }
 
-/** What is simulated of an index: itself, or the indices beneath an overlay. */
+/** Returns the simulated indices: the index itself, or the underlying indices of an overlay. */
 function simulatedOf(index: Compositions): readonly Compositions[] {
   return index.overlay?.sources.flatMap(simulatedOf) ?? [index];
 }
 
-/** An index up to the last session that was simulated. */
+/** Index up to the last simulated session. */
 export interface KnownIndex extends Pick<Compositions, 'document' | 'sm' | 'first' | 'list' | 'memory' | 'called'> {
   readonly to: number;
 }
 
-/** Earliest of the last sessions of some indices, as a day. */
+/** Returns the earliest of the last sessions of some indices, as a day. */
 export function sinceOf(indices: readonly KnownIndex[]): Day {
   return Math.min(...indices.map(({ sm, to }) => sm.sessions[to]!));
 }
 
 /**
- * Marks of the markets of some indices, with the terms of those that were simulated. Indices of one calendar end on one
- * session.
+ * Returns marks of the markets of some indices, with the terms of the simulated ones. Indices of one calendar end on
+ * one session.
  */
 export function marksOf(
   indices: readonly Pick<KnownIndex, 'document' | 'sm' | 'to'>[],
@@ -127,8 +125,8 @@ export function marksOf(
 }
 
 /**
- * Compositions that a decision after the last session can meet: it may lie as far before its rebalance as the
- * definitions say.
+ * Returns the compositions that a decision after the last session can use; definitions state how long before its
+ * rebalance a decision can be.
  */
 export function recentOf(indices: readonly KnownIndex[]): ReadonlyMap<string, RecentIndex> {
   const oldest = Math.min(...indices.map(({ document, sm, to }) => sm.sessions[Math.max(0, to - noticeOf(document))]!));
@@ -145,13 +143,16 @@ export function recentOf(indices: readonly KnownIndex[]): ReadonlyMap<string, Re
   );
 }
 
-/** Treatment of prices and actions; a derived index has that of its source, an overlay of what lies beneath. */
+/**
+ * Returns the treatment of prices and actions: a derived index has that of its source, an overlay that of its
+ * underlying indices.
+ */
 export function treatmentOf(
   documents: Readonly<Record<string, IndexDocument>>,
   indexId: string,
   calendars?: Calendars,
 ): DatedTreatment {
-  return documentTreatment(documents[indexId]!, (id) => documents[id], calendars)!; // A plan has every document that it reaches.
+  return documentTreatment(documents[indexId]!, (id) => documents[id], calendars)!; // A plan contains every document that it refers to.
 }
 
 /** Inputs of the books of an index: definition, treatment and market. */

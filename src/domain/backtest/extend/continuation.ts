@@ -18,23 +18,23 @@ export interface ResumeRunInput {
   readonly plan: BacktestPlan;
   readonly checkpoint: RunCheckpoint;
   readonly calendars: Calendars;
-  /** The market, without cash paid up to the day of the checkpoint. */
+  /** Market without cash paid up to the day of the checkpoint. */
   readonly market: MarketData;
-  /** The market without cash paid on days up to one, for decisions. */
+  /** Returns the market without cash paid up to a day, for decisions. */
   readonly marketSince: (day: Day) => MarketData;
-  /** The whole market, for decisions that look back further than they declare. */
+  /** Returns the whole market, for decisions that look back further than they declare. */
   readonly wholeMarket: () => MarketData;
-  /** The stored risk models of the plan; absent where it has none. */
+  /** Stored risk models of the plan; absent if there are none. */
   readonly models?: StoredModels;
   readonly createDecider: DeciderFactory;
-  /** Multiplies matrices for the constraint set of a strategy; plain loops unless given. */
+  /** Multiplies matrices for the constraint set of a strategy. Default: plain loops. */
   readonly engine?: Engine;
   /** Level of the index on the first date of the stored run. */
   readonly levelAtStart: number;
   readonly report: (fraction: number, message: string) => void;
 }
 
-/** The new sessions of a run: every book starts with the last session of the stored run. */
+/** New sessions of a run: every book starts with the last session of the stored run. */
 export interface Continuation {
   readonly range: RequestedRange;
   readonly index: IndexContinuation;
@@ -48,22 +48,22 @@ export interface Continuation {
   } | null;
   readonly variants: Readonly<Partial<Record<ReturnVariant, Book>>>;
   readonly uncapped: Book | null;
-  /** Rebalances of the run itself. */
+  /** Rebalances of the run. */
   readonly rebalances: readonly Composition[];
-  /** Of a strategy's constraint set: warnings of the solves, and the state for later ones. */
+  /** Warnings of the solves for the constraint set of a strategy, and the state for later ones. */
   readonly solves: Pick<Constrained, 'findings'> & { readonly memory: DecisionMemory | null };
   /** Every index that the run reaches, with its latest decisions. */
   readonly reached: readonly KnownIndex[];
 }
 
-/** An index over its new sessions. */
+/** Index over its new sessions. */
 export interface IndexContinuation extends IndexContext {
-  /** Session that the stored book ended on, and the last one. */
+  /** Session on which the stored book ended, and the last session. */
   readonly from: number;
   readonly to: number;
   readonly book: Book;
   readonly composed: readonly Composition[];
   readonly findings: readonly Finding[];
-  /** Of an overlay, the indices beneath it. */
+  /** Underlying indices of an overlay. */
   readonly beneath?: readonly IndexContinuation[];
 }

@@ -23,13 +23,13 @@ import type { BacktestPlan } from '../../documents/backtest-plan.js';
 import type { ResumeRunInput } from './continuation.js';
 
 export interface DueInput {
-  /** By calendar, the market from the last sessions on. */
+  /** Market from the last sessions on, by calendar. */
   readonly marked: ReadonlyMap<string, SessionMarket>;
   readonly resumed: ReadonlyMap<string, ResumedIndex>;
   readonly day: Day;
 }
 
-/** Decisions of indices on rebalances that are due. */
+/** Decides the due rebalances of indices. */
 export function decideDue(input: ResumeRunInput, due: DueInput): ReadonlyMap<string, Compositions> {
   const ids = [...due.resumed.keys()];
   if ([...due.resumed.values()].every((index) => index.due.length === 0)) return new Map();
@@ -45,7 +45,7 @@ export interface Look {
   readonly lookBack: LookBack;
 }
 
-/** Look-back of the decisions that are due. */
+/** Returns the look-back of the due decisions. */
 function looksOf({ plan: { documents } }: ResumeRunInput, { marked, resumed }: DueInput): Look[] {
   return [...resumed].flatMap(([id, { due, memory, before }]) =>
     due.flatMap((rebalance): Look[] => {
@@ -54,7 +54,7 @@ function looksOf({ plan: { documents } }: ResumeRunInput, { marked, resumed }: D
       const { sessions } = marked.get(document.calendar)!;
       const holds = heldLook(document, rebalance, { sessions, before });
       if (isRuleDocument(document)) {
-        const reviewed = reviewOf(document, rebalance.review).document as RuleDocument; // A review of one that has rules.
+        const reviewed = reviewOf(document, rebalance.review).document as RuleDocument; // Only some reviews have rules.
         const own = { code: document.calendar, lookBack: lookBackOf({ document: reviewed, sessions, decision }) };
         return [own, ...holds];
       }
@@ -70,7 +70,7 @@ interface HeldBefore extends Pick<ResumedIndex, 'before'> {
   readonly sessions: Int32Array;
 }
 
-/** Look-back of a rebalance that reads what its index holds: to the composition in force. */
+/** Returns the look-back of a rebalance that reads the holdings of its index: to the composition in force. */
 function heldLook(document: IndexDocument, rebalance: DueRebalance, { sessions, before }: HeldBefore): Look[] {
   const current = before.at(-1);
   const isPlain = rebalance.phase === undefined && reviewOf(document, rebalance.review).scope === 'membership';
@@ -86,7 +86,7 @@ interface SolveLookInput extends Pick<DueInput, 'marked'>, Pick<BacktestPlan, 'd
   readonly memory: DecisionMemory | null;
 }
 
-/** Look-back of an optimisation, on the calendar of its target index. */
+/** Returns the look-back of an optimisation, on the calendar of its target index. */
 export function solveLook({ documents, marked, document, ...solve }: SolveLookInput): Look {
   const { source_index_id: parentId } = document.derivation;
   const { calendar: code } = documents[parentId]!;
@@ -102,7 +102,7 @@ interface ComposingWork<T> {
   readonly work: (composer: Composer) => T;
 }
 
-/** Work on the part of the market that it looks back on; on the whole market if it needs more than it declares. */
+/** Runs work on the part of the market within its look-back; on the whole market if it needs more than it declares. */
 export function composingOn<T>(
   input: ResumeRunInput,
   { marked, resumed, day }: DueInput,
@@ -142,7 +142,7 @@ export function composingOn<T>(
   return on(input.wholeMarket());
 }
 
-/** The market from the start of the look-back on; null if that is the whole market. */
+/** Returns the market from the start of the look-back on; null if that is the whole market. */
 function marketOver(
   { calendars, checkpoint, marketSince }: ResumeRunInput,
   { marked, looks }: Pick<DueInput, 'marked'> & { readonly looks: readonly Look[] },
@@ -157,7 +157,7 @@ function marketOver(
   const market = marketSince(Math.min(...looks.map(({ lookBack }) => lookBack.paidAfter)));
   const aligned = new Map(marked);
   for (const [code, session] of first) {
-    const calendar = calendars.get(code)!; // that of an aligned market
+    const calendar = calendars.get(code)!; // the calendar of an aligned market
     aligned.set(
       code,
       markedMarket({

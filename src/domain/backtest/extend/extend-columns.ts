@@ -8,11 +8,11 @@ import { CannotResume } from '../../documents/full-run-reasons.js';
 
 export interface ExtendColumnsInput {
   readonly stored: RunColumns;
-  /** Names that the earlier files of the run, and at last that which is open, will have beside what is written. */
+  /** Names of the earlier files of the run and, last, of the open file, next to which the new file is written. */
   readonly fileNames: readonly string[];
   /**
-   * Dates that a file may have before further ones are written to another; as many as are good for reading and writing
-   * unless given.
+   * Number of dates of a file from which further ones are written to another file. Default: a size that suits reading
+   * and writing.
    */
   readonly datesMax?: number;
   readonly added: AddedSessions;
@@ -20,26 +20,26 @@ export interface ExtendColumnsInput {
 
 export interface WrittenColumns {
   readonly bytes: Uint8Array<ArrayBuffer>;
-  /** Number of the named files that hold segments of it. */
+  /** Number of the named files that contain its segments. */
   readonly earlierFiles: number;
 }
 
 /**
- * Dates that a file of columns may have before further ones are written to another that continues it: a megabyte of 500
- * names.
+ * Number of dates in a file of columns from which further ones are written to a file that continues it: 1 MB for 500
+ * securities.
  */
 const DATES_MAX = 32;
-/** Whether a file of columns stays where it is when further dates come. @param dates those that it has by itself */
+/** Returns true if a file of columns stays unchanged when dates are added. @param dates number of dates in this file */
 export const isFull = (dates: number, datesMax = DATES_MAX): boolean => dates >= datesMax;
-/** Dates that the newest file of a run's columns has by itself. */
+/** Returns the number of dates in the newest file of the columns of a run. */
 export const ownDates = (stored: RunColumns): number => stored.header.dates - stored.inEarlierFiles('level');
-/** Most files that a run's columns may lie in: a reader of a whole block opens all of them. */
+/** Maximum number of files for the columns of a run: reading a whole block opens all of them. */
 const FILES_MAX = 128;
 
 /**
- * The columns of an extended run: what is new of each block, after what is stored of it; small blocks and those in
- * another order are rewritten. Where names have joined, or the stored file is full, its blocks stay where they are.
- * @throws CannotResume when they would lie in too many files
+ * Extends the columns of a run: new elements of each block after its stored ones; small blocks and blocks in another
+ * order are rewritten. If securities have joined, or the stored file is full, its blocks stay in place.
+ * @throws CannotResume if there would be too many files
  */
 export function extendColumns({ stored, fileNames, datesMax, added }: ExtendColumnsInput): WrittenColumns {
   const { header } = stored;
@@ -69,25 +69,25 @@ export function extendColumns({ stored, fileNames, datesMax, added }: ExtendColu
 
 interface ExtendedFile {
   readonly stored: RunColumns;
-  /** Whether the stored blocks stay in their file. */
+  /** True if the stored blocks stay in their file. */
   readonly stays: boolean;
   /** Files with earlier segments. */
   readonly earlier: number;
-  /** Names of the run. */
+  /** Number of securities of the run. */
   readonly width: number;
 }
 
-/** A block of the file that is written. */
+/** Block of the file that is being written. */
 interface ExtendedBlock {
   readonly name: BlockName;
   readonly type: NumberType;
-  /** Its own elements, concatenated. */
+  /** Elements of this file, to be concatenated. */
   readonly parts: readonly Numbers[];
-  /** Elements in earlier files, and the total with those. */
+  /** Elements in earlier files, and the total including those. */
   readonly earlier?: Required<Pick<PlacedBlock, 'begins' | 'length'>>;
 }
 
-/** Null where the run has no such block. */
+/** Returns null if the run has no such block. */
 function extendBlock(name: BlockName, added: AddedSessions, file: ExtendedFile): ExtendedBlock | null {
   const { type, canBeAddedLater = false } = blockOf(name);
   const { stored } = file;
@@ -100,13 +100,13 @@ function extendBlock(name: BlockName, added: AddedSessions, file: ExtendedFile):
   return addition.appended.length === 0 ? null : beginning({ name, type, parts: addition.appended }, file);
 }
 
-/** A block: its stored elements, then the new ones. */
+/** Returns a block: its stored elements, then the new ones. */
 function afterStored(
   { name, type, parts }: ExtendedBlock,
   { stored, stays, earlier, width }: ExtendedFile,
 ): ExtendedBlock {
   const { names, begun: earlierNames = [], blocks } = stored.header;
-  const { offset, length, begins = earlierNames.flatMap(() => [0, 0]) } = blocks[name]!; // It is stored.
+  const { offset, length, begins = earlierNames.flatMap(() => [0, 0]) } = blocks[name]!; // The block is stored.
   const elsewhere = stored.inEarlierFiles(name);
   const before = isPanel(name) ? (length / names.length) * width : length;
   return {
@@ -124,7 +124,7 @@ function afterStored(
   };
 }
 
-/** A block without stored elements. */
+/** Returns a block without stored elements. */
 function beginning({ name, type, parts }: ExtendedBlock, { earlier }: ExtendedFile): ExtendedBlock {
   return {
     name,

@@ -7,14 +7,14 @@ import { readDescription, type Description } from '../record/read.js';
 import { BOOK, PLAIN, REBALANCES, REST } from '../record/schema.js';
 import type { AddedRecord } from '../record/sources.js';
 
-/** The record of an extended run: a description that refers to stored and to appended arrays. */
+/** Record of an extended run: a description that refers to stored and to appended arrays. */
 export interface ExtendedRecord {
   readonly description: Uint8Array;
   /** Numbers appended to the pools. */
   readonly added: AddedNumbers;
-  /** Its rebalances in the same way. */
+  /** Rebalances in the same form. */
   readonly rebalances: Uint8Array;
-  /** Levels of an external benchmark on all of its dates. */
+  /** Levels of an external benchmark on all its dates. */
   readonly benchmark: DatedSeries | null;
 }
 
@@ -29,7 +29,7 @@ export interface ExtendRecordInput {
 }
 
 /**
- * @throws CannotResume when portfolio and index begin or cease to hold the same
+ * @throws CannotResume if portfolio and index begin or cease to hold the same
  * @cost O(H) for each new session, and the description
  */
 export function extendRecord({ stored, description, rebalances, market, added }: ExtendRecordInput): ExtendedRecord {
@@ -59,7 +59,7 @@ export function extendRecord({ stored, description, rebalances, market, added }:
   };
 }
 
-/** Levels of a book of the whole run. */
+/** Returns the levels of a book over the whole run. */
 function levelsIn(book: unknown, { pools }: Extending): DatedSeries {
   const reading = {
     numbers: pools.read,

@@ -32,23 +32,26 @@ import { tradesOf, type Trades } from '../../books/trades.js';
 
 export interface ExtendInput extends Omit<ResumeRunInput, 'levelAtStart'> {
   readonly stored: RunColumns;
-  /** Names that the earlier files of the run, and at last that which is open, will have beside what is written. */
+  /** Names of the earlier files of the run and, last, of the open file, next to which the new file is written. */
   readonly fileNames: readonly string[];
-  /** Dates that a file may have before further ones are written to another; as many as are good for reading and writing unless given. */
+  /**
+   * Number of dates of a file from which further ones are written to another file. Default: a size that suits reading
+   * and writing.
+   */
   readonly datesMax?: number;
-  /** Every action of some columns of the market. */
+  /** Returns every corporate action of some columns of the market. */
   readonly actionsOf: (columns: Int32Array) => readonly CorporateAction[];
-  /** Content of the market that the run is resumed on. */
+  /** Content hash of the market on which the run is resumed. */
   readonly contentHash: string;
 }
 
-/** A stored run with the sessions after it. */
+/** Stored run with the sessions after it. */
 export interface ExtendedRun {
   /** Dates of the whole run. */
   readonly days: Int32Array;
-  /** The new elements of the columns, and where the others are. */
+  /** New elements of the columns, and the positions of the others. */
   readonly columns: Uint8Array<ArrayBuffer>;
-  /** Number of the named files that hold their segments. */
+  /** Number of the named files that contain its segments. */
   readonly earlierFiles: number;
   readonly checkpoint: RunCheckpoint;
   /** Last date of the stored run, and the number of new dates. */
@@ -60,7 +63,8 @@ export interface ExtendedRun {
  * Extends a stored run. The result equals a full run bit for bit, except for the layout of the columns.
  * @throws CannotResume
  * @throws Refusal as the whole run would
- * @cost O(N + T) and the new sessions; weights and prices of before are not read, but for the prices of names that join
+ * @cost O(N + T) and the new sessions; earlier weights and prices are not read, except the prices of securities that
+ *   join
  */
 export function extendRun(input: ExtendInput): ExtendedRun {
   const { plan, stored, checkpoint, report } = input;
@@ -68,7 +72,7 @@ export function extendRun(input: ExtendInput): ExtendedRun {
   const continuation = resumeRun({ ...input, levelAtStart });
   const { index, portfolio } = continuation;
   const held = namesHeld(stored, continuation);
-  if (plan.strategy === undefined) assertSameWeights(stored, continuation); // Views of a strategy show what it holds itself.
+  if (plan.strategy === undefined) assertSameWeights(stored, continuation); // Views of a strategy show its own holdings.
   report(0.5, 'measuring');
   const series = seriesOf(input, continuation);
   const staleFills = staleFillsOf(portfolio);
@@ -82,7 +86,7 @@ export function extendRun(input: ExtendInput): ExtendedRun {
       ...staleFindings(remains.stale),
       ...partialLastSession(portfolio),
     ],
-    since: stored.header.rebalances[0]!.date, // In force when it begins.
+    since: stored.header.rebalances[0]!.date, // In force at the start of the run.
   });
   const record = recordAfter(input, continuation, { trades, metrics, findings, staleFills, portfolio: next.portfolio });
   const relative = record.benchmark && relativeMetrics({ days: series.days, values: series.level }, record.benchmark);
@@ -119,7 +123,7 @@ export function extendRun(input: ExtendInput): ExtendedRun {
 
 interface RecordAdditions extends Pick<AddedRecord, 'metrics' | 'findings' | 'staleFills'> {
   readonly trades: Trades;
-  /** The form that the next checkpoint stores. */
+  /** Form that the next checkpoint stores. */
   readonly portfolio: RunCheckpoint['portfolio'];
 }
 
@@ -148,7 +152,7 @@ interface WholeSeries {
   readonly days: Int32Array;
   readonly value: Float64Array;
   readonly costs: Float64Array;
-  /** Of the index book. */
+  /** Levels of the index book. */
   readonly indexLevel: Float64Array;
   /** Rebased to 100 on the first date of the run. */
   readonly level: Float64Array;
@@ -183,7 +187,7 @@ function joinedDays(before: Int32Array, added: Int32Array): Int32Array {
   return Int32Array.from([...before, ...added]);
 }
 
-/** Columns of the names of the stored run, and of others held or requested. */
+/** Returns the columns of the securities of the stored run, and of other held or targeted ones. */
 function namesHeld(
   { header }: RunColumns,
   { index, portfolio, rebalances }: Continuation,
@@ -200,12 +204,15 @@ function namesHeld(
 
 const KNOWN = 2;
 
-/** @throws CannotResume when the whole run would show the weights of its index beside its own and the stored one does not, or the other way round */
+/**
+ * @throws CannotResume if the whole run would show the weights of its index next to its own and the stored one does
+ *   not, or vice versa
+ */
 function assertSameWeights({ header }: RunColumns, { index: { book }, portfolio }: Continuation): void {
   if (portfolio.weights.buffer === book.weights.buffer) return;
   const areColumns = isEqual(portfolio.columns, book.columns);
   const isSame = areColumns && isEqual(portfolio.weights, book.weights);
-  // What differs in columns alone may cease to, and what is the same may begin to differ.
+  // Columns that differ may become equal, and equal ones may begin to differ.
   if (header.has_index_weights ? isSame : !isSame) throw new CannotResume('holdings_diverged');
 }
 
@@ -240,17 +247,17 @@ function checkpointAfter(
   };
 }
 
-/** An index and what lies beneath it, as far as those are overlays. */
+/** Returns an index and its underlying indices, if they are overlays. */
 function overlaysOf(index: IndexContinuation): readonly IndexContinuation[] {
   return index.beneath === undefined ? [] : [index, ...index.beneath.flatMap(overlaysOf)];
 }
 
-/** What is simulated of an index: itself, or the indices beneath an overlay. */
+/** Returns the simulated indices: the index itself, or the underlying indices of an overlay. */
 function simulatedOf(index: IndexContinuation): readonly IndexContinuation[] {
   return index.beneath?.flatMap(simulatedOf) ?? [index];
 }
 
-/** The orders of a stored portfolio as a book has them. */
+/** Converts the orders of a stored portfolio to those of a book. */
 function ordersOf(
   { first, columns, orders }: StoredBook,
   { sm }: Book,

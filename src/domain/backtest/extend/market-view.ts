@@ -14,19 +14,19 @@ import { requestedRange, type RequestedRange } from '../../books/window.js';
 import type { ResumeRunInput, IndexContinuation } from './continuation.js';
 import { type DueInput, decideDue, type Look, composingOn } from './due-decisions.js';
 
-/** The market from the last sessions of a run's indices on, and their decisions there. */
+/** Market from the last sessions of the indices of a run on, and their decisions there. */
 export interface MarketView {
   readonly range: RequestedRange;
   contextOf(indexId: string): IndexContext;
   spanOf(indexId: string): Span;
   decided(indexId: string): Pick<IndexContinuation, 'composed' | 'findings'>;
-  /** Runs work with a composer on the look-back of the market, or on the whole market if that is too short. */
+  /** Runs work with a composer on the market within the look-back, or on the whole market if that is too short. */
   composing<T>(looks: readonly Look[], work: (composer: Composer) => T): T;
   /** Every index that the run reaches, with its decisions. */
   readonly reached: readonly KnownIndex[];
 }
 
-/** First and last session of what an index has more: the one that it was simulated to, and the one that it is now. */
+/** First and last session of the extension of an index: the last simulated one, and the current last one. */
 interface Span {
   readonly from: number;
   readonly to: number;
@@ -101,11 +101,11 @@ export function viewOf(input: ResumeRunInput): MarketView {
   };
 }
 
-/** By calendar, the market from the mark of the checkpoint on. */
+/** Returns the market by calendar, from the mark of the checkpoint on. */
 function markedMarkets({ checkpoint, calendars, market }: ResumeRunInput): ReadonlyMap<string, SessionMarket> {
   return new Map(
     Array.from(checkpoint.marks, ([code, mark]) => {
-      // A plan whose calendar is not known is not queued.
+      // Plans with an unknown calendar are not queued.
       const calendar = calendars.get(code)!;
       return [code, markedMarket({ market, calendar, calendars, mark })];
     }),
@@ -115,8 +115,8 @@ function markedMarkets({ checkpoint, calendars, market }: ResumeRunInput): Reado
 const NOTHING: Pick<IndexContinuation, 'composed' | 'findings'> = { composed: [], findings: [] };
 
 /**
- * @throws CannotResume when a rebalance is priced from a session that has been simulated: nothing traded on the one it
- *   was due on
+ * @throws CannotResume if a rebalance is priced from a session that has been simulated: nothing traded on its due
+ *   session
  */
 function dueOf(
   document: IndexDocument,

@@ -5,8 +5,8 @@ import type { ResumeRunInput, IndexContinuation } from './continuation.js';
 import { CannotResume } from '../../documents/full-run-reasons.js';
 
 /**
- * An index that rebalances on breaches is extended as long as nothing is breached: the decision of another rebalance
- * needs the whole market. Every text is asked, whichever the sessions follow.
+ * Allows the extension of an index that rebalances on breaches only while there is no breach: the decision of another
+ * rebalance needs the whole market. Checks every version of the definition.
  * @throws CannotResume
  */
 export function assertNoBreach(
@@ -23,7 +23,7 @@ export function assertNoBreach(
   }
 }
 
-/** Whether a breach begins on the new sessions; by drift, as a rebalance to weights beyond a bound begins one, too. */
+/** Returns true if a breach begins on the new sessions: by drift, or by a rebalance to weights beyond a bound. */
 function isBreached({ book, composed }: IndexContinuation, rule: LimitRuleName): boolean {
   const { sm, from, length, columns, weights } = book;
   const names = Array.from(columns, (column) => sm.identifiers[column]!);

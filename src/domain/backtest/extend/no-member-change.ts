@@ -6,8 +6,8 @@ import type { ResumeRunInput, IndexContinuation } from './continuation.js';
 import { CannotResume } from '../../documents/full-run-reasons.js';
 
 /**
- * An index whose constituents may change between reviews is extended as long as none does: what enters is ranked and
- * weighed on the whole market.
+ * Allows the extension of an index whose constituents may change between reviews only while none changes: new
+ * constituents are ranked and weighted on the whole market.
  * @throws CannotResume
  */
 export function assertNoMemberChange(
@@ -38,7 +38,7 @@ function mayChange(index: IndexContinuation, events: EventsSpec): boolean {
   return entry !== undefined && hasNewSecurity(index, from - entry.after_sessions);
 }
 
-/** Whether a security has had its first price after a session. */
+/** Returns true if a security has had its first price after a session. */
 function hasNewSecurity({ sm, to }: IndexContinuation, session: number): boolean {
   const bars = panelRow(sm, to);
   const isOld = (column: number): boolean => {

@@ -3,28 +3,31 @@ import type { EarlierOrders } from '../../books/overlay-orders.js';
 import { storedAfter, storedBook, type StoredBook } from '../../books/resumed-book.js';
 
 /**
- * An overlay as it is stored. What it does is a function of what lies beneath over all sessions, which is cheap: the
- * books beneath are resumed, and its own path is computed anew.
+ * Stored form of an overlay. Its path is a cheap function of its underlying indices over all sessions: their books are
+ * resumed, and the path is computed again.
  */
 export interface StoredOverlay {
   /** First session. */
   readonly first: number;
   /** Level at the last close. */
   readonly level: number;
-  /** Whether it has a part of the exchange rate on cash beneath. */
+  /** True if it has a part for the exchange rate on underlying cash. */
   readonly hasCurrencyPart: boolean;
   readonly beneath: readonly StoredLayer[];
-  /** As a book has them; absent where its type asks for none. */
+  /** Same form as in a book; absent if its type needs none. */
   readonly shares?: BookOverlay['shares'];
-  /** Orders beneath in its own weights and money, by column, placed from its first session; absent without any. */
+  /**
+   * Orders of the underlying in weights and money of the overlay, by column, relative to its first session; absent if
+   * there are none.
+   */
   readonly orders?: readonly UnfilledOrder[];
 }
 
-/** An index beneath an overlay. */
+/** Underlying index of an overlay. */
 export interface StoredLayer {
   /** First session. */
   readonly first: number;
-  /** Growth over every session of its own, [T]. */
+  /** Growth over every session of the index, [T]. */
   readonly gross: Float64Array;
   readonly of: StoredBook | StoredOverlay;
 }
@@ -33,7 +36,7 @@ export function isStoredOverlay(of: StoredBook | StoredOverlay): of is StoredOve
   return 'beneath' in of;
 }
 
-/** The book of an index or of an overlay, as it is stored. */
+/** Returns the stored form of the book of an index or of an overlay. */
 export function storedIndex(book: Book): StoredBook | StoredOverlay {
   if (book.onOwnSessions !== undefined) return storedIndex(book.onOwnSessions);
   const { overlay, from, value } = book;
@@ -48,11 +51,11 @@ export function storedIndex(book: Book): StoredBook | StoredOverlay {
   };
 }
 
-/** A stored index or overlay with the sessions after it. */
+/** Extends a stored index or overlay by the sessions after it. */
 export function storedIndexAfter(before: StoredBook | StoredOverlay, book: Book): StoredBook | StoredOverlay {
   if (book.onOwnSessions !== undefined) return storedIndexAfter(before, book.onOwnSessions);
   if (!isStoredOverlay(before)) return storedAfter(before, book);
-  const { beneath } = book.overlay!; // Of a stored overlay.
+  const { beneath } = book.overlay!; // Only stored overlays reach this line.
   return {
     ...before,
     level: book.value.at(-1)!,
@@ -70,20 +73,20 @@ function storedShares({ shares }: BookOverlay): Pick<StoredOverlay, 'shares'> {
   return Object.keys(shares).length === 0 ? {} : { shares };
 }
 
-/** Where a portfolio stands. @param by sessions from its first to the first of the book */
+/** Returns the stored state of a portfolio. @param by sessions from its first to the first of the book */
 export function storedPortfolio(book: Book, by: number): StoredFollow {
   const { end } = book;
   if ('held' in end) throw new Error('a book with holdings of its own is stored as a book');
   return { ...end, ...(end.exposure === undefined ? {} : storedOrders(book, by)) };
 }
 
-/** Orders of an overlay by column, so many sessions later. */
+/** Returns orders of an overlay by column, moved by a number of sessions. */
 function storedOrders({ unfilled, columns }: Book, by: number): Pick<StoredOverlay, 'orders'> {
   if (unfilled.length === 0) return {};
   return { orders: unfilled.map((order) => ({ ...movedOrder(order, by), slot: columns[order.slot]! })) };
 }
 
-/** Stored orders, placed from the session that the overlay was held to. */
+/** Returns stored orders, relative to the last session on which the overlay was held. */
 export function ordersBefore(
   { orders = [], first }: Pick<StoredOverlay, 'orders' | 'first'>,
   from: number,
@@ -91,7 +94,7 @@ export function ordersBefore(
   return { orders: orders.map((order) => movedOrder(order, first - from)), heldFor: from - first };
 }
 
-/** Weights by currency over the stored sessions and those after it, of which the first is stored. */
+/** Joins weights by currency over the stored sessions and over the later ones, whose first is stored. */
 export function sharesAfter(
   { shares = {} }: Pick<StoredOverlay, 'shares'>,
   added: BookOverlay['shares'],
@@ -101,7 +104,7 @@ export function sharesAfter(
   );
 }
 
-/** Growth over the sessions of a stored layer and those after it. */
+/** Joins growth over the sessions of a stored layer and over the later ones. */
 export function grossAfter({ gross }: StoredLayer, book: Pick<Book, 'gross'>): Float64Array {
   const whole = new Float64Array(gross.length + book.gross.length - 1);
   whole.set(gross);

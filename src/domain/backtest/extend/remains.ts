@@ -9,7 +9,7 @@ import type { RunCheckpoint } from './checkpoint.js';
 import type { Continuation, IndexContinuation } from './continuation.js';
 import { isStoredOverlay, storedIndexAfter } from './overlay-state.js';
 
-/** What is left of a stored run and the sessions after it. */
+/** Returns the end state of a stored run and the sessions after it. */
 export function remainsOf(
   checkpoint: RunCheckpoint,
   continuation: Continuation,
@@ -27,7 +27,7 @@ export function remainsOf(
     uncapped: uncapped && briefAfter(ownBook(checkpoint), uncapped),
     stale: countStale(staleFills, stale),
     solves: solves.memory,
-    // Object.fromEntries forgets that every group is among the entries.
+    // Object.fromEntries loses the type: every group is among the entries.
     findings: {
       ...(groups as unknown as FindingGroups),
       decisions: inDateOrder(beneath?.flat() ?? [...findings.decisions, ...index.findings]),
@@ -36,7 +36,10 @@ export function remainsOf(
   };
 }
 
-/** Findings of decisions beneath an overlay, index after index: those of the run, then those of the new sessions. */
+/**
+ * Appends findings of decisions on underlying indices, index by index: those of the run, then those of the new
+ * sessions.
+ */
 function decisionsAfter(
   known: readonly (readonly Finding[])[],
   index: IndexContinuation,
@@ -48,7 +51,7 @@ function decisionsAfter(
 
 type VariantEnds = Pick<RunRemains, 'variants' | 'overlays'>;
 
-/** Where the variants of the index stand, or what lies beneath those of an overlay. */
+/** Returns the state of the variants of the index, or of the underlying indices of an overlay. */
 function variantsAfter(checkpoint: RunCheckpoint, variants: Continuation['variants']): VariantEnds {
   const { overlays } = checkpoint.remains;
   const books = Object.entries(variants) as [ReturnVariant, Book][];

@@ -20,15 +20,15 @@ import type { MarketView } from './market-view.js';
 
 interface ResumeBook {
   readonly stored: StoredBook;
-  /** Another return variant than the index's own. */
+  /** Return variant. Default: that of the index. */
   readonly variant?: ReturnVariant;
-  /** Only its levels are needed. */
+  /** Computes only levels. */
   readonly isBrief: boolean;
-  /** The index without caps. */
+  /** Uses the index without caps. */
   readonly isUncapped?: boolean;
 }
 
-/** The book of an index resumed, on the terms that `indexBook` begins it on. */
+/** Resumes the book of an index on the terms on which `indexBook` started it. */
 export function resumeBook(
   index: Omit<IndexContinuation, 'book'>,
   { stored, variant, isBrief, isUncapped = false }: ResumeBook,
@@ -57,9 +57,9 @@ export function resumeBook(
 }
 
 /**
- * Rebalances of the run on the new sessions: those of its index, but for a strategy that has its own by a cadence, or
- * solves their weights.
- * @throws CannotResume when one is priced from a session that has been simulated
+ * Returns the rebalances of the run on the new sessions: those of its index, unless a strategy has its own by a cadence
+ * or solves their weights.
+ * @throws CannotResume if one is priced from a session that has been simulated
  */
 export function rebalancesAfter(
   { plan: { strategy, documents }, checkpoint, engine = referenceEngine, report }: ResumeRunInput,
@@ -93,7 +93,7 @@ export function rebalancesAfter(
 
 interface ResumedPortfolio {
   readonly rebalances: readonly Composition[];
-  /** Of the index, on the first date of the run. */
+  /** Level of the index on the first date of the run. */
   readonly levelAtStart: number;
 }
 
@@ -106,7 +106,7 @@ export function resumePortfolio(
   const { portfolio } = checkpoint;
   const { sm, treatment, from, to, book } = index;
   if (book.overlay !== undefined) {
-    if ('end' in portfolio) throw new Error('a portfolio that holds an overlay has no holdings of its own');
+    if ('end' in portfolio) throw new Error('a portfolio that holds an overlay has no separate holdings');
     const sessions = rebalances.map(({ session }) => session);
     const { from: first } = checkpoint;
     return resumedOverlayPortfolio(book, { plan, rebalances: sessions, stored: portfolio, first, levelAtStart });

@@ -28,17 +28,17 @@ import { resumeBook } from './resume-books.js';
 interface ResumedOverlay {
   readonly indexId: string;
   readonly stored: StoredBook | StoredOverlay;
-  /** Another return variant than its own. */
+  /** Return variant. Default: that of the index. */
   readonly variant?: ReturnVariant | undefined;
-  /** Only its levels are needed. */
+  /** Computes only levels. */
   readonly isBrief?: boolean;
-  /** The same index in the variant that it is held in, where this is another. */
+  /** The same index in its own return variant, if it is held in another. */
   readonly own?: IndexContinuation;
-  /** What it lies beneath, as far as that is simulated. */
+  /** The overlay that holds it, if that is simulated. */
   readonly above?: Pick<IndexContinuation, 'sm' | 'from' | 'to'>;
 }
 
-/** An index, or an overlay with what lies beneath it, over the new sessions. @throws CannotResume */
+/** Resumes an index, or an overlay with its underlying indices, over the new sessions. @throws CannotResume */
 export function resumeIndexOrOverlay(
   seen: MarketView,
   { indexId, stored, variant, isBrief = false, own, above }: ResumedOverlay,
@@ -50,7 +50,7 @@ export function resumeIndexOrOverlay(
     return { ...index, book: resumeBook(index, { stored, isBrief, ...(variant ? { variant } : {}) }) };
   }
   const { document } = context;
-  if (!isOverlayDocument(document)) throw new Error(`${indexId} is no overlay, and was stored as one`);
+  if (!isOverlayDocument(document)) throw new Error(`${indexId} is not an overlay but was stored as one`);
   const beneath = sourcesOf(document).map((id, k) =>
     resumeIndexOrOverlay(seen, {
       indexId: id,
@@ -58,7 +58,7 @@ export function resumeIndexOrOverlay(
       variant: variant ?? heldVariant(context, seen.contextOf(id)),
       isBrief,
       above: span,
-      ...(own ? { own: own.beneath![k]! } : {}), // Of the same overlay.
+      ...(own ? { own: own.beneath![k]! } : {}), // For the same overlay.
     }),
   );
   const findings = beneath.flatMap((source) => source.findings);
@@ -75,8 +75,8 @@ export function resumeIndexOrOverlay(
 }
 
 /**
- * The sessions of an index beneath an overlay: up to the last that this has reached.
- * @throws CannotResume where the market is known from a later session than the one that it was simulated to
+ * Returns the new sessions of an underlying index, up to the last session that the overlay has reached.
+ * @throws CannotResume if the market is known from a later session than the last simulated one
  */
 function spanBeneath(
   { sm, from }: Pick<IndexContinuation, 'sm' | 'from'>,
@@ -90,16 +90,16 @@ function spanBeneath(
 interface OverlaySpan extends Omit<IndexContinuation, 'book' | 'composed' | 'findings'> {
   readonly beneath: readonly IndexContinuation[];
   readonly isBrief: boolean;
-  /** Whether it is held in another return variant than its own. */
+  /** True if it is held in another return variant. */
   readonly isOther: boolean;
-  /** Weights by currency over all sessions, where the index's own variant has them. */
+  /** Weights by currency over all sessions, if the variant of the index has them. */
   readonly ownShares: BookOverlay['shares'] | undefined;
 }
 
-/** The book over the new sessions, from a path over all of them. @throws CannotResume */
+/** Computes the book over the new sessions from a path over all of them. @throws CannotResume */
 function overlayAfter(stored: StoredOverlay, span: OverlaySpan): Book {
   const { document, sm, from, to, beneath, isBrief } = span;
-  if (!isOverlayDocument(document)) throw new Error(`${document.id} is no overlay`);
+  if (!isOverlayDocument(document)) throw new Error(`${document.id} is not an overlay`);
   const { first, level, hasCurrencyPart } = stored;
   const books = beneath.map(({ book, sm: of }) => (of === sm ? book : bookOnSessions(book, sm, { from, to })));
   const grown = stored.beneath.map((layer: StoredLayer, k) => ({
@@ -109,7 +109,7 @@ function overlayAfter(stored: StoredOverlay, span: OverlaySpan): Book {
   const { currency } = beneath[0]!.document;
   const type = overlayTypeOf(document.overlay);
   const weighed = { book: books[0]!, currency, codes: type.weighed(document.overlay), first: from, to };
-  // Every return variant is hedged by the weights of the index's own, of which nothing is known here.
+  // Every return variant is hedged by the weights of the variant of the index, which are unknown here.
   if (span.isOther && span.ownShares === undefined && weighed.codes.length > 0) throw new CannotResume('overlay');
   const shares = span.ownShares ?? sharesAfter(stored, sharesIn(weighed));
   const whole = overlayPath({ sm, first, document, currency }, { beneath: grown, shares, to });
@@ -130,7 +130,7 @@ function overlayAfter(stored: StoredOverlay, span: OverlaySpan): Book {
   return book;
 }
 
-/** A path from a session on. */
+/** Returns a path from a session on. */
 function pathFrom({ growth, exposures, exchange, parts, resets }: OverlayPath, at: number): OverlayPath {
   return {
     growth: growth.slice(at),
@@ -141,7 +141,7 @@ function pathFrom({ growth, exposures, exchange, parts, resets }: OverlayPath, a
   };
 }
 
-/** What it holds wherever an index beneath takes a composition on the new sessions. */
+/** Returns its holdings on each composition of an underlying index on the new sessions. */
 function compositionsAfter(book: Book, beneath: readonly IndexContinuation[]): Composition[] {
   const lists = beneath.map(({ composed, sm }) =>
     sm === book.sm ? composed : composed.map(compositionOnSessions(sm, book.sm)),

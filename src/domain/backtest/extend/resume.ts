@@ -11,12 +11,11 @@ import { resumeBook, rebalancesAfter, resumePortfolio } from './resume-books.js'
 import type { StoredBook } from '../../books/resumed-book.js';
 
 /**
- * Simulates what a run has more than a stored one. The same market up to the checkpoint gives the same bits as running
- * the whole.
+ * Simulates the sessions after a stored run. The same market up to the checkpoint gives the same bits as running the
+ * whole.
  * @throws CannotResume
  * @throws Refusal as the whole run would
- * @cost O(N) and a pass over the new sessions; with a rebalance on them that of deciding it and a pass over the
- *   sessions it looks back
+ * @cost O(N) and a pass over the new sessions; with a rebalance on them also its decision and a pass over its look-back
  */
 export function resumeRun(input: ResumeRunInput): Continuation {
   const { plan, checkpoint, report } = input;
@@ -74,7 +73,7 @@ export function resumeRun(input: ResumeRunInput): Continuation {
   };
 }
 
-/** An index with all that lies beneath it. */
+/** Returns an index with all its underlying indices. */
 function withBeneath(index: IndexContinuation | null): IndexContinuation[] {
   return index === null ? [] : [index, ...(index.beneath ?? []).flatMap(withBeneath)];
 }

@@ -4,30 +4,30 @@ import { CannotResume } from '../../documents/full-run-reasons.js';
 import type { Numbers } from '../../numbers/number-types.js';
 import { isPlace, type Place, type Pools, type Reference, type StoredNumbers } from './places.js';
 
-/** Where the arrays of a record are put. */
+/** Target for the arrays of a record. */
 export interface Packing {
   /**
-   * @param isPositions whether the numbers are columns of the market, stored as positions among the identifiers of the
+   * @param isPositions true if the numbers are columns of the market, stored as positions among the identifiers of the
    *   record.
    */
   place(numbers: Numbers, isPositions: boolean): Reference;
-  /** Whether a frame is that of the portfolio, whose weights are a block of the run file. */
+  /** Returns true if a frame is that of the portfolio, whose weights are a block of the run file. */
   isOfPortfolio(frame: WeightsFrame): boolean;
 }
 
-/** Where the arrays of a stored record are read from. */
+/** Source of the arrays of a stored record. */
 export interface Reading {
   numbers(place: Place): Numbers;
-  /** The last rows of the portfolio's weights. */
+  /** Returns the last rows of the weights of the portfolio. */
   portfolioFrame(rows: number): WeightsFrame;
 }
 
-/** A stored record that gets more sessions. */
+/** Stored record to which sessions are added. */
 export interface Extending extends Packing {
   readonly stored: StoredNumbers;
   readonly pools: Pools;
   readonly identifiers: readonly string[];
-  /** Positions of columns of the market among the identifiers; new ones are added to them. */
+  /** Returns positions of columns of the market among the identifiers, and adds new ones. */
   positions(columns: ArrayLike<number>): Int32Array;
 }
 
@@ -38,26 +38,26 @@ export interface WeightsFrame {
   readonly weights: Float64Array;
 }
 
-/** Whose positions the numbers of two records are. */
+/** Identifiers to which the positions of two records refer. */
 export interface Compared {
   readonly stored: readonly string[];
   readonly replayed: readonly string[];
 }
 
 /**
- * A field of the record, with everything that is ever done to it. `T` is its value, `W` what a whole run has for it and
- * `A` what the sessions after a stored run have. Packed it is JSON in which arrays are places.
+ * Field of the record, with all its operations. `T` is its value, `W` its source in a whole run, and `A` its source in
+ * the sessions after a stored run. The packed form is JSON that refers to arrays by place.
  */
 export interface Field<T, W, A> {
-  /** What it consists of, as text: records of different shapes are different texts. */
+  /** Structure as text: records of different shapes have different texts. */
   readonly shape: string;
   whole(run: W): T;
   pack(value: T, into: Packing): unknown;
-  /** @throws Refusal DOCUMENT_UNREADABLE when it is not there */
+  /** @throws Refusal DOCUMENT_UNREADABLE if it is missing */
   read(packed: unknown, from: Reading): T;
-  /** What `pack` gives of the whole run, from what is stored and what is added. @throws CannotResume */
+  /** Returns the result of `pack` for the whole run, computed from stored and added parts. @throws CannotResume */
   extend(packed: unknown, added: A, into: Extending): unknown;
-  /** Path of the first member in which two values differ, from this field on; null where they are equal. */
+  /** Returns the path of the first member in which two values differ, from this field on; null if they are equal. */
   differs(stored: T, replayed: T, names: Compared): string | null;
 }
 
@@ -68,7 +68,7 @@ interface ArrayField<N extends Numbers, W, A> {
   readonly whole: (run: W) => N;
   /** Elements of the added sessions; absent for an array that never grows. */
   readonly added?: (added: A) => N;
-  /** Elements that stay of those stored, the last ones; all unless given. */
+  /** Number of stored elements to keep, the last ones. Default: all. */
   readonly stay?: (added: A) => number;
 }
 
@@ -97,7 +97,7 @@ export function fieldsOf<W, A>() {
     f64: array((numbers) => numbers instanceof Float64Array),
     i32: array((numbers) => numbers instanceof Int32Array),
     u8: array((numbers) => numbers instanceof Uint8Array),
-    /** Columns of the market, in the record positions among its identifiers. */
+    /** Columns of the market; in the record, positions among its identifiers. */
     positions: array((numbers) => numbers instanceof Int32Array, true),
     /** JSON that no session changes. */
     fixed: <T>(whole: (run: W) => T): Field<T, W, A> => ({ ...plain<T>(), whole, extend: stored }),
@@ -121,7 +121,7 @@ export function fieldsOf<W, A>() {
       whole,
       extend: (packed, more) => numberIn(packed) + added(more),
     }),
-    /** The latest items of a list, `max` at most. */
+    /** The latest items of a list, up to `max`. */
     latest: <T, I>({ item, whole, added, max }: LatestField<T, I, W, A>): Field<readonly T[], W, A> => ({
       shape: `[${item.shape}]`,
       whole: (run) => whole(run).slice(-max).map(item.whole),
@@ -137,7 +137,7 @@ export function fieldsOf<W, A>() {
         return at < 0 ? null : `[${at}]`;
       },
     }),
-    /** A field of an optional part of a run. */
+    /** Field of an optional part of a run. */
     optional: <T, V, B>({ whole, added, field }: OptionalField<T, V, B, W, A>): Field<T | null, W, A> => ({
       shape: field.shape,
       whole: (run) => ifThere(whole(run), field.whole),
@@ -147,15 +147,15 @@ export function fieldsOf<W, A>() {
         ifThere(packed, (there) => ifThere(added(more), (one) => field.extend(there, one, into))),
       differs: (a, b, names) => (a === null || b === null ? (a === b ? null : '') : field.differs(a, b, names)),
     }),
-    /** A field that records of earlier versions lack: null in those, and not compared with what a replay has. */
+    /** Field that earlier versions of the record lack: null in those, and excluded from comparison with a replay. */
     later: <T>(field: Field<T, W, A>): Field<T | null, W, A> => ({
       ...field,
-      // Runs of this version always have it: null occurs only when reading older ones.
+      // Runs of this version always have it: null occurs only in older ones.
       pack: (value, into) => field.pack(value as T, into),
       read: (packed, from) => (packed === undefined ? null : field.read(packed, from)),
       differs: (a, b, names) => (a === null ? null : field.differs(a, b as T, names)),
     }),
-    /** A field of a part of a run. */
+    /** Field of a part of a run. */
     of: <T, V, B>({ whole, added, field }: PartField<T, V, B, W, A>): Field<T, W, A> => ({
       ...field,
       whole: (run) => field.whole(whole(run)),
@@ -183,14 +183,14 @@ interface OptionalField<T, V, B, W, A> {
   readonly field: Field<T, V, B>;
 }
 
-/** A record of fields, which can be read one by one. */
+/** Record of fields, which can be read individually. */
 export interface Group<T, W, A> extends Field<T, W, A> {
   readonly fields: Fields<T, W, A>;
 }
 
 export function group<T extends object, W, A>(fields: Fields<T, W, A>): Group<T, W, A> {
   const members = Object.keys(fields) as (keyof T & string)[]; // Object.keys returns plain strings.
-  // Every member has a field: what is made of all of them is a T.
+  // Every member has a field, so a value built from all of them is a T.
   const each = <V>(make: (member: keyof T & string) => V) =>
     Object.fromEntries(members.map((member) => [member, make(member)]));
   return {
@@ -210,12 +210,12 @@ export function group<T extends object, W, A>(fields: Fields<T, W, A>): Group<T,
   };
 }
 
-/** A packed member of a group, undefined if absent. */
+/** Returns a packed member of a group; undefined if absent. */
 export function memberOf(packed: unknown, member: string): unknown {
   return typeof packed === 'object' && packed !== null ? Reflect.get(packed, member) : undefined;
 }
 
-/** A value stored as plain JSON. */
+/** Returns a value stored as plain JSON. */
 function plain<T>(): Pick<Field<T, unknown, unknown>, 'shape' | 'pack' | 'read' | 'differs'> {
   return {
     shape: 'json',

@@ -5,7 +5,7 @@ import type { Book } from '../../books/book.js';
 import { fieldsOf, group, memberOf, type Extending, type Field, type WeightsFrame } from './field.js';
 import { isPlace, type Place } from './places.js';
 
-/** The frame of the portfolio: the last rows of its weights, which are a block of the run file. */
+/** Frame of the portfolio: the last rows of its weights, which are a block of the run file. */
 interface PortfolioRows {
   readonly portfolioRows: number;
 }
@@ -14,7 +14,7 @@ function isPortfolioRows(packed: unknown): packed is PortfolioRows {
   return typeof packed === 'object' && packed !== null && 'portfolioRows' in packed;
 }
 
-/** The most recent dates of a book, by every name in its universe. */
+/** Returns the most recent dates of a book, with every security in its universe. */
 export function frameOf({ sm, columns, weights, from, length }: Book): WeightsFrame {
   const first = Math.max(0, length - LIMITS.MAX_WEIGHT_DATES);
   return {
@@ -24,7 +24,7 @@ export function frameOf({ sm, columns, weights, from, length }: Book): WeightsFr
   };
 }
 
-/** Whether two books serve the same dates, names and weights, bit for bit. */
+/** Returns true if two books have the same dates, securities and weights, bit for bit. */
 export function sameFrame(a: Book, b: Book): boolean {
   const rows = Math.min(a.length, LIMITS.MAX_WEIGHT_DATES);
   const areDates = rows === Math.min(b.length, LIMITS.MAX_WEIGHT_DATES) && a.from + a.length === b.from + b.length;
@@ -34,11 +34,11 @@ export function sameFrame(a: Book, b: Book): boolean {
   return isEqual(a.weights.subarray(a.weights.length - cells), b.weights.subarray(b.weights.length - cells));
 }
 
-/** A book over the sessions added to it, beginning with the last one that is stored, and the portfolio of the run. */
+/** Book over the added sessions, beginning with the last stored one, and the portfolio of the run. */
 export interface AddedFrame {
   readonly book: Book;
   readonly portfolio: Book;
-  /** Stored dates of the book. */
+  /** Number of stored dates of the book. */
   readonly before: number;
 }
 
@@ -49,7 +49,7 @@ const arrays = group<WeightsFrame, WeightsFrame, never>({
   weights: f64({ whole: ({ weights }) => weights }),
 });
 
-/** A weights frame: arrays of its own, or rows of the portfolio where both held the same. */
+/** Weights frame: separate arrays, or rows of the portfolio if both held the same. */
 export const FRAME: Field<WeightsFrame, WeightsFrame, AddedFrame> = {
   ...arrays,
   whole: (frame) => frame,
@@ -70,7 +70,7 @@ export const FRAME: Field<WeightsFrame, WeightsFrame, AddedFrame> = {
   },
 };
 
-/** Whether book and portfolio have the same rows on the added sessions. */
+/** Returns true if book and portfolio have the same rows on the added sessions. */
 function sameWeights({ book, portfolio, before }: AddedFrame, { stored }: Extending): boolean {
   if (book === portfolio) return true;
   const max = LIMITS.MAX_WEIGHT_DATES;
@@ -104,8 +104,8 @@ interface ExtendArrays {
 }
 
 /**
- * The most recent weights of a book with those of the added sessions.
- * @throws CannotResume where the whole run would have it refer to the portfolio
+ * Returns the most recent weights of a book, including those of the added sessions.
+ * @throws CannotResume if the whole run would have it refer to the portfolio
  */
 function extendArrays(frame: Places, { added, isSame }: ExtendArrays, into: Extending): Places {
   const { book, before } = added;
@@ -130,7 +130,7 @@ function extendArrays(frame: Places, { added, isSame }: ExtendArrays, into: Exte
   return { days, columns: shown.columns, weights };
 }
 
-/** Stored weights of a book by its present names; names new to it had no weight. */
+/** Returns stored weights of a book by its current securities; new ones had no weight. */
 function withNames(
   { columns: known, weights }: Places,
   columns: Int32Array,
@@ -140,7 +140,7 @@ function withNames(
   if (isEqual(columns, before)) return { columns: known, weights };
   const placeOf = new Map(Array.from(columns, (column, place) => [column, place]));
   const places = Int32Array.from(before, (column) => placeOf.get(column) ?? -1);
-  if (places.includes(-1)) throw new Error('a book has lost a name that it could hold');
+  if (places.includes(-1)) throw new Error('a book has lost a security that it could hold');
   const rows = pools.read(weights);
   const wide = new Float64Array((rows.length / before.length) * columns.length);
   for (let at = 0, row = 0; at < rows.length; at += before.length, row += columns.length) {
@@ -151,13 +151,13 @@ function withNames(
 
 interface HeldInput {
   readonly names: readonly string[];
-  /** Last rows that stay. */
+  /** Number of last rows to keep. */
   readonly rows: number;
-  /** Of the book, as stored. */
+  /** Weights of the book, as stored. */
   readonly weights: ArrayLike<number>;
 }
 
-/** Whether the last stored rows of a book are those of the portfolio. */
+/** Returns true if the last stored rows of a book equal those of the portfolio. */
 function holdsAlike(stored: Extending['stored'], { names, rows, weights }: HeldInput): boolean {
   const { names: all, dates } = stored;
   if (rows > dates) return false;

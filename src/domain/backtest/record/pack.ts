@@ -4,21 +4,21 @@ import type { Packing } from './field.js';
 import { POOLS, type Reference } from './places.js';
 import { PLAIN, REBALANCES, REST, type RunRecord, type Snapshot } from './schema.js';
 
-/** Changes whenever the same columns and fields (`RECORD_SHAPE`) give another text of the record. */
+/** Changes whenever the same columns and fields (`RECORD_SHAPE`) produce another text of the record. */
 export const RECORD_FORMAT = 3;
 
 /**
- * A record in the columns of its run: a description as JSON in which every array is a place, and the arrays one behind
- * the other by type. Arrays that are blocks of the file anyway are referred to instead of being stored twice.
+ * Record in the columns of its run: a JSON description that refers to arrays by place, and the arrays concatenated by
+ * type. Arrays that are blocks of the file are referred to instead of being stored twice.
  */
 export interface PackedRecord {
   readonly description: Uint8Array;
-  /** The rebalances of the run in the same way, by positions in the identifiers of the description. */
+  /** Rebalances of the run in the same form, by positions in the identifiers of the description. */
   readonly rebalances: Uint8Array;
   readonly pools: Readonly<Record<NumberType, PackedPool>>;
 }
 
-/** Arrays that lie one behind the other in a block. */
+/** Arrays that are concatenated in a block. */
 interface PackedPool {
   readonly length: number;
   writeTo(block: Numbers): void;
@@ -26,7 +26,7 @@ interface PackedPool {
 
 /**
  * @param blocks arrays of the record that are blocks of the file.
- * @throws Refusal NUMERIC_FAILURE when a number of the record is not finite
+ * @throws Refusal NUMERIC_FAILURE if a number of the record is not finite
  */
 export function packRecord(
   { record, rebalances }: { readonly record: RunRecord; readonly rebalances: readonly Snapshot[] },
@@ -61,11 +61,11 @@ export function packRecord(
 interface WholePools {
   readonly packing: Packing;
   readonly arrays: Readonly<Record<NumberType, readonly Numbers[]>>;
-  /** Those of them that are columns of the market. */
+  /** Arrays among them that contain columns of the market. */
   readonly positions: ReadonlySet<Numbers>;
 }
 
-/** Pools in which every array is once. */
+/** Creates pools that contain every array once. */
 function createPools({ portfolio }: RunRecord, blocks: ReadonlyMap<Numbers, string>): WholePools {
   const arrays: Record<NumberType, Numbers[]> = { f64: [], i32: [], u8: [] };
   const lengths = { f64: 0, i32: 0, u8: 0 };
@@ -96,9 +96,9 @@ export function assertFinite(values: Float64Array): void {
 }
 
 interface UsedNames {
-  /** Columns that a record names, ascending. */
+  /** Columns that a record refers to, ascending. */
   readonly columns: Int32Array;
-  /** The place of each column of the market among them. */
+  /** Position of each column of the market among them. */
   readonly placeOf: Int32Array;
 }
 

@@ -15,12 +15,12 @@ export interface Reference {
   readonly to: number;
 }
 
-/** An array in several ranges, after an extension appended to it. */
+/** Array in several ranges, after an extension appended to it. */
 export interface Segments {
   readonly parts: readonly Reference[];
 }
 
-/** Where an array of the record is. */
+/** Place of an array of the record. */
 export type Place = Reference | Segments;
 
 /** Blocks of the run file for arrays of the record that have no block of their own. */
@@ -29,16 +29,16 @@ export const POOLS = { f64: 'recordF64', i32: 'recordI32', u8: 'recordU8' } as c
   string
 >;
 
-/** The stored run file as a source of the record. */
+/** Stored run file as a source of the record. */
 export interface StoredNumbers {
   readonly dates: number;
-  /** Names of the run, which its panels have a column for. */
+  /** Securities of the run; its panels have a column for each. */
   readonly names: readonly string[];
-  /** Elements `from` to `to` (exclusive) of a block. */
+  /** Returns elements `from` to `to` (exclusive) of a block. */
   f64(block: string, from: number, to: number): Float64Array;
   i32(block: string, from: number, to: number): Int32Array;
   u8(block: string, from: number, to: number): Uint8Array;
-  /** Elements of a pool. */
+  /** Returns the number of elements of a pool. */
   poolLength(kind: NumberType): number;
 }
 
@@ -50,7 +50,7 @@ function partsOf(place: Place): readonly Reference[] {
   return 'block' in place ? [place] : place.parts;
 }
 
-/** Elements of the array of a place. */
+/** Returns the number of elements of the array at a place. */
 export function lengthOf(place: Place): number {
   return partsOf(place).reduce((sum, { from, to }) => sum + to - from, 0);
 }
@@ -63,19 +63,19 @@ function numbersIn(stored: StoredNumbers, { block, kind, from, to }: Reference):
   return stored[kind](block, from, to);
 }
 
-/** Arrays behind each pool. */
+/** Arrays to append to each pool. */
 export type AddedNumbers = { readonly [K in NumberType]: readonly NumbersOf<K>[] };
 
-/** The pools of a stored record with the numbers that an extension adds. */
+/** Pools of a stored record with the numbers that an extension adds. */
 export interface Pools {
   readonly added: AddedNumbers;
   /** Appends numbers to the pool of their type. */
   add(numbers: Numbers): Reference;
-  /** The place of an array after appending to it. An array with a block of its own grows there. */
+  /** Returns the place of an array after appending to it. An array with a separate block grows there. */
   grow(place: Place, more: Numbers): Place;
-  /** The same, with at most `stay` of the earlier elements. */
+  /** Grows an array and keeps at most `stay` of its earlier elements. */
   slide(place: Place, stay: number, more: Numbers): Place;
-  /** The array of a place: stored, added, or both. */
+  /** Returns the array at a place: stored, added, or both. */
   read(place: Place): Numbers;
 }
 
@@ -121,7 +121,7 @@ export function poolsBehind(stored: StoredNumbers): Pools {
   };
 }
 
-/** The last elements of an array; a reference to nothing when none are wanted. */
+/** Returns the last elements of an array; a reference to an empty range if the count is 0. */
 function lastOf(parts: readonly Reference[], count: number): Reference[] {
   const last: Reference[] = [];
   let wanted = count;

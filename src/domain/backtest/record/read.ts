@@ -2,7 +2,7 @@ import type { Compared, Reading, WeightsFrame } from './field.js';
 import { numbersAt, type StoredNumbers } from './places.js';
 import { PLAIN, REST, type RunRecord } from './schema.js';
 
-/** The JSON of a stored record: see `record/README.md`. */
+/** JSON of a stored record: see `record/README.md`. */
 export interface Description {
   readonly identifiers: readonly string[];
   readonly plain: unknown;
@@ -13,7 +13,7 @@ export function readDescription(bytes: Uint8Array): Description {
   return JSON.parse(new TextDecoder().decode(bytes)) as Description; // Written by packRecord or extendRecord.
 }
 
-/** The record of a stored run. @throws Refusal DOCUMENT_UNREADABLE when a part of it is not there */
+/** Reads the record of a stored run. @throws Refusal DOCUMENT_UNREADABLE if a part is missing */
 export function readPacked(description: Uint8Array, stored: StoredNumbers): RunRecord {
   const { identifiers, plain, rest } = readDescription(description);
   const named = [...identifiers];
@@ -21,7 +21,7 @@ export function readPacked(description: Uint8Array, stored: StoredNumbers): RunR
   return { identifiers: named, ...PLAIN.read(plain, reading), ...REST.read(rest, reading) };
 }
 
-/** @param identifiers names that the frame of the portfolio has and nothing else of the record are added to them */
+/** @param identifiers receives the securities that occur only in the frame of the portfolio */
 export function readingOf(stored: StoredNumbers, identifiers: string[]): Reading {
   let frame: WeightsFrame | undefined;
   return {
@@ -31,7 +31,7 @@ export function readingOf(stored: StoredNumbers, identifiers: string[]): Reading
 }
 
 /**
- * Path of the first field in which two records differ, null where they are equal whatever the order of their
+ * Returns the path of the first field in which two records differ; null if they are equal in any order of their
  * identifiers.
  */
 export function recordsDiffer(stored: RunRecord, replayed: RunRecord): string | null {
@@ -39,7 +39,7 @@ export function recordsDiffer(stored: RunRecord, replayed: RunRecord): string | 
   return PLAIN.differs(stored, replayed, names) ?? REST.differs(stored, replayed, names);
 }
 
-/** The last rows of the weights; names that nothing else of the record has are added to the identifiers. */
+/** Returns the last rows of the weights, and adds to the identifiers the securities that occur only there. */
 function portfolioFrame(stored: StoredNumbers, rows: number, identifiers: string[]): WeightsFrame {
   const { dates, names } = stored;
   const places = new Map(identifiers.map((identifier, place) => [identifier, place]));

@@ -5,7 +5,7 @@ import type { Run } from '../run.js';
 import type { Book } from '../../books/book.js';
 import { latestPositions, tradePrices, type TradedRun } from '../portfolio.js';
 
-/** An order that could not be filled on its session. */
+/** Order that could not be filled on its session. */
 export interface RecordedOrder {
   readonly day: number;
   readonly identifier: string;
@@ -36,7 +36,7 @@ export function unfilledOf({
   }));
 }
 
-/** Names without a bar on a day, and the day of the price they were taken at. */
+/** Securities without a price bar on a day, and the day of the price used. */
 export interface RecordedGaps {
   readonly columns: Int32Array;
   readonly days: Int32Array;
@@ -48,7 +48,7 @@ interface GappedRun {
   readonly portfolio: Pick<Book, 'sm'>;
 }
 
-/** Gaps of a run by day, then name. */
+/** Returns the gaps of a run by day, then security. */
 export function gapsOf({ gaps, portfolio: { sm } }: GappedRun): RecordedGaps {
   return {
     columns: Int32Array.from(gaps, ({ column }) => column),
@@ -60,7 +60,7 @@ export function gapsOf({ gaps, portfolio: { sm } }: GappedRun): RecordedGaps {
   };
 }
 
-/** Each date of the schedule on which a rebalance took effect, and the session it was priced from. */
+/** Schedule dates on which a rebalance took effect, with the session that priced each. */
 export interface RecordedPricing {
   readonly dates: Int32Array;
   readonly pricedFrom: Int32Array;
@@ -79,9 +79,9 @@ export function pricingOf({ rebalances, portfolio: { sm } }: PricedRun): Recorde
   };
 }
 
-/** The most recent holdings at closes, by date then name. `at` are positions in the days of the whole portfolio. */
+/** Most recent holdings at closes, by date then security. `at` are positions in the days of the whole portfolio. */
 export interface PositionRows {
-  /** Rows of the whole panel. */
+  /** Number of rows of the whole panel. */
   readonly total: number;
   readonly at: Int32Array;
   readonly columns: Int32Array;
@@ -99,9 +99,9 @@ export function positionRows(run: Pick<Run, 'portfolio' | 'document'>, first = 0
   return { total, units, price, value, weight, at, columns: columnsAt(portfolio, slot) };
 }
 
-/** The most recent trades, by date then name. `at` as in positions. */
+/** Most recent trades, by date then security. `at` as in positions. */
 export interface TransactionRows {
-  /** Rows of the whole table. */
+  /** Number of rows of the whole table. */
   readonly total: number;
   readonly at: Int32Array;
   readonly columns: Int32Array;
@@ -115,7 +115,8 @@ export interface TransactionRows {
 }
 
 /**
- * Rows of the transactions table, most recent first served: some 130 MB of text, 20 years of daily trades in 200 names.
+ * Maximum number of rows of the transactions table, most recent first: some 130 MB of text, 20 years of daily trades in
+ * 200 securities.
  */
 export const TRANSACTION_ROWS_MAX = 1_000_000;
 

@@ -44,8 +44,8 @@ import {
 } from './sources.js';
 
 /*
- * The catalogue of the record: one field an entry, with what a whole run has for it and what an extension adds. Types
- * of the record, packing, reading, extending and comparing derive from it.
+ * Catalogue of the record: one field per entry, with its source in a whole run and in an extension. Types, packing,
+ * reading, extending and comparing derive from it.
  */
 
 const fill = fieldsOf<StaleFills, never>();
@@ -58,7 +58,7 @@ const STALE_FILLS = group({
 
 const NUMBERS = fieldsOf<Float64Array, never>().f64({ whole: (values) => values });
 
-/** A composition as it is recorded: weights in which nothing was capped are stored once. */
+/** Recorded composition: weights that no cap changed are stored once. */
 const composition = fieldsOf<ShownComposition, never>();
 export const SNAPSHOT = group({
   date: composition.fixed(({ date }) => date),
@@ -70,9 +70,9 @@ export const SNAPSHOT = group({
   capped: composition.positions({ whole: ({ capped }) => capped }),
   redistributed: composition.fixed(({ redistributed }) => redistributed),
   uncapped: composition.f64({ whole: ({ weights, uncapped }) => (isEqual(weights, uncapped) ? weights : uncapped) }),
-  /** Later dates of the schedule that it was carried out for as well. */
+  /** Later schedule dates that map to the same session. */
   also: composition.fixed(({ also }) => also),
-  /** Null where every name traded had a bar. */
+  /** Null if every traded security had a price bar. */
   staleFills: composition.later(
     composition.optional<Recorded<typeof STALE_FILLS>, StaleFills, never>({
       whole: ({ staleFills }) => staleFills,
@@ -80,19 +80,19 @@ export const SNAPSHOT = group({
       field: STALE_FILLS,
     }),
   ),
-  /** What called for it; null in records that do not tell. */
+  /** Trigger; null in records without one. */
   cause: composition.later(composition.fixed(({ cause }): RebalanceCause => cause ?? 'schedule')),
   /** Reference date. */
   reference: composition.later(composition.fixed(({ reference }) => reference)),
-  /** Day whose closes turned target weights into index shares. */
+  /** Day whose closes converted target weights into index shares. */
   priced: composition.later(composition.fixed(({ priced }) => priced)),
-  /** Reviews that decided it, in their order. */
+  /** Reviews that decided it, in order. */
   reviews: composition.later(composition.fixed(({ reviews }): readonly string[] => reviews ?? [DEFAULT_REVIEW])),
-  /** Fraction of the rebalance that is done after this close. */
+  /** Fraction of the rebalance that is complete after this close. */
   phase: composition.later(composition.fixed(({ phase }) => phase?.fraction ?? 1)),
   targetColumns: composition.later(composition.positions({ whole: ({ targets }) => targets.columns })),
   targets: composition.later(composition.f64({ whole: ({ targets }) => targets.weights })),
-  /** Index shares, and those over float-adjusted shares; null of what is none of an index. */
+  /** Index shares, and their ratio to float-adjusted shares; null if the composition has no shares. */
   shares: composition.later(composition.optional({ whole: ({ shares }) => shares, added: never, field: NUMBERS })),
   factors: composition.later(composition.optional({ whole: ({ factors }) => factors, added: never, field: NUMBERS })),
 });
@@ -104,12 +104,12 @@ const book = fieldsOf<WholeBook, AddedBook>();
 const numbers = fieldsOf<Float64Array, Float64Array>();
 const itself = <T>(value: T): T => value;
 
-/** The levels of an index or a bare series, and the compositions of an index. */
+/** Levels of an index or a plain series, and the compositions of an index. */
 export const BOOK = group({
   /** [B] */
   days: book.i32({ whole: ({ days }) => days, added: ({ days }) => days }),
   coverage: book.anew({ whole: ({ coverage }) => coverage, after: ({ coverage }) => coverage }),
-  /** Null for a bare series, which has nothing below either. */
+  /** Null for a plain series, like the fields below. */
   frame: book.optional({ whole: ({ frame }) => frame, added: ({ frame }) => frame, field: FRAME }),
   levels: book.f64({ whole: ({ levels }) => levels, added: ({ levels }) => levels }),
   divisor: book.optional({
@@ -117,7 +117,7 @@ export const BOOK = group({
     added: ({ divisor }) => divisor,
     field: numbers.f64({ whole: itself, added: itself }),
   }),
-  /** Ordinary dividends in points of the price return; null where they buy more of the security that pays them. */
+  /** Ordinary dividends in points of the price return; null if they buy more of the paying security. */
   dividendPoints: book.later(
     book.optional({
       whole: ({ index }) => index?.book.reinvested?.points ?? null,
@@ -138,7 +138,7 @@ export const BOOK = group({
 });
 export type RecordedBook = Recorded<typeof BOOK>;
 
-/** An index with the currency of its level; null of a bare series. */
+/** Returns an index with the currency of its level; null for a plain series. */
 function pricedIndex(book: Book | undefined, of: Pick<Compositions, 'document'> | null | undefined) {
   return book === undefined || !of ? null : { book, currency: of.document.currency };
 }
@@ -174,17 +174,17 @@ const record = fieldsOf<WholeRecord, AddedRecord>();
 /** Holdings and trades of the portfolio. */
 const PORTFOLIO = group({
   days: record.i32({ whole: ({ run }) => run.days, added: ({ continuation: { portfolio } }) => daysAfter(portfolio) }),
-  /** The session before the first. */
+  /** Session before the first. */
   dayBefore: record.fixed(({ run }) => dayBefore(run.portfolio)),
   initialCapital: record.fixed(({ run }) => run.plan.request.initial_capital),
-  /** Cost of a unit of traded notional. */
+  /** Cost per unit of traded notional. */
   costRate: record.fixed(({ run }) => run.plan.request.transaction_cost_bps / 10_000),
   /** Money, [T]. */
   value: record.f64({
     whole: ({ run }) => run.portfolio.value,
     added: ({ continuation }) => continuation.portfolio.value.subarray(1),
   }),
-  /** The fraction of it in cash, [T]. */
+  /** Fraction of the value in cash, [T]. */
   cash: record.f64({
     whole: ({ run }) => run.portfolio.cash,
     added: ({ continuation }) => continuation.portfolio.cash.subarray(1),
@@ -210,7 +210,7 @@ const PORTFOLIO = group({
 export type RecordedPortfolio = Recorded<typeof PORTFOLIO>;
 
 const gap = fieldsOf<RecordedGaps, RecordedGaps>();
-/** Names without a bar on a day, and the day of the price they were taken at. */
+/** Securities without a price bar on a day, and the day of the price used. */
 export const GAPS = group({
   columns: gap.positions(both(({ columns }) => columns)),
   days: gap.i32(both(({ days }) => days)),
@@ -218,7 +218,7 @@ export const GAPS = group({
 });
 
 const priced = fieldsOf<RecordedPricing, RecordedPricing>();
-/** Effective date of each rebalance, and the session it was priced from. */
+/** Effective date of each rebalance, and the session that priced it. */
 export const PRICING = group({
   dates: priced.i32(both(({ dates }) => dates)),
   pricedFrom: priced.i32(both(({ pricedFrom }) => pricedFrom)),
@@ -238,7 +238,7 @@ export const PLAIN = group({
 /** Fields with arrays. */
 export const REST = group({
   benchmark: record.optional({ whole: wholeBenchmark, added: addedBenchmark, field: BOOK }),
-  /** The index, of a derived one the index that it was made from. */
+  /** The index; for a derived index its parent. */
   target: record.of({
     whole: (source) => wholeIndex(source, source.run.parent ?? source.run.index),
     added(added) {
@@ -251,7 +251,7 @@ export const REST = group({
     },
     field: BOOK,
   }),
-  /** A derived index itself. */
+  /** The derived index. */
   optimised: record.optional({
     whole: (source) => source.run.parent && wholeIndex(source, source.run.index),
     added(added) {
@@ -274,14 +274,14 @@ export const REST = group({
 });
 
 /**
- * What the record of a run consists of, on typed arrays: made from a run, or read from its file. `columns` and `capped`
- * are positions in `identifiers` everywhere.
+ * Contents of the record of a run, on typed arrays: made from a run, or read from its file. `columns` and `capped` are
+ * positions in `identifiers` everywhere.
  */
 export interface RunRecord extends Recorded<typeof PLAIN>, Recorded<typeof REST> {
   readonly identifiers: readonly string[];
 }
 
-/** Weights in the rebalances of one result, the most recent ones: some 60 MB of text. */
+/** Maximum number of weights in the rebalances of one result, the most recent ones: some 60 MB of text. */
 const REBALANCE_CELLS_MAX = 2_000_000;
 
 const rebalances = fieldsOf<Pick<WholeRecord, 'run'>, AddedRecord>().latest({
@@ -305,12 +305,12 @@ function shownAll(
   return compositions.map((one) => shownWith(one, terms));
 }
 
-/** Rebalances of the run itself, beginning with the one in force at its start, as far as they fit into a result. */
+/** Rebalances of the run, beginning with the one in force at its start, as far as they fit into a result. */
 export const REBALANCES: Field<readonly Snapshot[], Pick<WholeRecord, 'run'>, AddedRecord> = {
   ...rebalances,
   whole: (source) => latestThatFit(rebalances.whole(source), ({ columns }) => columns.length),
   extend(packed, added, into) {
-    const all = rebalances.extend(packed, added, into) as readonly unknown[]; // A list of packed items.
+    const all = rebalances.extend(packed, added, into) as readonly unknown[]; // The packed form is a list of items.
     return latestThatFit(all, (one) => {
       const columns = memberOf(one, 'columns');
       return isPlace(columns) ? lengthOf(columns) : 0;
@@ -324,10 +324,10 @@ function latestThatFit<T>(list: readonly T[], cellsOf: (one: T) => number): read
   return list.slice(from);
 }
 
-/** Its fields: a record with others is another text of the same run. */
+/** Fields of a record: a record with other fields is another text of the same run. */
 export const RECORD_SHAPE = PLAIN.shape + REST.shape;
 
-/** The record of a whole run. @cost one pass over trades and served rows */
+/** Returns the record of a whole run. @cost one pass over trades and served rows */
 export function recordOf(run: Run): RunRecord {
   const source = { run, frame: frameOf(run.portfolio) };
   return { identifiers: run.portfolio.sm.identifiers, ...PLAIN.whole(source), ...REST.whole(source) };

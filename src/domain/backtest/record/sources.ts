@@ -13,14 +13,14 @@ import type { WeightsFrame } from './field.js';
 import { frameOf, sameFrame, type AddedFrame } from './frame.js';
 import type { RecordedOrder } from './rows.js';
 
-/** A composition in shares, with those trades to it that were priced from an earlier session. */
+/** Composition in shares, with its trades that were priced from an earlier session. */
 export interface ShownComposition extends Omit<Composition, 'targets'>, IndexShares {
   readonly staleFills: StaleFills | null;
 }
 
-/** What is shown of compositions beside themselves. */
+/** Additional data shown with compositions. */
 export interface ShownTerms {
-  /** By session. */
+  /** Stale fills by session. */
   readonly fills: ReadonlyMap<number, StaleFills>;
   readonly sharesOf: SharesOf;
 }
@@ -33,12 +33,12 @@ export function never(): null {
   return null;
 }
 
-/** An index, or a bare series of levels, over a whole run. */
+/** Index, or plain series of levels, over a whole run. */
 export interface WholeBook {
   readonly days: Int32Array;
   readonly levels: Float64Array;
   readonly coverage: CalendarCoverage | null;
-  /** Null for a bare series. */
+  /** Null for a plain series. */
   readonly index: {
     readonly book: Book;
     readonly compositions: Pick<Compositions, 'list' | 'document'>;
@@ -46,7 +46,7 @@ export interface WholeBook {
   readonly frame: WeightsFrame | null;
 }
 
-/** The same over the added sessions. */
+/** Index or series over the added sessions. */
 export interface AddedBook {
   readonly days: Int32Array;
   readonly levels: Float64Array;
@@ -56,7 +56,7 @@ export interface AddedBook {
   readonly frame: AddedFrame | null;
 }
 
-/** Compositions with what an index traded to them at carried prices. */
+/** Returns compositions with the trades of an index at carried prices. */
 export function shownOf(
   index: { readonly book: Book; readonly currency: string } | null,
   compositions: readonly Composition[],
@@ -67,7 +67,7 @@ export function shownOf(
   return compositions.map((one) => shownWith(one, terms));
 }
 
-/** Compositions that took effect. */
+/** Returns the compositions that took effect. */
 export function served({ index }: WholeBook): readonly Composition[] {
   return index === null
     ? []
@@ -76,16 +76,16 @@ export function served({ index }: WholeBook): readonly Composition[] {
 
 export const both = <S, T>(of: (source: S) => T) => ({ whole: of, added: of });
 
-/** A whole run with the frame of its portfolio. */
+/** Whole run with the frame of its portfolio. */
 export interface WholeRecord {
   readonly run: Run;
   readonly frame: WeightsFrame;
 }
 
-/** The sessions added to a stored run. */
+/** Sessions added to a stored run. */
 export interface AddedRecord {
   readonly continuation: Continuation;
-  /** Stored dates of the run, and of its books. */
+  /** Numbers of stored dates of the run and of its books. */
   readonly dates: number;
   readonly before: { readonly [K in 'target' | 'optimised' | 'benchmark']: number };
   readonly plan: BacktestPlan;
@@ -93,7 +93,7 @@ export interface AddedRecord {
   /** Trades of the portfolio at carried prices, by session. */
   readonly staleFills: ReadonlyMap<number, StaleFills>;
   readonly gaps: Run['gaps'];
-  /** Of the whole run. */
+  /** Metrics of the whole run. */
   readonly metrics: BacktestMetrics;
   readonly findings: readonly Finding[];
   readonly unfilled: readonly RecordedOrder[];
@@ -126,7 +126,7 @@ export function wholeBenchmark(source: WholeRecord): WholeBook | null {
 
 interface AddedIndex {
   readonly index: IndexContinuation;
-  /** Stored dates of the book. */
+  /** Number of stored dates of the book. */
   readonly before: number;
   readonly coverage: CalendarCoverage | null;
 }
@@ -168,12 +168,12 @@ export function addedBenchmark(added: AddedRecord): AddedBook | null {
   );
 }
 
-/** Days of a book that begins with a session known before. */
+/** Returns the days of a book without its first session, which was known before. */
 export function daysAfter({ sm, from, length }: Book): Int32Array {
   return sm.sessions.slice(from + 1, from + length);
 }
 
-/** A book without the session that it was resumed from. */
+/** Returns a book without the session from which it was resumed. */
 export function withoutFirst(whole: Book): Book {
   const { from, length, columns, weights, value, counts } = whole;
   return {
@@ -186,7 +186,10 @@ export function withoutFirst(whole: Book): Book {
   };
 }
 
-/** The session of the calendar before the first of the run; the calendar day before where the calendar begins there. */
+/**
+ * Returns the session of the calendar before the first of the run; the calendar day before if the calendar begins
+ * there.
+ */
 export function dayBefore({ sm, from }: Book): number {
   const { sessions } = sm.calendar;
   const first = sm.sessions[from]!;

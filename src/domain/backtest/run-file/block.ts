@@ -10,82 +10,86 @@ import type { Book } from '../../books/book.js';
 import type { Trades } from '../../books/trades.js';
 import type { ForeignRates } from './foreign-rates.js';
 
-/** Axes of a block, the slowest first. */
+/** Axes of a block, slowest first. */
 export type Axis =
-  | 'dates' // Of the run, T.
-  | 'index dates' // Of the index book, B.
-  | 'benchmark dates' // That run and benchmark share, K.
-  | 'joined dates' // Before the run came to hold a name, of each such name.
+  | 'dates' // dates of the run, T
+  | 'index dates' // dates of the index book, B
+  | 'benchmark dates' // dates that run and benchmark share, K
+  | 'joined dates' // dates before a security joined the run, for each such security
   | 'rebalances' // R.
-  | 'events' // Sessions on which more than drift happened, E.
-  | 'effects' // Of corporate actions on names held, A.
-  | 'currencies' // That prices of foreign names are in, F.
-  | 'names' // Held in the run, H.
+  | 'events' // sessions on which more than drift happened, E
+  | 'effects' // corporate actions on held securities, A
+  | 'currencies' // currencies of prices of foreign securities, F
+  | 'names' // securities held in the run, H
   | 'numbers'
   | 'bytes';
 
-/** How a block of two files is compared. */
+/** Ways to compare a block of two files. */
 export type Comparison =
   /**
-   * By the dates of its first axis, then by name: of blocks that differ on one date the one of the lowest rank, the
-   * cause, is reported.
+   * By the dates of its first axis, then by security: of blocks that differ on one date, the one of the lowest rank
+   * (the cause) is reported.
    */
   | { readonly by: 'date'; readonly rank: number }
   /** As dates: the first that is not in both. */
   | { readonly by: 'days' }
-  /** The same, after everything that has a date of the run. */
+  /** As dates, after everything that has a date of the run. */
   | { readonly by: 'other days' }
-  /** Element by element, after everything that has a date, the lowest rank first. */
+  /** By element, after everything that has a date, lowest rank first. */
   | { readonly by: 'element'; readonly rank: number }
   /** As a whole, without values. */
   | { readonly by: 'content' }
   /** As a part of the record, field by field. */
   | { readonly by: 'record' }
-  /** Not at all: it only says where elements lie, which another block compares. */
+  /** Not compared: it only contains positions of elements, which another block compares. */
   | { readonly by: 'layout' };
 
-/** What files of version 0.1.0 have of a block. */
+/** Form of a block in files of version 0.1.0. */
 export type Upgrade =
-  /** The same. */
+  /** Same form. */
   | 'same'
-  /** Nothing, and nothing stands for it: it is not compared, views do without. */
+  /** Absent and without a replacement: not compared, and not used by views. */
   | 'absent'
-  /** The same numbers in another order or number of rows: compared in the order of today. */
+  /** The same numbers in another order or number of rows: compared in the current order. */
   | ((columns: BlockReader) => Float64Array);
 
-/** A file, as an upgrade sees it. */
+/** Run file as seen by an upgrade. */
 export interface BlockReader {
   readonly header: { readonly dates: number; readonly foreign: Readonly<Record<string, number>> };
   f64(name: 'distributions' | 'effects' | 'rates'): Float64Array;
 }
 
-/** Elements of a block, written straight into the file's memory. */
+/** Elements of a block, written directly into the memory of the file. */
 export interface Filling<N extends Numbers> {
   readonly length: number;
   writeTo(block: N): void;
 }
 
-/** What an extension writes of a block. */
+/** Elements of a block that an extension writes. */
 export type Addition<N extends Numbers> =
   /** Elements after those stored. */
   | { readonly appended: readonly N[] }
-  /** All elements, in place of those stored. */
+  /** All elements, replacing the stored ones. */
   | { readonly replaced: N };
 
-/** A block of a run file: everything that is ever done to it. */
+/** Block of a run file, with all its operations. */
 export interface Block<K extends NumberType> {
   readonly type: K;
   readonly axes: readonly Axis[];
   readonly meaning: string;
-  /** Set where rows begin with the position of a name: the numbers in a row. */
+  /** Numbers in a row, if rows begin with the position of a security. */
   readonly positionsEvery?: number;
-  /** Block with the elements of names that joined after a file was written; without one they are zero in that file. */
+  /**
+   * Block with the elements of securities that joined after a file was written; without one they are zero in that file.
+   */
   readonly joined?: 'joinedPrice';
-  /** Whether an extension may write it although the stored run lacks it; without, the extended run lacks it as well. */
+  /**
+   * True if an extension may write it although the stored run lacks it; otherwise the extended run lacks it as well.
+   */
   readonly canBeAddedLater?: boolean;
-  /** Null where a run has no such block. */
+  /** Returns null if a run has no such block. */
   readonly whole: (source: WholeRun) => Filling<NumbersOf<K>> | null;
-  /** Null where a run has no such block. */
+  /** Returns null if a run has no such block. */
   readonly added: (source: AddedSessions) => Addition<NumbersOf<K>> | null;
   readonly compare: Comparison;
   readonly upgrade: Upgrade;
@@ -93,40 +97,40 @@ export interface Block<K extends NumberType> {
 
 export type AnyBlock = Block<'f64'> | Block<'i32'> | Block<'u8'>;
 
-/** A whole run, with what several blocks are made from. */
+/** Whole run, with data from which several blocks are made. */
 export interface WholeRun {
   readonly run: Run;
   readonly contentHash: string;
-  /** Columns of the market that the run held or was asked to hold, ascending, [H]. */
+  /** Columns of the market that the run held or targeted, ascending, [H]. */
   readonly names: Int32Array;
-  /** The index where its weights differ from those of the portfolio on some date, and are what views show. */
+  /** Index, if its weights differ from those of the portfolio on some date and views show them. */
   readonly indexRows: Book | null;
   readonly rates: ForeignRates;
   readonly record: PackedRecord;
 }
 
-/** The sessions that extend a stored run, and what concerns the whole run. */
+/** Sessions that extend a stored run, with data of the whole run. */
 export interface AddedSessions {
   readonly plan: BacktestPlan;
   readonly contentHash: string;
   readonly continuation: Continuation;
-  /** Columns of the market as in a whole run, and those of them that the stored run has not. */
+  /** Columns of the market as in a whole run, and those that the stored run lacks. */
   readonly names: Int32Array;
   readonly joined: Int32Array;
-  /** Stored dates of the run. */
+  /** Number of stored dates of the run. */
   readonly before: number;
   readonly hasIndexWeights: boolean;
   readonly rates: ForeignRates;
-  /** Of the whole run. */
+  /** Days of the whole run. */
   readonly days: Int32Array;
   readonly level: Float64Array;
   readonly value: Float64Array;
   readonly costs: Float64Array;
   readonly indexLevel: Float64Array;
   readonly relative: RelativeMetrics | null;
-  /** Of the new sessions. */
+  /** Trades of the new sessions. */
   readonly trades: Trades;
   readonly record: Pick<ExtendedRecord, 'description' | 'rebalances' | 'added'>;
-  /** Every action of some columns of the market. */
+  /** Returns every corporate action of some columns of the market. */
   readonly actionsOf: (columns: Int32Array) => readonly CorporateAction[];
 }

@@ -8,27 +8,27 @@ import type { RunColumns } from './read.js';
 import { readRebalances, readRecord } from './record.js';
 import { BLOCK_NAMES, blockOf, type BlockName } from './schema.js';
 
-/** Where two runs part first. */
+/** First difference between two runs. */
 export interface RunDifference {
   /** Block of the run file, member of its header, or field of the record. */
   readonly part: string;
-  /** Date it belongs to, YYYY-MM-DD; null for what has none. */
+  /** Date to which it belongs, YYYY-MM-DD; null if none. */
   readonly date: string | null;
-  /** Name it belongs to; null for what is of the whole run. */
+  /** Security to which it belongs; null for data of the whole run. */
   readonly name: string | null;
   readonly stored: number | string | null;
   readonly replayed: number | string | null;
 }
 
-/** Two runs that are compared. */
+/** Two runs to compare. */
 interface Pair {
   readonly stored: RunColumns;
   readonly replayed: RunColumns;
 }
 
 /**
- * The earliest place where two runs differ in anything that is stored, null where they are equal bit for bit, whatever
- * their files look like. An extended run differs from the one that it continues on the first date that it has more.
+ * Finds the earliest stored difference between two runs; null if they are equal bit for bit, regardless of their file
+ * layout. An extended run differs from the run that it continues on its first additional date.
  * @cost one pass over both
  */
 export function firstDifference(stored: RunColumns, replayed: RunColumns): RunDifference | null {
@@ -47,7 +47,7 @@ export function firstDifference(stored: RunColumns, replayed: RunColumns): RunDi
   );
 }
 
-/** Runs with different names cannot be compared element by element. */
+/** Runs with different securities cannot be compared by element. */
 function namesDiffer({ names }: RunHeader, { names: others }: RunHeader): RunDifference | null {
   const at = names.findIndex((name, i) => name !== others[i]);
   if (at < 0 && names.length === others.length) return null;
@@ -55,7 +55,7 @@ function namesDiffer({ names }: RunHeader, { names: others }: RunHeader): RunDif
   return { part: 'names', date: null, name: null, stored: names[place] ?? null, replayed: others[place] ?? null };
 }
 
-/** Blocks that are compared in one way, the causes first. */
+/** Returns the blocks that are compared in one way, causes first. */
 function comparedBy(by: Comparison['by']): BlockName[] {
   return BLOCK_NAMES.filter((name) => blockOf(name).compare.by === by).toSorted(
     (a, b) => rankOf(blockOf(a)) - rankOf(blockOf(b)),
@@ -66,7 +66,7 @@ function rankOf({ compare }: AnyBlock): number {
   return 'rank' in compare ? compare.rank : 0;
 }
 
-/** The first difference in the blocks that are compared in one way, and that both runs have. */
+/** Finds the first difference in the blocks that are compared in one way and that both runs have. */
 function inBlocks(
   { stored, replayed }: Pair,
   by: Comparison['by'],
@@ -95,7 +95,7 @@ interface Dated {
   readonly difference: RunDifference;
 }
 
-/** The first difference in a block by date. */
+/** Finds the first difference in a block by date. */
 function datedDiffers(name: BlockName, { stored, replayed }: Pair): Dated | null {
   const { axes } = blockOf(name);
   const days = sharedDays(axes[0]!, { stored, replayed });
@@ -122,7 +122,7 @@ function datedDiffers(name: BlockName, { stored, replayed }: Pair): Dated | null
   return null;
 }
 
-/** Days of an axis as far as both runs have it. */
+/** Returns the days of an axis that both runs have. */
 function sharedDays(axis: Axis, { stored, replayed }: Pair): Int32Array {
   const { header } = stored;
   const other = replayed.header;
@@ -136,7 +136,7 @@ function sharedDays(axis: Axis, { stored, replayed }: Pair): Int32Array {
       return Int32Array.from(header.rebalances.slice(0, other.rebalances.length), ({ at }) => days[Math.max(0, at)]!);
     }
     default:
-      throw new Error(`${axis} have no days of their own`);
+      throw new Error(`${axis} have no days`);
   }
 }
 
@@ -174,10 +174,10 @@ function headersDiffer(stored: RunHeader, replayed: RunHeader): RunDifference | 
   return null;
 }
 
-/** Characters of a member that are shown. */
+/** Maximum number of characters of a member that are shown. */
 const TEXT_MAX = 200;
 
-/** The first block that one of two runs has alone, but for those that earlier versions did not write. */
+/** Finds the first block that only one of two runs has, apart from those that earlier versions did not write. */
 function blocksMissing({ stored, replayed }: Pair): RunDifference | null {
   const name = BLOCK_NAMES.find((block) => {
     const { compare, upgrade } = blockOf(block);
@@ -198,7 +198,7 @@ function elementsDiffer(name: BlockName, { stored, replayed }: Pair): RunDiffere
   return null;
 }
 
-/** A block as a whole run of today has it. */
+/** Returns a block in the form of a current whole run. */
 function upgradedValues(columns: RunColumns, name: BlockName): Numbers {
   const { upgrade } = blockOf(name);
   return typeof upgrade === 'function' ? upgrade(columns) : valuesOf(columns, name);
@@ -224,7 +224,7 @@ function rebalancesDiffer({ stored, replayed }: Pair): RunDifference | null {
   return path === null ? null : { part: `rebalances${path}`, date: null, name: null, stored: null, replayed: null };
 }
 
-/** A number as JSON has it. */
+/** Converts a number to JSON. */
 function finite(value: number | undefined): number | null {
   return value !== undefined && Number.isFinite(value) ? value : null;
 }

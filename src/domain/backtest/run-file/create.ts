@@ -3,19 +3,21 @@ import { SEGMENTS_VERSION, WHOLE_VERSION, type PlacedBlock, type RunFacts, type 
 import { MAGIC, padded, PREAMBLE_BYTES } from './placed.js';
 import type { BlockName } from './schema.js';
 
-/** A file that is filled in place: it is one buffer from the beginning. */
+/** File that is filled in place: it is one buffer from the start. */
 export interface ColumnsWriter {
-  /** A block to write into. */
+  /** Returns a block to write into. */
   f64(name: BlockName): Float64Array;
   i32(name: BlockName): Int32Array;
   u8(name: BlockName): Uint8Array;
   readonly bytes: Uint8Array<ArrayBuffer>;
 }
 
-/** Everything in a header but where the blocks lie. */
+/** Header without the positions of blocks. */
 export type ColumnsHeader = RunFacts & Pick<RunHeader, 'joined'>;
 
-/** A block that lies already where the file is to be, between room for the header and room for the others. */
+/**
+ * Block that is already in the memory of the file, with space before it for the header and after it for other blocks.
+ */
 export interface BlockInPlace {
   readonly name: BlockName;
   readonly values: Float64Array;
@@ -23,10 +25,12 @@ export interface BlockInPlace {
 
 export type Sizes = ReadonlyMap<BlockName, { readonly type: NumberType; readonly length: number }>;
 
-/** Blocks whose first segments lie in other files. */
+/** Blocks whose first segments are in other files. */
 export interface EarlierFiles {
   readonly files: readonly string[];
-  /** What lies in them, and elements of each block with those; the sizes are of what follows. */
+  /**
+   * Their contents, with the number of elements of each block including those; sizes are of the additional elements.
+   */
   readonly blocks: ReadonlyMap<BlockName, Required<Pick<PlacedBlock, 'begins' | 'length'>>>;
 }
 
@@ -41,7 +45,7 @@ interface Layout {
 }
 
 /**
- * Lays out a file for blocks of known sizes: around a placed one where there is room for it, else in memory of its own.
+ * Lays out a file for blocks of known sizes: around a placed block if there is enough space, otherwise in new memory.
  */
 export function createColumns(
   header: ColumnsHeader,
@@ -55,7 +59,7 @@ export function createColumns(
   const layout = layoutOf(sizes, start, placed);
   const hasRoom = placed === undefined || (headerBytes >= least && layout.end <= placed.values.buffer.byteLength);
   if (!hasRoom) return createColumns(header, sizes, earlier ? { earlier } : {});
-  // A placed block lies in room made by placedPanel.
+  // A placed block is in memory created by placedPanel.
   const bytes = placed
     ? new Uint8Array(placed.values.buffer as ArrayBuffer, 0, layout.end)
     : new Uint8Array(layout.end);
@@ -66,7 +70,7 @@ export function createColumns(
   return writerInto(bytes, layout);
 }
 
-/** Offsets have a width of their own in the header: room for the widest of them is left. */
+/** Offsets have varying widths in the header: space for the widest is reserved. */
 const WIDEST_OFFSET = Number.MAX_SAFE_INTEGER;
 
 function layoutOf(sizes: Sizes, start: number, placed: BlockInPlace | undefined): Layout {

@@ -6,19 +6,21 @@ import type { RecordedOrder, TransactionRows } from '../record/rows.js';
 import type { RunColumns } from './read.js';
 import { storedNumbers } from './record.js';
 
-/** Single rebalances of a run's record, read without the rest of it. */
+/** Individual rebalances of the record of a run, read without the rest of it. */
 export interface RecordedDecisions {
-  /** Names that the columns of snapshots and trades are positions in. */
+  /** Securities to which the columns of snapshots and trades refer. */
   readonly identifiers: readonly string[];
-  /** Day of the data behind a composition, by the day it took effect; the same day where nothing else is reported. */
+  /**
+   * Returns the day of the data behind a composition, by the day it took effect; the same day if no other is reported.
+   */
   decidedOn(effective: Day): Day | undefined;
   snapshot(effective: Day): Snapshot | undefined;
-  /** Every trade. @cost reads all of them */
+  /** Returns every trade. @cost reads all of them */
   trades(): TransactionRows;
   readonly unfilled: readonly RecordedOrder[];
 }
 
-/** Undefined of a run whose record does not lie in its file. @throws Refusal DOCUMENT_UNREADABLE */
+/** Returns undefined if the record of a run is not in its file. @throws Refusal DOCUMENT_UNREADABLE */
 export function readDecisions(columns: RunColumns): RecordedDecisions | undefined {
   if (!columns.has('record')) return undefined;
   const { identifiers, plain, rest } = readDescription(columns.u8('record'));

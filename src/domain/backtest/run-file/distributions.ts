@@ -4,7 +4,7 @@ import type { Block } from './block.js';
 import { addedEffects, effectsOf, rowsByName, type RowLayout } from './effects.js';
 import { byElement } from './parts.js';
 
-/** Numbers of a row: name, date, special dividend, ordinary dividend of a long and of a short position. */
+/** Numbers in a row: security, date, special dividend, ordinary dividend of a long and of a short position. */
 export const DISTRIBUTION_WIDTH = 5;
 
 const LAYOUT: RowLayout = {
@@ -17,7 +17,7 @@ const LAYOUT: RowLayout = {
   },
 };
 
-/** Cash per share that does not buy more of the security that pays it. */
+/** Cash per share that does not buy more of the paying security. */
 export const distributions: Block<'f64'> = {
   type: 'f64',
   axes: ['effects', 'numbers'],
@@ -26,7 +26,7 @@ export const distributions: Block<'f64'> = {
   upgrade: (columns) => rowsByName(columns.f64('distributions'), DISTRIBUTION_WIDTH),
   canBeAddedLater: true,
   meaning:
-    'rows of name, date, special dividend by which the previous close is reduced, ordinary dividend that a long and a short position reinvest in the whole index; by name then date, those of an extension follow; absent where there are none, and up to 0.2.0',
+    'rows of security, date, special dividend by which the previous close is reduced, ordinary dividend that a long and a short position reinvest in the whole index; by security then date, those of an extension follow; absent if there are none, and up to 0.2.0',
   whole({ run: { portfolio, index }, names }) {
     const { sm, from, length } = portfolio;
     const table = effectTable(sm, indexTerms(index.compositions));

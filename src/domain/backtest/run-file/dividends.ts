@@ -3,7 +3,7 @@ import type { Block } from './block.js';
 import { placeIn } from './names.js';
 import { append, byDate, byElement, readyOrNone, series } from './parts.js';
 
-/** Numbers of a row: name, date, dividends, moved weight. */
+/** Numbers in a row: security, date, dividends, moved weight. */
 export const TRANSFER_WIDTH = 4;
 
 /** See `Transfers`. */
@@ -15,7 +15,7 @@ export const transfers: Block<'f64'> = {
   upgrade: 'absent',
   canBeAddedLater: true,
   meaning:
-    'rows of name, date, ordinary dividends and weight that an adjusted close took from the name, as fractions of the value at the close before; by date; absent where there are none, and up to 0.2.0',
+    'rows of security, date, ordinary dividends and weight that an adjusted close took from the security, as fractions of the value at the previous close; by date; absent if there are none, and up to 0.2.0',
   whole: ({ run: { portfolio }, names }) => readyOrNone(transferRows(portfolio, { names, before: 0 })),
   added({ continuation: { portfolio }, names, before }) {
     const rows = transferRows(portfolio, { names, before: before - 1 });
@@ -25,11 +25,11 @@ export const transfers: Block<'f64'> = {
 
 interface Placed {
   readonly names: Int32Array;
-  /** Date of the run that the first session of the book is. */
+  /** Date of the run of the first session of the book. */
   readonly before: number;
 }
 
-/** Null where there are none. */
+/** Returns null if there are none. */
 function transferRows({ transfers, columns }: Book, { names, before }: Placed): Float64Array | null {
   if (transfers === undefined) return null;
   const { at, slot, dividends, moved } = transfers;
@@ -44,12 +44,15 @@ function transferRows({ transfers, columns }: Book, { names, before }: Placed): 
   return rows.length === 0 ? null : rows;
 }
 
-/** Ordinary dividends of the index; none where they buy more of the security that pays them. */
+/** Ordinary dividends of the index; none if they buy more of the paying security. */
 export const dividendPoints = pointsOf('points', {
   meaning: 'ordinary dividends in points of the price return',
   rank: 22,
 });
-export const netDividendPoints = pointsOf('netPoints', { meaning: 'the same after withholding tax', rank: 23 });
+export const netDividendPoints = pointsOf('netPoints', {
+  meaning: 'ordinary dividends after withholding tax, in points of the price return',
+  rank: 23,
+});
 
 function pointsOf(
   member: 'points' | 'netPoints',

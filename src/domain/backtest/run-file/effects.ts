@@ -9,20 +9,20 @@ import type { AddedSessions, BlockReader, Filling } from './block.js';
 import { placeIn } from './names.js';
 import type { Sessions } from './panels.js';
 
-/** Numbers of a row: name, date, ratio, cash, rights, subscription price. */
+/** Numbers in a row: security, date, ratio, cash, rights, subscription price. */
 export const EFFECT_WIDTH = 6;
 
-/** Rows of what happened to names: the numbers of one, and which effects have one. */
+/** Layout of rows of corporate-action effects: the numbers of a row, and the effects that have one. */
 export interface RowLayout {
   readonly width: number;
   has(table: EffectTable, e: number): boolean;
-  /** @param at position of the row, whose name and date are written already */
+  /** @param at position of the row, whose security and date are already written */
   write(rows: Float64Array, at: number, table: EffectTable, e: number): void;
 }
 
 const EFFECTS: RowLayout = {
   width: EFFECT_WIDTH,
-  // What the index pays out or what adjusts a close only is in `distributions`.
+  // Payments of the whole index and adjustments of a close are in `distributions`.
   has: ({ ratio, cash, rights, special, ordinary }, e) =>
     (special[e] === 0 && ordinary[e] === 0) || ratio[e] !== 1 || cash[e] !== 0 || rights[e] !== 0,
   write(rows, at, { ratio, cash, rights, subscription }, e) {
@@ -33,7 +33,7 @@ const EFFECTS: RowLayout = {
   },
 };
 
-/** Most bytes of rows that are kept: 500 names that pay every quarter for 20 years take 2 MB. */
+/** Maximum number of bytes of cached rows: 500 securities that pay quarterly for 20 years take 2 MB. */
 const KEPT_BYTES_MAX = 8 * 2 ** 20;
 
 /** Rows of the last run on a market and its terms. */
@@ -44,7 +44,7 @@ interface KeptRows extends Sessions {
 
 const keptRows = new WeakMap<EffectTable, KeptRows>();
 
-/** Rows of a whole run by name, then date; those of the run before where they are the same. */
+/** Returns rows of a whole run by security, then date; those of the previous run if they are equal. */
 export function wholeEffects(
   { portfolio, index }: Pick<Run, 'portfolio' | 'index'>,
   names: Int32Array,
@@ -69,11 +69,11 @@ export function wholeEffects(
 
 export interface RowsMade extends Sessions {
   readonly names: Int32Array;
-  /** Names of the market. */
+  /** Number of securities of the market. */
   readonly of: number;
 }
 
-/** By name, then date. */
+/** Returns effects by security, then date. */
 export function effectsOf(
   table: EffectTable,
   { width, has, write }: RowLayout,
@@ -82,7 +82,7 @@ export function effectsOf(
   const { columns, starts } = table;
   const places = new Int32Array(of).fill(-1);
   names.forEach((column, i) => (places[column] = i));
-  // Counting sort by name: dates come in order.
+  // Counting sort by security: dates are in order.
   const ends = new Int32Array(names.length + 1);
   for (let e = starts[from]!; e < starts[to]!; e++) {
     const place = places[columns[e]!]!;
@@ -107,7 +107,7 @@ export function effectsOf(
   };
 }
 
-/** The sessions of the stored run. */
+/** Returns the sessions of the stored run. */
 export function sessionsBefore({
   before,
   continuation: { portfolio },
@@ -116,7 +116,8 @@ export function sessionsBefore({
 }
 
 /**
- * Rows after those stored: of names that joined on the sessions before, by name, then of all on the new ones, by date.
+ * Returns rows after the stored ones: those of securities that joined on earlier sessions, by security, then all on the
+ * new sessions, by date.
  */
 export function addedEffects(source: AddedSessions, layout: RowLayout = EFFECTS): readonly Float64Array[] {
   const {
@@ -137,7 +138,7 @@ export function addedEffects(source: AddedSessions, layout: RowLayout = EFFECTS)
   return [Float64Array.from(before.flat()), Float64Array.from(after)];
 }
 
-/** What some actions do on all sessions. */
+/** Returns the effects of some actions on all sessions. */
 function tableOf({ continuation: { index } }: AddedSessions, actions: readonly CorporateAction[]): EffectTable {
   const { sm } = index;
   const market = { ...sm.market, actions };
@@ -169,7 +170,7 @@ function effectRows(source: AddedSessions, layout: RowLayout, { table, of, from,
   return rows;
 }
 
-/** Rows of a stored run by name then date, whatever was added to it. */
+/** Returns rows of a stored run by security then date, regardless of extensions. */
 export function effectsByName(columns: BlockReader): Float64Array {
   return rowsByName(columns.f64('effects'), EFFECT_WIDTH);
 }

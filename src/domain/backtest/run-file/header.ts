@@ -14,14 +14,14 @@ import type { BlockName } from './schema.js';
 import { type StoredTreatment, type StoredAmendment, storedTreatment, storedAmendments } from './settings.js';
 
 /**
- * Formats of the header: a whole file is as it was in version 0.1.0, one that continues another was once written with
- * that one alone, and is now with all of them.
+ * Formats of the header: a whole file is as in version 0.1.0; a file that continues another referred at first to that
+ * file only, and now refers to all earlier ones.
  */
 export const WHOLE_VERSION = 1;
 export const ONE_BASE_VERSION = 2;
 export const SEGMENTS_VERSION = 3;
 
-/** The header of a run file, as it is written. */
+/** Header of a run file, as written. */
 export interface RunHeader {
   readonly version: typeof SEGMENTS_VERSION | typeof ONE_BASE_VERSION | typeof WHOLE_VERSION;
   readonly run_id: string;
@@ -29,103 +29,105 @@ export interface RunHeader {
   readonly currency: string;
   /** MIC of the index calendar. */
   readonly calendar: string;
-  /** How its returns are made from prices and actions, whether targets wait for a bar, and what calls for a rebalance. */
+  /** Treatment of prices and actions, waiting of targets for a price bar, and triggers of rebalances. */
   readonly treatment: StoredTreatment;
-  /** Decimals of the index; absent where nothing is rounded. */
+  /** Decimals of the index; absent if nothing is rounded. */
   readonly rounding: RoundingSpec | undefined;
-  /** What amendments have made of both, by date; absent where they are what they were on the first date. */
+  /** Changes of both by amendments, by date; absent if they never changed. */
   readonly amended: readonly StoredAmendment[] | undefined;
-  /** Return variant of the index, as the prices of the market have it. */
+  /** Return variant of the index, matching the prices of the market. */
   readonly variant: ReturnVariant;
   readonly store_content_hash: string;
-  /** Names held, ascending, [H]. */
+  /** Held securities, ascending, [H]. */
   readonly names: readonly string[];
   readonly dates: number;
   readonly index_dates: number;
   readonly has_costs: boolean;
   readonly has_cap: boolean;
   /**
-   * Whether the weights of the index are stored beside those of the portfolio, because they differ on some date and are
-   * what views show.
+   * True if the weights of the index are stored next to those of the portfolio, because they differ on some date and
+   * views show them.
    */
   readonly has_index_weights: boolean;
   readonly rebalances: readonly StoredRebalance[];
-  /** Row in `rates` of each name whose prices are in another currency. */
+  /** Row in `rates` of each security with prices in another currency. */
   readonly foreign: Readonly<Record<string, number>>;
-  /** External benchmark, null without one; runs of earlier versions do not say its return. */
+  /** External benchmark; null without one. Runs of earlier versions do not contain its return variant. */
   readonly benchmark: {
     readonly id: string;
     readonly kind: 'index' | 'identifier';
     readonly variant?: MeasuredVariant;
   } | null;
-  /** Currency that securities are valued in, where that is not the currency of the run: of a quanto. */
+  /** Currency in which securities are valued, if not the currency of the run: for a quanto. */
   readonly securities_in: string | undefined;
-  /** What an overlay earns beside its names; absent of other runs. */
+  /** Earnings of an overlay beyond its securities; absent for other runs. */
   readonly parts: readonly StoredPart[] | undefined;
   readonly blocks: Readonly<Record<BlockName, PlacedBlock | undefined>>;
-  /** Names of the files beside this one that hold the first segments of its blocks, the earliest first. */
+  /** Names of the files in the same folder with the first segments of its blocks, earliest first. */
   readonly begun?: readonly string[];
-  /** Names that the run came to hold after it was extended, in the order in which they came. */
+  /** Securities that joined the run when it was extended, in order. */
   readonly joined?: readonly JoinedName[];
 }
 
-/** A part of an overlay, its own or of one beneath it. */
+/** Part of an overlay or of an underlying overlay. */
 export type StoredPart = Pick<BookPart, 'part'> & { readonly index_id: string };
 
 export interface JoinedName {
   readonly name: string;
-  /** Position of the first file whose panels have a column for it: among those before, behind them for this one. */
+  /**
+   * Position of the first file whose panels have a column for it: among the earlier files, after them for this file.
+   */
   readonly file: number;
-  /** Dates of the run before: so many of its prices are in `joinedPrice`. */
+  /** Number of earlier dates of the run, and so of its prices in `joinedPrice`. */
   readonly dates: number;
 }
 
 export interface StoredRebalance {
   /** Effective date by the schedule, YYYY-MM-DD. */
   readonly date: string;
-  /** Position in the dates of the run of the session it was priced from; -1 when it lies before the run. */
+  /** Position in the dates of the run of the session that priced it; -1 if it is before the run. */
   readonly at: number;
   readonly cap: number | null;
   readonly redistributed: number;
-  /** To the parent of a derived index, annualised, as forecast at the decision; absent without a risk model. */
+  /**
+   * Annualised tracking error to the parent of a derived index, as forecast at the decision; absent without a risk
+   * model.
+   */
   readonly tracking_error?: number;
-  /** What called for it, where that is not the schedule. */
+  /** Trigger, if not the schedule. */
   readonly cause?: EventCause;
-  /** Day at whose closes its weights became index shares, where that is before the effective one. */
+  /** Day whose closes converted its weights into index shares, if before the effective date. */
   readonly reference?: string;
 }
 
-/** Where a block lies. */
+/** Position of a block. */
 export interface PlacedBlock {
   readonly type: NumberType;
   /** Bytes from the beginning of the file. */
   readonly offset: number;
-  /** Elements, with those in other files. */
+  /** Number of elements, including those in other files. */
   readonly length: number;
-  /** Offset and length of what lies in each of the files before. */
+  /** Offset and length in each of the earlier files. */
   readonly begins?: readonly number[];
 }
 
-/** Members that say what a run is: those beside them say where its blocks lie. */
+/** Members that describe a run; the other members contain the positions of its blocks. */
 export type RunFacts = Omit<RunHeader, 'version' | 'blocks' | 'begun' | 'joined'>;
 
-/** Everything that is done to a member of the header. */
+/** Operations on a member of the header. */
 interface Member<T> {
   readonly whole: (source: WholeRun) => T;
-  /** Of the run with the sessions added to it. */
+  /** Value for the run with the sessions added to it. */
   readonly extended: (stored: T, source: AddedSessions) => T;
-  /**
-   * Place in the order in which members are compared; null for what another part has, or what says no more than whose
-   * run it is.
-   */
+  /** Position in the order of comparison; null if another part has it, or if it only identifies the run. */
   readonly compared: number | null;
-  /** As it is compared. */
+  /** Value as compared. */
   readonly shown?: (value: T) => unknown;
 }
 
 const same = <T>(stored: T): T => stored;
 
-/** The catalogue of the header, in the order in which it is written. */
+/** Catalogue of the header, in the order of writing. */
 export const HEADER: { readonly [M in keyof RunFacts]: Member<RunFacts[M]> } = {
   run_id: { whole: ({ run }) => run.plan.runId, extended: same, compared: null },
   index_id: { whole: ({ run }) => run.plan.indexId, extended: same, compared: null },
@@ -139,7 +141,7 @@ export const HEADER: { readonly [M in keyof RunFacts]: Member<RunFacts[M]> } = {
     },
     extended: same,
     compared: 3,
-    // An alias of the same setting.
+    // Both are settings of the same treatment.
     shown: ({ special_dividends: special, ...treatment }) => ({
       special_dividends: special === 'reinvest' ? 'constituent' : special,
       ...treatment,
@@ -196,7 +198,7 @@ export const HEADER: { readonly [M in keyof RunFacts]: Member<RunFacts[M]> } = {
     // Version 0.2.0 has no tracking error.
     shown: (rebalances) => rebalances.map(({ date, at, cap, redistributed }) => ({ date, at, cap, redistributed })),
   },
-  // Which row a name has decides nothing.
+  // The row of a security has no effect on results.
   foreign: {
     whole: ({ rates }) => rates.foreign,
     extended: (_stored, { rates }) => rates.foreign,
@@ -208,7 +210,7 @@ export const HEADER: { readonly [M in keyof RunFacts]: Member<RunFacts[M]> } = {
       benchmark && { id: benchmark.reference.id, kind: benchmark.reference.kind, variant: benchmark.variant },
     extended: same,
     compared: 6,
-    // Version 0.2.0 has no return of it.
+    // Version 0.2.0 does not have its return variant.
     shown: (benchmark) => benchmark && { id: benchmark.id, kind: benchmark.kind },
   },
   securities_in: {
@@ -228,10 +230,10 @@ function namesOf(identifiers: readonly string[], columns: Int32Array): string[] 
   return Array.from(columns, (column) => identifiers[column]!);
 }
 
-/** A rebalance of a run that begins some sessions of the market before its first date. */
+/** Rebalance of a run that begins some sessions of the market before its first date. */
 export interface RebalanceShift {
   readonly sm: Pick<SessionMarket, 'sessions'>;
-  /** From sessions of the market to dates of the run. */
+  /** Offset from sessions of the market to dates of the run. */
   readonly shift: number;
 }
 
@@ -267,7 +269,7 @@ export function extendedHeader(stored: RunFacts, source: AddedSessions): RunFact
   return Object.fromEntries(HEADER_MEMBERS.map((member) => [member, extended(member)])) as unknown as RunFacts; // As above.
 }
 
-/** A member as it is compared. */
+/** Returns a member as compared. */
 export function shownMember(header: RunFacts, member: keyof RunFacts): string {
   const shown = <M extends keyof RunFacts>(name: M): unknown => {
     const { [name]: entry } = HEADER;

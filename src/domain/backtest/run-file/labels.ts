@@ -2,13 +2,13 @@ import type { Day } from '../../time/days.js';
 import { referenceAt } from '../../market/market-data.js';
 import type { SessionMarket } from '../../market/session-market.js';
 
-/** What the market called the names of a run on its last date, null where it has nothing, [H] each. */
+/** Labels of the securities of a run in the market on its last date; null if there is none, [H] each. */
 export interface RunLabels {
   readonly names: readonly (string | null)[];
   readonly sectors: readonly (string | null)[];
 }
 
-/** Labels of columns of the market on a day, as JSON. */
+/** Returns labels of columns of the market on a day, as JSON. */
 export function labelsOf(
   { identifiers, market: { reference } }: SessionMarket,
   columns: Int32Array,

@@ -1,6 +1,8 @@
 import { lastAtMost } from '../../numbers/search.js';
 
-/** Position among ascending columns of each of some others, ascending too; -1 where it is not among them. */
+/**
+ * Returns the position, among ascending columns, of each of some other ascending columns; -1 if it is not among them.
+ */
 export function slotsOf(columns: Int32Array, others: Int32Array): Int32Array {
   const slots = new Int32Array(others.length).fill(-1);
   for (let i = 0, slot = 0; i < others.length; i++) {
@@ -10,12 +12,12 @@ export function slotsOf(columns: Int32Array, others: Int32Array): Int32Array {
   return slots;
 }
 
-/** A row by other names: zero for those without a slot. */
+/** Rearranges a row for other securities: zero for those without a slot. */
 export function scatter(row: Float64Array, slots: Int32Array, into: Float64Array): void {
   for (let i = 0; i < slots.length; i++) into[i] = slots[i]! < 0 ? 0 : row[slots[i]!]!;
 }
 
-/** Position of a column among ascending ones, -1 where it is not among them. */
+/** Returns the position of a column among ascending ones; -1 if it is not among them. */
 export function placeIn(columns: Int32Array, column: number): number {
   const place = lastAtMost(columns, column);
   return columns[place] === column ? place : -1;

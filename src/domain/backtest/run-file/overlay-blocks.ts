@@ -2,12 +2,12 @@ import type { Block } from './block.js';
 import { driftOf, type Book } from '../../books/book.js';
 import { append, byDate, byElement, ready } from './parts.js';
 
-/** Growth by prices alone, or of an overlay: see `driftOf`. */
+/** Growth by prices only, or of an overlay: see `driftOf`. */
 export const drift: Block<'f64'> = {
   type: 'f64',
   axes: ['dates'],
   meaning:
-    'growth by prices, which turns weights into what those of the close before grew to; absent where that is `gross`',
+    'growth by prices: the factor from the weights after a close to those before the next; absent if it equals `gross`',
   compare: byDate(21),
   upgrade: 'absent',
   whole: ({ run: { portfolio } }) => (hasDrift(portfolio) ? ready(driftOf(portfolio)) : null),
@@ -18,12 +18,12 @@ function hasDrift({ overlay, drift }: Book): boolean {
   return overlay !== undefined || drift !== undefined;
 }
 
-/** Of an overlay: a value of each of the header's parts, date by date. */
+/** Parts of an overlay: a value of each part in the header, by date. */
 export const ownParts: Block<'f64'> = {
   type: 'f64',
   axes: ['dates', 'numbers'],
   meaning:
-    'contributions of what is no name to the return of each session, in the order of the header; absent without any',
+    'contributions to the return of each session that belong to no security, in the order of the header; absent if there are none',
   compare: byElement(7),
   upgrade: 'absent',
   whole({ run: { portfolio } }) {
@@ -32,11 +32,11 @@ export const ownParts: Block<'f64'> = {
   },
   added({ continuation: { portfolio } }) {
     const values = partRows(portfolio);
-    return values && append(values.subarray(portfolio.overlay!.parts.length)); // It has parts.
+    return values && append(values.subarray(portfolio.overlay!.parts.length)); // An overlay with parts.
   },
 };
 
-/** Contributions of the parts, [T x parts]. */
+/** Returns contributions of the parts, [T x parts]. */
 function partRows({ overlay, length }: Book): Float64Array | null {
   const parts = overlay?.parts ?? [];
   if (parts.length === 0) return null;

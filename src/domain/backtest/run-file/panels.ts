@@ -13,7 +13,7 @@ export interface Sessions {
   readonly to: number;
 }
 
-/** Rows of the weights of a book by the names of the run, [rows x H]. @param from first row of the book */
+/** Returns rows of the weights of a book by the securities of the run, [rows x H]. @param from first row of the book */
 export function weightRows(
   book: Book,
   names: Int32Array,
@@ -38,7 +38,7 @@ export function weightRows(
   };
 }
 
-/** Weights of the sessions that a book has more. */
+/** Returns weights of the sessions after the stored ones. */
 export function addedWeights(book: Book, names: Int32Array): Float64Array {
   return filled(weightRows(book, names, { from: 1, count: book.length - 1 }));
 }
@@ -55,7 +55,7 @@ export function filledMarks({ length, writeTo }: Filling<Uint8Array>): Uint8Arra
   return values;
 }
 
-/** Weights before trades, of each session with events, [E x H]. */
+/** Returns weights before trades, for each session with events, [E x H]. */
 export function eventRows(
   { events, columns }: { readonly events: readonly BookEvent[]; readonly columns: Int32Array },
   names: Int32Array,
@@ -76,8 +76,8 @@ interface TradedRun {
 }
 
 /**
- * Costs of each name on sessions with events as a fraction of the value the close before, [E x H]; null without costs.
- * The first session has none.
+ * Returns costs of each security on sessions with events as a fraction of the value at the previous close, [E x H];
+ * null without costs. The first session has none.
  */
 export function eventCosts({ portfolio, trades, plan }: TradedRun, names: Int32Array): Filling<Float64Array> | null {
   const { request } = plan;
@@ -89,12 +89,12 @@ export function eventCosts({ portfolio, trades, plan }: TradedRun, names: Int32A
     writeTo(into) {
       const placeOf = slotsOf(names, portfolio.columns);
       const { at, slot, notional, isFree } = trades;
-      // Trades and events are both by date.
+      // Trades and events are both sorted by date.
       for (let i = 0, e = 0; i < trades.count; i++) {
         const date = at[i]!;
         if (isFree[i] === 1 || date === 0) continue;
         while (events[e]!.at < date) e++;
-        // A name that replaces one that left and has an earlier order filled is paid for twice.
+        // A security that replaces one that left and has an earlier order filled pays costs twice.
         into[e * names.length + placeOf[slot[i]!]!]! += (rate * Math.abs(notional[i]!)) / value[date - 1]!;
       }
     },
@@ -111,11 +111,11 @@ interface Cells {
   /** Ascending. */
   readonly columns: Int32Array;
   readonly values: ArrayLike<number>;
-  /** Times this. */
+  /** Factor on the values. */
   readonly factor: number;
 }
 
-/** What each kind of row has of a rebalance. */
+/** Cells of each kind of row of a rebalance. */
 const CELLS = {
   targets: ({ columns, weights }: Composition, factor: number): Cells => ({ columns, values: weights, factor }),
   raw: ({ columns, uncapped }: Composition): Cells => ({ columns, values: uncapped, factor: 1 }),
@@ -126,7 +126,7 @@ const CELLS = {
   }),
 } as const;
 
-/** A row for each rebalance by the names of the run, zero where it has no value, [R x H]. */
+/** Returns a row for each rebalance by the securities of the run, zero without a value, [R x H]. */
 export function rebalanceRows(
   { plan, rebalances, names }: RebalanceRows,
   kind: keyof typeof CELLS,
@@ -138,7 +138,7 @@ export function rebalanceRows(
       rebalances.forEach((rebalance, r) => {
         const { columns, values, factor } = CELLS[kind](rebalance, exposure);
         for (let k = 0, place = 0; k < columns.length; k++) {
-          while (names[place]! < columns[k]!) place++; // Both ascend, and who is decided on is among the names.
+          while (names[place]! < columns[k]!) place++; // Both ascend, and all decided securities are in the run.
           into[r * names.length + place] = factor * values[k]!;
         }
       });
@@ -146,10 +146,10 @@ export function rebalanceRows(
   };
 }
 
-/** CLOSE on sessions by name, NaN without a bar, [sessions x H]. */
+/** Returns CLOSE on sessions by security, NaN without a price bar, [sessions x H]. */
 export function priceRows(sm: SessionMarket, names: Int32Array, { from, to }: Sessions): Filling<Float64Array> {
-  const close = sm.market.fields.get('CLOSE')!; // Every market has it.
-  // Names that are neighbours in the store are copied together.
+  const close = sm.market.fields.get('CLOSE')!; // Every market has this field.
+  // Securities that are adjacent in the store are copied together.
   const first = names[0] ?? 0;
   const areNeighbours = names.length > 0 && names.at(-1)! - first === names.length - 1;
   return {

@@ -5,12 +5,12 @@ import type { Numbers, NumberType } from '../../numbers/number-types.js';
 import type { Book } from '../../books/book.js';
 import type { AddedSessions, Addition, Block, Comparison, Filling, WholeRun } from './block.js';
 
-/** Parts of which the entries of the catalogue are made. */
+/** Building blocks of the catalogue entries. */
 
 export const byDate = (rank: number): Comparison => ({ by: 'date', rank });
 export const byElement = (rank: number): Comparison => ({ by: 'element', rank });
 
-/** Values that are in memory already, as a filling. */
+/** Returns values in memory as a filling. */
 export function ready<N extends Numbers>(values: N): Filling<N> {
   return { length: values.length, writeTo: (into) => into.set(values) };
 }
@@ -19,18 +19,18 @@ export function readyOrNone<N extends Numbers>(values: N | null): Filling<N> | n
   return values && ready(values);
 }
 
-/** Elements of the added sessions, after those stored. */
+/** Returns elements of the added sessions, to follow the stored ones. */
 export function append<N extends Numbers>(...added: N[]): Addition<N> {
   return { appended: added };
 }
 
 interface Series extends Pick<Block<'f64'>, 'axes' | 'meaning' | 'compare'> {
   readonly whole: (source: WholeRun) => Float64Array | null;
-  /** Beginning with the last session that is stored. */
+  /** Begins with the last stored session. */
   readonly added: (source: AddedSessions) => Float64Array | null;
 }
 
-/** A series on dates that an extension writes more of. */
+/** Returns a series by date that an extension continues. */
 export function series({ whole, added, ...of }: Series): Block<'f64'> {
   return {
     ...of,
@@ -44,7 +44,7 @@ export function series({ whole, added, ...of }: Series): Block<'f64'> {
   };
 }
 
-/** Level or divisor of the index in a return variant; none where the prices of the market have another basis. */
+/** Returns level or divisor of the index in a return variant; none if the prices of the market have another basis. */
 export function variant(of: ReturnVariant, member: 'level' | 'divisor', rank: number): Block<'f64'> {
   return series({
     axes: ['index dates'],
@@ -65,7 +65,7 @@ export function variant(of: ReturnVariant, member: 'level' | 'divisor', rank: nu
 }
 
 /**
- * The book of a variant, as the whole run has it: those that nothing was simulated for are the index's own, or an
+ * Returns the book of a variant, as the whole run has it: variants without a simulation are the book of the index or an
  * untaxed twin.
  */
 function variantAfter({ index, variants }: Continuation, of: ReturnVariant): Book {
@@ -79,7 +79,7 @@ function variantAfter({ index, variants }: Continuation, of: ReturnVariant): Boo
   return bookOf(of);
 }
 
-/** Numbers of the record by type. */
+/** Returns a block of numbers of the record by type. */
 export function pool<K extends NumberType>(type: K, meaning: string): Block<K> {
   return {
     type,

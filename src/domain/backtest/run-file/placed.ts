@@ -1,21 +1,21 @@
-/** What a run file begins with. */
+/** First bytes of a run file. */
 export const MAGIC = 'DVSRUN01';
 
-/** Bytes of the magic and the length of the header. */
+/** Bytes of the magic and of the length of the header. */
 export const PREAMBLE_BYTES = 16;
 
-/** Blocks begin at multiples of 8 bytes. */
+/** Rounds up to a multiple of 8 bytes, at which blocks begin. */
 export function padded(bytes: number): number {
   return Math.ceil(bytes / 8) * 8;
 }
 
-/** Bytes from one on up to another, exclusive: multiples of 8. */
+/** Range of bytes, end exclusive; both are multiples of 8. */
 export interface ByteRange {
   readonly from: number;
   readonly to: number;
 }
 
-/** Gives memory of at least so many bytes, all zero but for a range that may hold anything. */
+/** Allocates memory of at least a number of bytes, all zero except a range with arbitrary contents. */
 export type Memory = (bytes: number, anything: ByteRange) => SharedArrayBuffer;
 
 /** Bytes around a panel. */
@@ -24,7 +24,7 @@ export interface Surroundings {
   readonly after: number;
 }
 
-/** A panel of so many cells that hold anything, with zeros around it, of which a file can be made in place. */
+/** Allocates a panel with arbitrary contents and zeros around it, in which a file can be created in place. */
 export function placedPanel(memory: Memory, cells: number, { before, after }: Surroundings): Float64Array {
   const offset = padded(PREAMBLE_BYTES + before);
   const end = offset + 8 * cells;

@@ -1,20 +1,20 @@
 import type { MadeBytes } from '#base/memory/made-bytes.js';
 
-/** Name that the header of a whole run has for the file with its prices. */
+/** Name of the file with the prices in the header of a whole run. */
 export const PRICES = 'prices';
 
-/** Least bytes of prices that lie in a file of their own: smaller ones cost less than a file. */
+/** Minimum number of bytes of prices in a separate file: smaller ones cost less than a file. */
 export const APART_BYTES_MIN = 1 << 20;
 
-/** The prices of a run, to lie in a file of their own, which runs of the same names and days share. */
+/** Prices of a run for a separate file, which runs with the same securities and days share. */
 export interface PricesApart extends MadeBytes {
   readonly identifiers: readonly string[];
   readonly days: Int32Array;
 }
 
 /**
- * Name of the file with the prices of a whole run, from that of its columns. So the columns do not say it, and are the
- * same bytes for every run that is the same.
+ * Returns the name of the file with the prices of a whole run, from the name of its columns. The columns do not contain
+ * it, so equal runs have equal bytes.
  */
 export function pricesFileOf(columns: string): string {
   const [digits = ''] = /^[0-9a-f]*/.exec(columns)!;
@@ -22,12 +22,12 @@ export function pricesFileOf(columns: string): string {
   return `${other}${columns.slice(digits.length)}`;
 }
 
-/** Name of a file that the header of columns names. */
+/** Returns the name of a file that the header of columns refers to. */
 export function fileBeside(columns: string, name: string): string {
   return name === PRICES ? pricesFileOf(columns) : name;
 }
 
-/** Name in the header of columns that a file has: `fileBeside` the other way round. */
+/** Returns the name of a file in the header of columns: the inverse of `fileBeside`. */
 export function nameInHeader(columns: string, file: string): string {
   return file === pricesFileOf(columns) ? PRICES : file;
 }

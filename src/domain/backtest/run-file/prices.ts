@@ -7,7 +7,7 @@ import { append, byDate } from './parts.js';
 export const price: Block<'f64'> = {
   type: 'f64',
   axes: ['dates', 'names'],
-  meaning: 'CLOSE, NaN without a bar',
+  meaning: 'CLOSE, NaN without a price bar',
   compare: byDate(0),
   upgrade: 'same',
   joined: 'joinedPrice',
@@ -24,7 +24,7 @@ export const price: Block<'f64'> = {
 export const joinedPrice: Block<'f64'> = {
   type: 'f64',
   axes: ['joined dates'],
-  meaning: 'CLOSE on the dates before an extension, of each name that joined with it; empty of a whole run',
+  meaning: 'CLOSE on the dates before an extension, for each security that joined with it; empty for a whole run',
   compare: { by: 'layout' },
   upgrade: 'same',
   canBeAddedLater: true,
@@ -36,10 +36,10 @@ export const joinedPrice: Block<'f64'> = {
   },
 };
 
-/** Least bytes of prices that are made at a time, but for the last: whole sessions. */
+/** Minimum number of bytes of prices produced at a time, except the last: whole sessions. */
 const PART_BYTES_MIN = 2 ** 20;
 
-/** Prices of a book as bytes, some sessions at a time, each in the memory of the one before. */
+/** Returns prices of a book as bytes, some sessions at a time; each part reuses the memory of the previous one. */
 export function* pricesInParts(
   { sm, from, length }: Pick<Book, 'sm' | 'from' | 'length'>,
   names: Int32Array,

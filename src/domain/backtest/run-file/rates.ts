@@ -3,7 +3,7 @@ import type { AddedSessions, BlockReader, Filling } from './block.js';
 import { sessionsBefore } from './effects.js';
 import type { ForeignRates } from './foreign-rates.js';
 
-/** Exchange rates of a whole run, [F x T]; null without foreign names. */
+/** Returns exchange rates of a whole run, [F x T]; null without foreign securities. */
 export function wholeRates(
   { rows }: ForeignRates,
   { from, length }: Pick<Book, 'from' | 'length'>,
@@ -17,7 +17,7 @@ export function wholeRates(
   };
 }
 
-/** Exchange rates of an extended run, stored and added sessions, [F x T]; null without foreign names. */
+/** Returns exchange rates of an extended run, stored and added sessions, [F x T]; null without foreign securities. */
 export function addedRates(source: AddedSessions): Float64Array | null {
   const { from } = sessionsBefore(source);
   const filling = wholeRates(source.rates, { from, length: source.days.length });
@@ -27,7 +27,10 @@ export function addedRates(source: AddedSessions): Float64Array | null {
   return rates;
 }
 
-/** Rates by foreign name, concatenated [names x T]: version 0.1.0 had a row for each name instead of each currency. */
+/**
+ * Returns rates by foreign security, concatenated [securities x T]: version 0.1.0 had a row for each security instead
+ * of each currency.
+ */
 export function ratesByName(columns: BlockReader): Float64Array {
   const { foreign, dates } = columns.header;
   const values = columns.f64('rates');

@@ -4,21 +4,21 @@ import { MAGIC, PREAMBLE_BYTES } from './placed.js';
 import type { BlockName } from './schema.js';
 import type { ReadRange } from './segments.js';
 
-/** @throws Refusal DOCUMENT_UNREADABLE when the bytes are not those of a run, or of a later version */
+/** @throws Refusal DOCUMENT_UNREADABLE if the bytes are not those of a run, or are of a later version */
 export function readHeader(read: ReadRange): RunHeader {
   const preamble = read(0, PREAMBLE_BYTES);
   const isRun =
     preamble.length === PREAMBLE_BYTES && new TextDecoder().decode(preamble.subarray(0, MAGIC.length)) === MAGIC;
-  if (!isRun) throw unreadable('its first bytes are those of no run');
+  if (!isRun) throw unreadable('it does not begin like a run file');
   const length = new DataView(preamble.buffer, preamble.byteOffset).getUint32(8, true);
   try {
-    // Written by createColumns, of this version or an earlier one.
+    // createColumns wrote it, in this version or an earlier one.
     const header = JSON.parse(new TextDecoder().decode(read(PREAMBLE_BYTES, PREAMBLE_BYTES + length))) as
       | RunHeader
       | OneBaseHeader;
     if (isOneBase(header)) return upgraded(header);
     if (header.version === SEGMENTS_VERSION || header.version === WHOLE_VERSION) return header;
-    throw unreadable(`it has version ${String(header.version)}, versions up to ${SEGMENTS_VERSION} are read`);
+    throw unreadable(`its version is ${String(header.version)}; the highest supported version is ${SEGMENTS_VERSION}`);
   } catch (cause) {
     throw cause instanceof Refusal ? cause : unreadable('its header is damaged', cause);
   }
@@ -28,7 +28,7 @@ type OneBaseBlock = Omit<PlacedBlock, 'begins'> & {
   readonly begins?: { readonly offset: number; readonly length: number };
 };
 
-/** A header as files had it that continue one other. */
+/** Earlier form of the header of a file that continues one other. */
 interface OneBaseHeader extends Omit<RunHeader, 'version' | 'blocks' | 'begun'> {
   readonly version: typeof ONE_BASE_VERSION;
   readonly base: string;
@@ -44,7 +44,7 @@ function upgraded({ base, blocks, ...header }: OneBaseHeader): RunHeader {
     name,
     block && { ...block, begins: block.begins && [block.begins.offset, block.begins.length] },
   ]);
-  return { ...header, begun: [base], blocks: Object.fromEntries(listed) as RunHeader['blocks'] }; // The same blocks.
+  return { ...header, begun: [base], blocks: Object.fromEntries(listed) as RunHeader['blocks'] }; // The blocks are the same.
 }
 
 export function unreadable(why: string, cause?: unknown): Refusal {

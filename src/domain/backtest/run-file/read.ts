@@ -13,31 +13,31 @@ import {
   type Segment,
 } from './segments.js';
 
-/** The columns of a stored run, so that every view reads what it needs by ranges and nothing is simulated again. */
+/** Columns of a stored run: every view reads the ranges that it needs, and nothing is simulated again. */
 export interface RunColumns {
   readonly header: RunHeader;
   has(name: BlockName): boolean;
-  /** Elements `from` to `to` (exclusive) of a block; the whole block without a range. */
+  /** Returns elements `from` to `to` (exclusive) of a block; the whole block without a range. */
   f64(name: BlockName, from?: number, to?: number): Float64Array;
   i32(name: BlockName, from?: number, to?: number): Int32Array;
   u8(name: BlockName, from?: number, to?: number): Uint8Array;
-  /** Fills an array with the elements of a block from a position on: for who reads many ranges, one after the other. */
+  /** Fills an array with the elements of a block from a position on, for callers that read many ranges. */
   fill(name: BlockName, from: number, out: Float64Array): void;
-  /** One column of a panel of H columns, [rows]. @cost reads the panel in parts */
+  /** Returns one column of a panel of H columns, [rows]. @cost reads the panel in parts */
   column(name: BlockName, column: number): Float64Array;
-  /** Elements of a block that lie in earlier files. */
+  /** Returns the number of elements of a block in earlier files. */
   inEarlierFiles(name: BlockName): number;
 }
 
 /**
- * @param openEarlier opens one of the earlier files of the run, when it is first read.
- * @throws Refusal DOCUMENT_UNREADABLE when the bytes are not those of a run
+ * @param openEarlier opens one of the earlier files of the run when it is first read.
+ * @throws Refusal DOCUMENT_UNREADABLE if the bytes are not those of a run
  */
 export function openColumns(read: ReadRange, openEarlier: (name: string) => ReadRange = notThere): RunColumns {
   const header = readHeader(read);
   const reader = createReader(header, filesOf(header, read, openEarlier));
   const { elements } = reader;
-  // A block is read by its type alone: see `placedOf`.
+  // A block is read by its type only: see `placedOf`.
   return {
     header,
     f64: (name, from = 0, to = undefined) => elements({ name, type: 'f64', from, to }) as Float64Array,
@@ -59,7 +59,7 @@ interface Wanted {
   readonly name: BlockName;
   readonly type: NumberType;
   readonly from: number;
-  /** Exclusive; its end when undefined. */
+  /** Exclusive. Default: the end of the block. */
   readonly to: number | undefined;
 }
 
@@ -73,7 +73,7 @@ interface WithinSegment {
 }
 
 interface Reader {
-  /** @param out to be filled; memory of its own unless given */
+  /** @param out array to fill. Default: a new array. */
   elements(wanted: Wanted, out?: Numbers): Numbers;
   column(name: BlockName, column: number): Float64Array;
 }
@@ -82,7 +82,7 @@ function createReader(header: RunHeader, readerOf: (file: number) => ReadRange):
   const width = header.names.length;
   const laterOf = new Map<number, Later>();
 
-  /** Names that joined after a file was written, null when it has all of them. */
+  /** Returns securities that joined after a file was written; null if it has all of them. */
   function later(file: number): Later | null {
     if (!header.joined?.some((joined) => joined.file > file)) return null;
     let found = laterOf.get(file);
@@ -90,16 +90,16 @@ function createReader(header: RunHeader, readerOf: (file: number) => ReadRange):
     return found;
   }
 
-  /** Elements as a file has them, in the room where one of that size is given. */
+  /** Returns stored elements of a file, in the given memory if its size fits. */
   function storedIn({ name, type, segment: { file, offset }, from, to }: WithinSegment, room?: Uint8Array): Numbers {
     const Type = NUMBER_TYPES[type];
     const size = Type.BYTES_PER_ELEMENT;
     const bytes = whole(name, readerOf(file)(offset + from * size, offset + to * size, room), (to - from) * size);
     const aligned = bytes.byteOffset % 8 === 0 ? bytes : bytes.slice();
-    return new Type(aligned.buffer as ArrayBuffer, aligned.byteOffset, to - from); // Readers share no memory.
+    return new Type(aligned.buffer as ArrayBuffer, aligned.byteOffset, to - from); // Readers do not share memory.
   }
 
-  /** Elements with those of names that joined later than the file was written. */
+  /** Returns elements, including those of securities that joined after the file was written. */
   function within(part: WithinSegment, room?: Uint8Array): Numbers {
     const { name, segment } = part;
     const names = later(segment.file);
@@ -109,7 +109,7 @@ function createReader(header: RunHeader, readerOf: (file: number) => ReadRange):
     return isPanel(name) ? panelRows(part, names) : storedIn(part, room);
   }
 
-  /** Elements of a panel whose file has fewer names than the run. */
+  /** Returns elements of a panel whose file has fewer securities than the run. */
   function panelRows(part: WithinSegment, names: Later): Numbers {
     const {
       name,
@@ -162,7 +162,7 @@ function createReader(header: RunHeader, readerOf: (file: number) => ReadRange):
     return all;
   }
 
-  /** A column of a segment of a panel, into its rows. */
+  /** Copies a column of a segment of a panel into its rows. */
   function columnOf(
     { name, segment, column }: { readonly name: BlockName; readonly segment: Segment; readonly column: number },
     rows: Float64Array,
@@ -199,18 +199,18 @@ function createReader(header: RunHeader, readerOf: (file: number) => ReadRange):
   };
 }
 
-/** Elements of a panel read at a time: a part of 2 MB. */
+/** Number of elements of a panel read at a time: 2 MB. */
 const PART = 1 << 18;
 
-/** @throws Refusal DOCUMENT_UNREADABLE when the file has no such block of the type */
+/** @throws Refusal DOCUMENT_UNREADABLE if the file has no such block of the type */
 function placedOf({ blocks }: RunHeader, name: BlockName, type: NumberType): PlacedBlock {
   const block = blocks[name];
   if (block?.type !== type) throw unreadable(`it has no ${type} block ${name}`);
   return block;
 }
 
-/** @throws Refusal DOCUMENT_UNREADABLE when the file ended before them */
+/** @throws Refusal DOCUMENT_UNREADABLE if the file ended before the elements */
 function whole(name: BlockName, bytes: Uint8Array, length: number): Uint8Array {
-  if (bytes.length !== length) throw unreadable(`its block ${name} is cut short`);
+  if (bytes.length !== length) throw unreadable(`its block ${name} is truncated`);
   return bytes;
 }

@@ -19,24 +19,26 @@ import { unreadable } from './read-header.js';
 import type { RunColumns } from './read.js';
 import { isBlockName, type BlockName } from './schema.js';
 
-/** The record of a stored run. @throws Refusal DOCUMENT_UNREADABLE when the file has none */
+/** Reads the record of a stored run. @throws Refusal DOCUMENT_UNREADABLE if the file has none */
 export function readRecord(columns: RunColumns): RunRecord {
   return readPacked(columns.u8('record'), storedNumbers(columns));
 }
 
-/** The rebalances of a stored run, and whose positions their columns are. */
+/** Rebalances of a stored run, with the identifiers that their columns refer to. */
 export interface StoredRebalances {
   readonly identifiers: readonly string[];
   readonly rebalances: readonly Snapshot[];
 }
 
-/** The rebalances that the result of a stored run shows. @throws Refusal DOCUMENT_UNREADABLE when the file has none */
+/**
+ * Reads the rebalances that the result of a stored run shows. @throws Refusal DOCUMENT_UNREADABLE if the file has none
+ */
 export function readRebalances(columns: RunColumns): StoredRebalances {
   const { identifiers } = readDescription(columns.u8('record'));
   return { identifiers, rebalances: REBALANCES.read(packedRebalances(columns), readingWithoutWeights(columns)) };
 }
 
-/** Weights of the latest of them. */
+/** Returns the weights of the latest rebalance. */
 export function latestWeights(columns: RunColumns): Float64Array {
   const packed = packedRebalances(columns) as readonly unknown[]; // Written by packRecord or extendRecord.
   return SNAPSHOT.fields.weights.read(memberOf(packed.at(-1), 'weights'), readingWithoutWeights(columns));
@@ -46,7 +48,7 @@ function packedRebalances(columns: RunColumns): unknown {
   return JSON.parse(new TextDecoder().decode(columns.u8('snapshots')));
 }
 
-/** Reads all of a record but frames. */
+/** Returns a reader of everything in a record except frames. */
 function readingWithoutWeights(columns: RunColumns): Reading {
   const stored = storedNumbers(columns);
   return {
@@ -57,27 +59,30 @@ function readingWithoutWeights(columns: RunColumns): Reading {
   };
 }
 
-/** Parts of the record of a stored run: each is read when it is asked for. */
+/** Parts of the record of a stored run, each read on demand. */
 export interface RecordParts {
-  /** Identifiers that positions refer to. */
+  /** Identifiers to which positions refer. */
   readonly identifiers: readonly string[];
-  /** Latest compositions of the index itself. */
+  /** Returns the latest compositions of the index. */
   snapshots(): readonly Snapshot[];
   transactions(): RecordedTransactions;
-  /** Names held, or due to be, without a bar on a session of their exchange; `columns` are positions in `identifiers`. */
+  /**
+   * Returns securities, held or targeted, without a price bar on a session of their exchange; `columns` are positions
+   * in `identifiers`.
+   */
   gaps(): RecordedGaps;
-  /** Cost of a unit of traded notional. */
+  /** Returns the cost per unit of traded notional. */
   costRate(): number;
   initialCapital(): number;
-  /** Effective date of each rebalance, and the session it was priced from. */
+  /** Returns the effective date of each rebalance, and the session that priced it. */
   pricing(): RecordedPricing;
   metrics(): RunRecord['metrics'];
   findings(): RunRecord['findings'];
-  /** Levels of the benchmark, or of the index that a derived one was made from, or null. */
+  /** Returns levels of the benchmark, or of the parent of a derived index; null without one. */
   levels(book: 'benchmark' | 'parent'): DatedSeries | null;
 }
 
-/** @throws Refusal DOCUMENT_UNREADABLE when the file has no record, as those of version 0.1.0 */
+/** @throws Refusal DOCUMENT_UNREADABLE if the file has no record, as in version 0.1.0 */
 export function recordParts(columns: RunColumns): RecordParts {
   const { identifiers, plain, rest } = readDescription(columns.u8('record'));
   const reading = readingWithoutWeights(columns);
@@ -88,7 +93,7 @@ export function recordParts(columns: RunColumns): RecordParts {
     snapshots: () => BOOK.fields.snapshots.read(memberOf(index, 'snapshots'), reading),
     transactions: () => TRANSACTIONS.read(memberOf(portfolio, 'transactions'), reading),
     gaps: () => GAPS.read(memberOf(rest, 'gaps'), reading),
-    costRate: () => memberOf(portfolio, 'costRate') as number, // Written by the fields of the record, as what follows.
+    costRate: () => memberOf(portfolio, 'costRate') as number, // The fields of the record wrote it, like the values below.
     initialCapital: () => memberOf(portfolio, 'initialCapital') as number,
     pricing: () => PRICING.read(memberOf(rest, 'pricing'), reading),
     metrics: () => PLAIN.fields.metrics.read(memberOf(plain, 'metrics'), reading),
@@ -106,7 +111,7 @@ export function recordParts(columns: RunColumns): RecordParts {
   };
 }
 
-/** The numbers of a stored run, as its record refers to them. */
+/** Returns the numbers of a stored run to which its record refers. */
 export function storedNumbers(columns: RunColumns): StoredNumbers {
   const {
     header: { dates, names, blocks },
@@ -122,6 +127,6 @@ export function storedNumbers(columns: RunColumns): StoredNumbers {
 }
 
 function known(name: string): BlockName {
-  if (!isBlockName(name)) throw unreadable(`its record refers to the block ${name}, which no run has`);
+  if (!isBlockName(name)) throw unreadable(`its record refers to the unknown block ${name}`);
   return name;
 }

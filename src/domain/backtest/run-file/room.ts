@@ -3,16 +3,16 @@ import type { Compositions } from '../../books/compositions.js';
 import { APART_BYTES_MIN } from './prices-apart.js';
 import { placedPanel, type Memory } from './placed.js';
 
-/** Bytes of a header beside its names and rebalances, and of one of each. */
+/** Bytes of a header without its securities and rebalances, and of one of each. */
 const HEADER_BYTES = 16_384;
 const NAME_BYTES = 64;
 const REBALANCE_BYTES = 128;
 /**
- * Bytes for each name of an event: weights before, costs, targets, raw and capped weights, index shares, snapshot and
- * transaction.
+ * Bytes for each security of an event: weights before, costs, targets, raw and capped weights, index shares, snapshot
+ * and transaction.
  */
 const EVENT_BYTES = 128;
-/** Bytes of an effect of an action and of its distribution, of a date in all series, of a position. */
+/** Bytes of an effect of an action with its distribution, of a date in all series, of a position. */
 const EFFECT_BYTES = 96;
 const DATE_BYTES = 256;
 const POSITION_BYTES = 40;
@@ -23,13 +23,14 @@ interface RoomInput {
   readonly cells: number;
   /** Last session. */
   readonly to: number;
-  /** Whether many prices are left to a file of their own. */
+  /** True if large prices are written to a separate file. */
   readonly pricesApart: boolean;
 }
 
 /**
- * Room for the weights of an index with enough around them for the columns of a run that holds it, so that they need
- * not be copied. Too little room costs that copy, too much costs nothing: memory that is never written is never there.
+ * Allocates memory for the weights of an index, with enough space around them for the columns of a run that holds it,
+ * so that they need not be copied. Too little space costs that copy; too much costs nothing, because memory that is
+ * never written is never allocated.
  */
 export function roomForColumns(
   { sm, list, first }: Compositions,

@@ -14,9 +14,9 @@ import { keptShares, shareChanges } from './share-changes.js';
 import { shortCash } from './short-cash.js';
 
 /**
- * The catalogue of a run file: one entry a block, in the order in which a whole run has them. Writing, extending,
- * reading and comparing derive from it. T dates of the run, H names held in it, R rebalances, E sessions with events, B
- * dates of the index book.
+ * Catalogue of a run file: one entry per block, in the order of a whole run. Writing, extending, reading and comparing
+ * derive from it. T dates of the run, H securities held in it, R rebalances, E sessions with events, B dates of the
+ * index book.
  */
 export const BLOCKS = {
   days: {
@@ -44,7 +44,7 @@ export const BLOCKS = {
     compare: byDate(10),
     upgrade: 'same',
     whole: ({ run }) => ready(run.portfolio.value),
-    // An extension reads all of it, which is faster from one file.
+    // An extension copies all of it, because reading from one file is faster.
     added: ({ value }) => ({ replaced: value }),
   },
   gross: series({
@@ -75,7 +75,7 @@ export const BLOCKS = {
     axes: ['dates'],
     compare: byDate(6),
     upgrade: 'absent',
-    meaning: '1 where more than growth happened to the portfolio by the close: names came, went or were traded',
+    meaning: '1 on sessions with more than growth by the close: securities entered, left or were traded',
     whole: ({ run }) => ready(run.portfolio.begins),
     added: ({ continuation }) => append(continuation.portfolio.begins.subarray(1)),
   },
@@ -91,7 +91,7 @@ export const BLOCKS = {
   indexWeights: {
     type: 'f64',
     axes: ['dates', 'names'],
-    meaning: 'index weights after each close where they differ',
+    meaning: 'index weights after each close if they differ',
     compare: byDate(5),
     upgrade: 'same',
     whole: ({ run: { portfolio }, indexRows, names }) =>
@@ -102,7 +102,7 @@ export const BLOCKS = {
   eventAt: {
     type: 'i32',
     axes: ['events'],
-    meaning: 'positions of the sessions on which more than drift happened',
+    meaning: 'positions of the sessions with events other than drift',
     compare: byElement(2),
     upgrade: 'same',
     whole: ({ run }) => ready(Int32Array.from(run.portfolio.events, ({ at }) => at)),
@@ -124,7 +124,7 @@ export const BLOCKS = {
     compare: byElement(4),
     upgrade: 'same',
     meaning:
-      'costs of each name on those sessions as a fraction of the value the close before; none of a run without costs',
+      'costs of each security on those sessions as a fraction of the value at the previous close; none for a run without costs',
     whole: ({ run, names }) => eventCosts(run, names),
     added({ plan, continuation: { portfolio }, trades, names }) {
       const costs = eventCosts({ plan, portfolio, trades }, names);
@@ -154,7 +154,7 @@ export const BLOCKS = {
   capped: {
     type: 'u8',
     axes: ['rebalances', 'names'],
-    meaning: '1 where a rebalance held a name at its cap',
+    meaning: '1 if a rebalance held a security at its cap',
     compare: byDate(3),
     upgrade: 'same',
     whole: ({ run: { plan, rebalances }, names }) => rebalanceRows({ plan, rebalances, names }, 'capped'),
@@ -170,7 +170,7 @@ export const BLOCKS = {
     compare: byElement(0),
     upgrade: effectsByName,
     meaning:
-      'rows of name, date, ratio, cash, rights, subscription price, by name then date; those of an extension follow',
+      'rows of security, date, ratio, cash, rights, subscription price, by security then date; those of an extension follow',
     whole: ({ run, names }) => wholeEffects(run, names),
     added: (source) => ({ appended: addedEffects(source) }),
   },
@@ -230,7 +230,7 @@ export const BLOCKS = {
   divisorNet: variant('net', 'divisor', 19),
   uncapped: series({
     axes: ['index dates'],
-    meaning: 'index on its weights before capping; none without a cap',
+    meaning: 'levels of the index on its weights before capping; none without a cap',
     compare: byDate(20),
     whole: ({ run }) => run.uncapped,
     added: ({ continuation }) => continuation.uncapped && continuation.uncapped.value,
@@ -293,7 +293,7 @@ export const BLOCKS = {
     added: ({ record }) => ({ replaced: record.rebalances }),
   },
   recordF64: pool('f64', 'numbers of the record'),
-  recordI32: pool('i32', 'days and positions of names of the record'),
+  recordI32: pool('i32', 'days and positions of securities of the record'),
   recordU8: pool('u8', 'marks of the record'),
 } as const satisfies Readonly<Record<string, AnyBlock>>;
 
@@ -301,7 +301,7 @@ export type BlockName = keyof typeof BLOCKS;
 
 export const BLOCK_NAMES = Object.keys(BLOCKS) as BlockName[]; // Object.keys returns plain strings.
 
-/** The entry of a block, by its name. */
+/** Returns the entry of a block by its name. */
 export function blockOf(name: BlockName): AnyBlock {
   return BLOCKS[name];
 }
@@ -310,12 +310,12 @@ export function isBlockName(name: string): name is BlockName {
   return name in BLOCKS;
 }
 
-/** Whether a block has a column for every name of the run. */
+/** Returns true if a block has a column for every security of the run. */
 export function isPanel(name: BlockName): boolean {
   return blockOf(name).axes[1] === 'names';
 }
 
-/** Blocks of the index in each return variant; absent where the prices of the market have another basis. */
+/** Blocks of the index in each return variant; absent if the prices of the market have another basis. */
 export const VARIANT_BLOCKS = {
   price: { level: 'levelPrice', divisor: 'divisorPrice' },
   total: { level: 'levelTotal', divisor: 'divisorTotal' },

@@ -3,30 +3,30 @@ import type { RunFacts, RunHeader } from './header.js';
 import { isPanel, type BlockName } from './schema.js';
 
 /**
- * Reads bytes `start` to `end` (exclusive) of a stored file: into the room, where one of that size is given, or into
- * memory of its own.
+ * Reads bytes `start` to `end` (exclusive) of a stored file: into the given memory if its size fits, otherwise into new
+ * memory.
  */
 export type ReadRange = (start: number, end: number, room?: Uint8Array) => Uint8Array;
 
-/** Facts of a header that say where a block lies. */
+/** Members of a header that give the position of a block. */
 export type SegmentHeader = Pick<RunFacts, 'names'> & Pick<RunHeader, 'begun' | 'joined' | 'blocks'>;
 
-/** A part of a block that lies in one file. */
+/** Part of a block in one file. */
 export interface Segment {
-  /** Position of the file: the earlier ones, then the one that is open. */
+  /** Position of the file: the earlier ones, then the open file. */
   readonly file: number;
-  /** Bytes from the beginning of the file, and elements there. */
+  /** Offset in bytes from the start of the file, and number of elements there. */
   readonly offset: number;
   readonly stored: number;
-  /** Elements of the block before it, and in it: more than are stored where names joined later. */
+  /** Number of elements of the block before it, and in it: more than stored if securities joined later. */
   readonly first: number;
   readonly length: number;
 }
 
-/** Where the elements of a block are, in order. */
+/** Returns the positions of the elements of a block, in order. */
 export function segmentsOf(header: SegmentHeader, name: BlockName): Segment[] {
   const { names, begun: earlierNames = [], blocks } = header;
-  const { offset, length, begins = [] } = blocks[name]!; // Who asks has looked.
+  const { offset, length, begins = [] } = blocks[name]!; // The caller has checked that the block exists.
   const segments: Segment[] = [];
   let first = 0;
   for (let file = 0; file < earlierNames.length; file++) {
@@ -39,16 +39,16 @@ export function segmentsOf(header: SegmentHeader, name: BlockName): Segment[] {
   return [...segments, { file: earlierNames.length, offset, first, length: length - first, stored: length - first }];
 }
 
-/** Names that the panels of a file have a column for. */
+/** Returns the number of securities for which the panels of a file have a column. */
 function widthIn({ names, joined = [] }: SegmentHeader, file: number): number {
   return names.length - joined.filter((name) => name.file > file).length;
 }
 
-/** Names that joined later than a file was written. */
+/** Securities that joined after a file was written. */
 export interface Later {
-  /** Positions in the names of those that the file has, ascending. */
+  /** Positions in the securities of those in the file, ascending. */
   readonly places: Int32Array;
-  /** Positions of the others, and where the values of each begin in the block for those that joined. */
+  /** Positions of the others, with the start of their values in the block if they joined. */
   readonly missing: readonly { readonly place: number; readonly values: number }[];
 }
 
@@ -58,7 +58,7 @@ export function laterThan({ names, joined = [] }: SegmentHeader, file: number): 
   const isMissing = new Uint8Array(names.length);
   let values = 0;
   for (const name of joined) {
-    const place = placeOf.get(name.name)!; // Who joined is among the names.
+    const place = placeOf.get(name.name)!; // Securities that joined are among the securities of the run.
     if (name.file > file) {
       missing.push({ place, values });
       isMissing[place] = 1;
@@ -69,16 +69,16 @@ export function laterThan({ names, joined = [] }: SegmentHeader, file: number): 
 }
 
 interface WidenInput {
-  /** Whole rows as a file has them. */
+  /** Whole rows as stored in a file. */
   readonly rows: Numbers;
   readonly later: Later;
-  /** Names of the run. */
+  /** Number of securities of the run. */
   readonly width: number;
 }
 
 /**
- * Rows of a panel with a column for every name of the run: zero for those that the file has not.
- * @cost O(rows x names)
+ * Returns rows of a panel with a column for every security of the run: zero for those that the file lacks.
+ * @cost O(rows x securities)
  */
 export function widened({ rows, later: { places }, width }: WidenInput): Numbers {
   const narrow = places.length;
@@ -90,14 +90,16 @@ export function widened({ rows, later: { places }, width }: WidenInput): Numbers
   return wide;
 }
 
-/** Rows whose first numbers are positions among the names that a file has, by the names of the run. */
+/**
+ * Converts rows whose first numbers are positions among the securities of a file to positions among those of the run.
+ */
 export function renamed(rows: Numbers, every: number, { places }: Later): Numbers {
   const named = rows.slice();
   for (let at = 0; at < named.length; at += every) named[at] = places[named[at]!]!;
   return named;
 }
 
-/** A reader for each of the files, opened when it is first read. */
+/** Returns a reader for each file, opened when it is first read. */
 export function filesOf(
   { begun: earlierNames = [] }: SegmentHeader,
   own: ReadRange,

@@ -12,7 +12,7 @@ import type { ReturnVariant } from '../../market/market-data.js';
 import type { Compositions } from '../../books/compositions.js';
 import { indexTerms } from '../../books/index-run.js';
 
-/** A treatment as a run has it; what is as unless given is left out. */
+/** Stored form of a treatment; default values are omitted. */
 export type StoredTreatment = Pick<TreatmentSpec, 'special_dividends' | 'splits' | 'breach_rule'> & {
   readonly stale_targets?: 'defer';
 } & Partial<
@@ -31,7 +31,7 @@ export type StoredTreatment = Pick<TreatmentSpec, 'special_dividends' | 'splits'
     readonly split_shares?: 'keep';
   };
 
-/** Settings of runs whose header leaves them out, as versions up to 0.2.0 had them. */
+/** Settings of runs whose header omits them, as in versions up to 0.2.0. */
 const OLDER = { reinvestment: 'constituent', rights: 'constituent' } as const;
 
 /** Settings that an index follows after the close of a day. */
@@ -42,20 +42,20 @@ export interface StoredAmendment {
   readonly rounding: RoundingSpec;
 }
 
-/** Members of a header that say how the run was computed. */
+/** Members of a header that state how the run was computed. */
 export interface RunSettings {
   readonly treatment: StoredTreatment;
   readonly rounding: RoundingSpec | undefined;
   readonly amended: readonly StoredAmendment[] | undefined;
 }
 
-/** Members of a header that say which currency its securities are valued in. */
+/** Members of a header with the currency in which its securities are valued. */
 interface HeldCurrency {
   readonly currency: string;
   readonly securities_in: string | undefined;
 }
 
-/** Treatment and rounding of a run on a day. */
+/** Returns treatment and rounding of a run on a day. */
 export function runSettingsOn(
   { treatment, rounding = {}, amended = [] }: RunSettings,
   day: Day,
@@ -63,7 +63,7 @@ export function runSettingsOn(
   return amended.findLast(({ after }) => dayFrom(after) < day) ?? { treatment, rounding };
 }
 
-/** The treatment of a run by date. */
+/** Returns the treatment of a run by date. */
 export function datedRunTreatment({ treatment, amended }: Pick<RunSettings, 'treatment' | 'amended'>): DatedTreatment {
   if (amended === undefined) return runTreatment(treatment);
   return {
@@ -76,7 +76,7 @@ export function datedRunTreatment({ treatment, amended }: Pick<RunSettings, 'tre
   };
 }
 
-/** Terms of growth of a run by date. */
+/** Returns the terms of growth of a run by date. */
 export function runGrowthTerms(header: RunSettings & HeldCurrency, variant: ReturnVariant): GrowthTerms {
   const termsOf = (treatment: StoredTreatment): GrowthTerms => ({
     ...growthTerms(runTreatment(treatment), currencyOfSecurities(header), variant),
@@ -88,14 +88,14 @@ export function runGrowthTerms(header: RunSettings & HeldCurrency, variant: Retu
   return { ...terms, amended };
 }
 
-/** The treatment of a run as it is stored. */
+/** Returns the stored form of the treatment of a run. */
 export function runTreatment({ split_shares: _shares, ...treatment }: StoredTreatment): TreatmentSpec {
   const { max_stale_sessions: sessions = STALE_SESSIONS } = treatment;
   const gaps = { max_stale_sessions: sessions, entry_stale_sessions: sessions ?? STALE_SESSIONS };
   return TreatmentSpec.parse({ ...OLDER, ...gaps, ...treatment });
 }
 
-/** What corporate actions do to the index shares of a run. */
+/** Returns the effects of corporate actions on the index shares of a run. */
 export function runShareTerms({ rights = OLDER.rights, split_shares: kept }: StoredTreatment): ShareTerms {
   return { rights, splitShares: kept ?? 'multiply' };
 }
@@ -106,7 +106,7 @@ type TreatmentTerms = Pick<GrowthTerms, 'rights' | 'splitShares'> & {
   readonly rule: StoredTreatment['breach_rule'] | null;
 };
 
-/** A treatment as it is stored. */
+/** Returns the stored form of a treatment. */
 export function storedTreatment(
   treatment: TreatmentSpec,
   { rule, rights, splitShares }: TreatmentTerms,
@@ -137,7 +137,7 @@ interface AmendedIndex extends Pick<Compositions, 'document' | 'treatment' | 'sm
   readonly last: Day;
 }
 
-/** What amendments have made of an index up to the last day of a run; undefined where there are none. */
+/** Returns the changes of an index by amendments up to the last day of a run; undefined if there are none. */
 export function storedAmendments(index: AmendedIndex): readonly StoredAmendment[] | undefined {
   const { document, treatment, sm, last } = index;
   const rounding = datedRounding(document, sm.calendar);
@@ -158,7 +158,7 @@ export function storedAmendments(index: AmendedIndex): readonly StoredAmendment[
   return stored.length === 0 ? undefined : stored;
 }
 
-/** Currency that the securities of a run are valued in. */
+/** Returns the currency in which the securities of a run are valued. */
 export function currencyOfSecurities({ currency, securities_in: own }: HeldCurrency): string {
   return own ?? currency;
 }

@@ -3,10 +3,10 @@ import type { Block } from './block.js';
 import { placeIn } from './names.js';
 import { append, byElement, readyOrNone } from './parts.js';
 
-/** Numbers of a row: name, date, shares before, shares after. */
+/** Numbers in a row: security, date, shares before, shares after. */
 export const SHARE_CHANGE_WIDTH = 4;
 
-/** Changes of shares and float that the index took up between its reviews. */
+/** Changes of shares and float that the index adopted between its reviews. */
 export const shareChanges: Block<'f64'> = {
   type: 'f64',
   axes: ['effects', 'numbers'],
@@ -15,7 +15,7 @@ export const shareChanges: Block<'f64'> = {
   upgrade: 'absent',
   canBeAddedLater: true,
   meaning:
-    'rows of name, date, shares that the index stood for before and after, on the share basis of the date, by date; absent where there are none, and up to 0.2.0',
+    'rows of security, date, shares represented by the index before and after, on the share basis of the date, by date; absent if there are none, and up to 0.2.0',
   whole: ({ run: { index, portfolio }, names }) =>
     readyOrNone(changeRows(index.book, { names, first: portfolio.from, before: 0 })),
   added({ continuation: { index, portfolio }, names, before }) {
@@ -24,7 +24,7 @@ export const shareChanges: Block<'f64'> = {
   },
 };
 
-/** Numbers of a row: date, fraction. */
+/** Numbers in a row: date, fraction. */
 export const KEPT_WIDTH = 2;
 
 /** See `Transfers.kept`. */
@@ -35,7 +35,7 @@ export const keptShares: Block<'f64'> = {
   upgrade: 'absent',
   canBeAddedLater: true,
   meaning:
-    'rows of date, fraction of its weight that each name of the portfolio kept as share counts changed before the session, by date; absent where there are none, and up to 0.2.0',
+    'rows of date, fraction of its weight that each security of the portfolio kept when share counts changed before the session, by date; absent if there are none, and up to 0.2.0',
   whole: ({ run: { portfolio } }) => readyOrNone(keptRows(portfolio, 0)),
   added({ continuation: { portfolio }, before }) {
     const rows = keptRows(portfolio, before - 1);
@@ -43,7 +43,7 @@ export const keptShares: Block<'f64'> = {
   },
 };
 
-/** @param before date of the run that the first session of the book is */
+/** @param before date of the run of the first session of the book */
 function keptRows({ transfers }: Book, before: number): Float64Array | null {
   if (transfers === undefined || transfers.keptAt.length === 0) return null;
   const { keptAt, kept } = transfers;
@@ -52,12 +52,12 @@ function keptRows({ transfers }: Book, before: number): Float64Array | null {
 
 interface Placed {
   readonly names: Int32Array;
-  /** Session of the market that `before` is the date of, in the run. */
+  /** Session of the market whose date in the run is `before`. */
   readonly first: number;
   readonly before: number;
 }
 
-/** Null where there are none. */
+/** Returns null if there are none. */
 function changeRows({ shareChanges: changes = [] }: Book, { names, first, before }: Placed): Float64Array | null {
   const rows = changes
     .filter(({ session }) => session > first)

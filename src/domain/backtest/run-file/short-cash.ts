@@ -6,10 +6,10 @@ import type { Block } from './block.js';
 import { placeIn } from './names.js';
 import { append, byElement, readyOrNone } from './parts.js';
 
-/** Numbers of a row: name, date, cash. */
+/** Numbers in a row: security, date, cash. */
 export const SHORT_CASH_WIDTH = 3;
 
-/** Cash of short positions, which pay dividends whole, where tax is withheld from what long ones receive. */
+/** Cash of short positions, which pay dividends in full, if tax is withheld from long positions. */
 export const shortCash: Block<'f64'> = {
   type: 'f64',
   axes: ['effects', 'numbers'],
@@ -18,9 +18,9 @@ export const shortCash: Block<'f64'> = {
   upgrade: 'absent',
   canBeAddedLater: true,
   meaning:
-    'rows of name, date, cash per share that a short position paid, by date then name; absent where nothing is withheld, and up to 0.2.0',
+    'rows of security, date, cash per share that a short position paid, by date then security; absent if no tax is withheld, and up to 0.2.0',
   whole({ run: { portfolio, index }, names }) {
-    if (portfolio.overlay !== undefined) return null; // What it is short of it earns by the growth of the index beneath.
+    if (portfolio.overlay !== undefined) return null; // An overlay earns its short positions through the growth of its underlying index.
     const books = [portfolio, index.book];
     return readyOrNone(paidByShorts({ terms: index.compositions, books, names, ...portfolio, before: 0 }));
   },
@@ -33,14 +33,14 @@ export const shortCash: Block<'f64'> = {
 
 interface ShortCash extends Pick<Book, 'sm' | 'from' | 'length'> {
   readonly terms: Parameters<typeof indexTerms>[0];
-  /** A row is written where one of them is short. */
+  /** A row is written if one of them is short. */
   readonly books: readonly Book[];
   readonly names: Int32Array;
-  /** Date of the run that the first session is. */
+  /** Date of the run of the first session. */
   readonly before: number;
 }
 
-/** Null where none paid. */
+/** Returns null if none paid. */
 function paidByShorts({ terms, books, names, sm, from, length, before }: ShortCash): Float64Array | null {
   const own = indexTerms(terms);
   const ofShorts = shortTerms(own);

@@ -15,26 +15,26 @@ import { BLOCK_NAMES, blockOf, type BlockName } from './schema.js';
 export interface ColumnsOptions {
   readonly contentHash: string;
   /**
-   * Writes around the weights of the run where there is room: the bytes share memory with the run, and only one such
-   * call may be made.
+   * Writes around the weights of the run if there is space: the bytes share memory with the run, and only one such call
+   * may be made.
    */
   readonly inPlace?: boolean;
 }
 
 export interface FilesOptions extends ColumnsOptions {
-  /** Least bytes of prices that have a file of their own. */
+  /** Minimum number of bytes of prices in a separate file. */
   readonly apartBytesMin?: number;
 }
 
-/** A run as files. */
+/** Run as files. */
 export interface RunFiles {
   readonly columns: Uint8Array<ArrayBuffer>;
-  /** Null where the prices are small enough to lie in the columns. */
+  /** Null if the prices are small enough to be part of the columns. */
   readonly prices: PricesApart | null;
 }
 
 /**
- * Writes a run as columns, prices among them.
+ * Writes a run as columns, including prices.
  * @cost one pass over [T x H] weights and prices
  */
 export function runToColumns(run: Run, { contentHash, inPlace = false }: ColumnsOptions): Uint8Array<ArrayBuffer> {
@@ -43,7 +43,7 @@ export function runToColumns(run: Run, { contentHash, inPlace = false }: Columns
 }
 
 /**
- * Writes a run as columns; many prices are left to a file of their own.
+ * Writes a run as columns, with large prices in a separate file.
  * @cost one pass over [T x H] weights
  */
 export function runToFiles(
@@ -52,7 +52,7 @@ export function runToFiles(
 ): RunFiles {
   const source = sourceOf(run, contentHash);
   const parts = partsOf(source);
-  const prices = price.whole(source)!; // Every run has them.
+  const prices = price.whole(source)!; // Every run has prices.
   if (8 * prices.length < apartBytesMin) return { columns: written(source, { parts, inPlace }), prices: null };
   const { portfolio, days } = run;
   return {
@@ -73,7 +73,7 @@ export function runToFiles(
 interface Written {
   readonly parts: readonly Part[];
   readonly inPlace: boolean;
-  /** Those of a file of their own. */
+  /** Prices for a separate file. */
   readonly prices?: Filling<Float64Array>;
 }
 
@@ -96,7 +96,7 @@ function partsOf(source: WholeRun): Part[] {
   return BLOCK_NAMES.flatMap((name) => partOf(name, source) ?? []);
 }
 
-/** A block of a run, ready to be written. */
+/** Block of a run, ready to be written. */
 interface Part {
   readonly name: BlockName;
   readonly type: AnyBlock['type'];
@@ -104,7 +104,7 @@ interface Part {
   readonly write: (columns: ColumnsWriter) => void;
 }
 
-/** What is left of the prices in the columns where they have a file of their own. */
+/** Placeholder for the prices in the columns if they are in a separate file. */
 const NO_PRICES: Part = { name: 'price', type: 'f64', length: 0, write: () => undefined };
 
 function partOf(name: BlockName, source: WholeRun): Part | null {
@@ -133,7 +133,7 @@ function partOf(name: BlockName, source: WholeRun): Part | null {
 
 function sourceOf(run: Run, contentHash: string): WholeRun {
   const { portfolio, index, document } = run;
-  // Views of a strategy show what it holds itself.
+  // Views of a strategy show its own holdings.
   const indexRows = run.plan.strategy !== undefined || sameWeights(run) ? null : index.book;
   const names = namesHeld(run, indexRows !== null);
   const record = packRecord(
@@ -157,7 +157,7 @@ function sourceOf(run: Run, contentHash: string): WholeRun {
   };
 }
 
-/** Columns of the market that the run held or was asked to hold, ascending. */
+/** Returns the columns of the market that the run held or targeted, ascending. */
 function namesHeld({ portfolio, index, rebalances }: Run, indexDiffers: boolean): Int32Array {
   const held = new Uint8Array(portfolio.sm.names);
   portfolio.columns.forEach((column, slot) => {
@@ -177,8 +177,8 @@ function noteHeld(held: Uint8Array, { columns, weights }: Book, from: number): v
 }
 
 /**
- * The weights of the portfolio where they are those of its index from the first date on, in the room made for them, by
- * the names of the file.
+ * Returns the weights of the portfolio if they equal those of its index from the first date on, in their preallocated
+ * memory, by the securities of the file.
  */
 function placedWeights({ run: { portfolio, index }, names }: WholeRun): BlockInPlace | undefined {
   const { weights, columns } = portfolio;
@@ -186,7 +186,7 @@ function placedWeights({ run: { portfolio, index }, names }: WholeRun): BlockInP
   return isWhole && isEqual(columns, names) ? { name: 'weights', values: weights } : undefined;
 }
 
-/** Whether portfolio and index held the same weights, bit for bit, on every date of the run. */
+/** Returns true if portfolio and index held the same weights, bit for bit, on every date of the run. */
 function sameWeights({ portfolio, index: { book } }: Run): boolean {
   if (portfolio.weights.buffer === book.weights.buffer) return true;
   if (!isEqual(portfolio.columns, book.columns)) return false;

@@ -9,7 +9,7 @@ const SmallGroup = z
     below: fraction({ label: 'Below', help: 'Index weight below which a group is small.' }),
     multiple: z.number().min(1).max(1000).meta({
       label: 'Multiple',
-      help: 'Largest weight of a small group, as a multiple of its index weight.',
+      help: 'Maximum weight of a small group, as a multiple of its index weight.',
     }),
   })
   .meta({ id: 'SmallGroup' });
@@ -17,7 +17,7 @@ const SmallGroup = z
 export const activeGroupBounds = constraintClass({
   type: 'ActiveGroupBounds',
   label: 'Active group bounds',
-  help: 'The active weight of each group, its weight less its index weight, lies between two bounds.',
+  help: 'The active weight of each group (weight minus index weight) is between two bounds.',
   kind: 'ineq',
   unit: 'fraction',
   convex: true,
@@ -28,7 +28,7 @@ export const activeGroupBounds = constraintClass({
     upper: fraction({ label: 'Upper', help: 'Largest active weight of a group.' }, { least: -2 }),
     small_group: SmallGroup.nullable().default(null).meta({
       label: 'Small groups',
-      help: 'Groups of little index weight, whose weight is at most a multiple of it instead of `upper` above it. Default: none.',
+      help: 'Groups with a small index weight, whose weight is limited to a multiple of it instead of to `upper` above it. Default: none.',
       ref: 'SmallGroup',
     }),
   }).refine(...notEmpty),

@@ -5,7 +5,7 @@ import { stated } from '../program-row.js';
 export const activeShare = constraintClass({
   type: 'ActiveShare',
   label: 'Active share',
-  help: 'Active share, half the sum of absolute active weights, is at most a limit.',
+  help: 'The active share (half the sum of absolute active weights) is at most a limit.',
   kind: 'ineq',
   unit: 'fraction',
   convex: true,

@@ -8,7 +8,7 @@ const side = z.number().nullable().default(null);
 export const beta = constraintClass({
   type: 'Beta',
   label: 'Beta',
-  help: 'The beta of the portfolio to the index, by the covariance of the problem, lies between two bounds.',
+  help: 'The beta of the portfolio to the index, from the covariance of the problem, is between two bounds.',
   kind: 'ineq',
   unit: 'value',
   convex: true,

@@ -4,8 +4,8 @@ import { constraintParams, COUNT_MAX, countNotEmpty } from '../parameters.js';
 
 export const cardinality = constraintClass({
   type: 'Cardinality',
-  label: 'Number of names',
-  help: 'The number of names held, long or short, lies between two bounds.',
+  label: 'Number of securities',
+  help: 'The number of securities held, long or short, is between two bounds.',
   kind: 'ineq',
   unit: 'count',
   convex: false,

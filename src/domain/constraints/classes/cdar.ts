@@ -9,7 +9,7 @@ const { confidence, scenarios } = tailParams.shape;
 export const cdar = constraintClass({
   type: 'CDaR',
   label: 'Conditional drawdown at risk',
-  help: 'The average of the worst historical drawdowns, returns added up session by session, is at most a limit.',
+  help: 'The average of the worst historical drawdowns, from returns summed by session, is at most a limit.',
   kind: 'ineq',
   unit: 'fraction',
   convex: true,

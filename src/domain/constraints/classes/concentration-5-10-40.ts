@@ -4,7 +4,7 @@ import { constraintParams, fraction, limitsInOrder } from '../parameters.js';
 export const concentration5x10x40 = constraintClass({
   type: 'Concentration5_10_40',
   label: 'Concentration 5/10/40',
-  help: 'UCITS limits: no name above `single`; the names above `trigger` sum to at most `aggregate`.',
+  help: 'UCITS limits: no security above `single`; securities above `trigger` sum to at most `aggregate`.',
   kind: 'ineq',
   unit: 'fraction',
   convex: false,
@@ -13,7 +13,7 @@ export const concentration5x10x40 = constraintClass({
     trigger: fraction({ label: 'Trigger', help: 'Weight above which a name counts towards the aggregate.' }).default(
       0.05,
     ),
-    aggregate: fraction({ label: 'Aggregate', help: 'Largest sum of the names above the trigger.' }).default(0.4),
+    aggregate: fraction({ label: 'Aggregate', help: 'Maximum sum of the securities above the trigger.' }).default(0.4),
   }).refine(...limitsInOrder),
   example: { id: 'ucits', type: 'Concentration5_10_40', params: {} },
   toRows: ({ single, trigger, aggregate }) => [{ form: 'concentration', single, trigger, aggregate, member: null }],

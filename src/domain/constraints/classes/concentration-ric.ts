@@ -4,7 +4,7 @@ import { constraintParams, fraction, limitsInOrder } from '../parameters.js';
 export const concentrationRic = constraintClass({
   type: 'ConcentrationRIC',
   label: 'Concentration 25/50',
-  help: 'United States RIC limits: no name above `single`; the names above `trigger` sum to at most `aggregate`.',
+  help: 'United States RIC limits: no security above `single`; securities above `trigger` sum to at most `aggregate`.',
   kind: 'ineq',
   unit: 'fraction',
   convex: false,
@@ -13,7 +13,7 @@ export const concentrationRic = constraintClass({
     trigger: fraction({ label: 'Trigger', help: 'Weight above which a name counts towards the aggregate.' }).default(
       0.05,
     ),
-    aggregate: fraction({ label: 'Aggregate', help: 'Largest sum of the names above the trigger.' }).default(0.5),
+    aggregate: fraction({ label: 'Aggregate', help: 'Maximum sum of the securities above the trigger.' }).default(0.5),
   }).refine(...limitsInOrder),
   example: { id: 'ric', type: 'ConcentrationRIC', params: {} },
   toRows: ({ single, trigger, aggregate }) => [{ form: 'concentration', single, trigger, aggregate, member: null }],

@@ -9,8 +9,8 @@ const parameterOf = (radius: number) => 1 / (radius * radius);
 
 export const effectiveNumber = constraintClass({
   type: 'EffectiveNumber',
-  label: 'Effective number of names',
-  help: 'The effective number of names, one over the sum of squared weights, is at least a minimum.',
+  label: 'Effective number of securities',
+  help: 'The effective number of securities (one over the sum of squared weights) is at least a minimum.',
   kind: 'ineq',
   unit: 'count',
   convex: true,

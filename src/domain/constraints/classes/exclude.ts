@@ -6,7 +6,7 @@ import { namesInScope } from '../scope.js';
 export const exclude = constraintClass({
   type: 'Exclude',
   label: 'Exclude',
-  help: 'The names have no weight.',
+  help: 'The securities have no weight.',
   kind: 'eq',
   unit: 'fraction',
   convex: true,

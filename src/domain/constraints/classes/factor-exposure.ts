@@ -8,7 +8,7 @@ import { requested } from '../../datapoints/field-use.js';
 export const factorExposure = constraintClass({
   type: 'FactorExposure',
   label: 'Factor exposure',
-  help: 'The exposure of the portfolio, or of its active weights, to a datapoint lies between two bounds. A missing value counts as the mean.',
+  help: 'The exposure of the portfolio, or of its active weights, to a datapoint is between two bounds. A missing value is replaced by the mean.',
   kind: 'ineq',
   unit: 'value',
   convex: true,
@@ -19,7 +19,7 @@ export const factorExposure = constraintClass({
     standardise: z
       .boolean()
       .default(true)
-      .meta({ label: 'Standardise', help: 'Exposures are z-scores over the names.' }),
+      .meta({ label: 'Standardise', help: 'Exposures are z-scores over the securities.' }),
     active: z.boolean().default(false).meta({ label: 'Active', help: 'Bounds hold for active weights.' }),
   })
     .refine(...notEmpty)
@@ -33,7 +33,7 @@ export const factorExposure = constraintClass({
   toRows: ({ field, lower, upper, standardise, active }, context) => {
     const values = context.numbers(field);
     const coefficients = exposures(values, standardise);
-    context.missing({ field: labelOf(requested(field)), values, effect: 'the mean stands for theirs' });
+    context.missing({ field: labelOf(requested(field)), values, effect: 'the mean is used instead' });
     let base = 0;
     if (active) for (let i = 0; i < coefficients.length; i++) base += coefficients[i]! * context.index[i]!;
     return [
@@ -52,9 +52,7 @@ export const factorExposure = constraintClass({
   },
 });
 
-/**
- * Values with the mean in the gaps; z-scores by the population deviation when standardised, zero when it is zero.
- */
+/** Fills gaps with the mean; standardised values are z-scores by the population deviation, zero if that is zero. */
 function exposures(values: Float64Array, standardise: boolean): Float64Array {
   const known = values.filter((value) => !Number.isNaN(value));
   const mean = known.length === 0 ? 0 : known.reduce((sum, value) => sum + value, 0) / known.length;

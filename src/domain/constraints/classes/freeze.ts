@@ -6,7 +6,7 @@ import { namesInScope } from '../scope.js';
 export const freeze = constraintClass({
   type: 'Freeze',
   label: 'Freeze',
-  help: 'The names keep their weight in the reference portfolio.',
+  help: 'The securities keep their weight in the reference portfolio.',
   kind: 'eq',
   unit: 'fraction',
   convex: true,

@@ -6,7 +6,7 @@ import { groupsInScope, indicator } from '../scope.js';
 export const groupBounds = constraintClass({
   type: 'GroupBounds',
   label: 'Group bounds',
-  help: 'The weight of each group lies between two bounds. Names without a group form one of their own.',
+  help: 'The weight of each group is between two bounds. Securities without a group form a separate group.',
   kind: 'ineq',
   unit: 'fraction',
   convex: true,

@@ -5,8 +5,8 @@ import { groupsInScope } from '../scope.js';
 
 export const groupCardinality = constraintClass({
   type: 'GroupCardinality',
-  label: 'Number of names per group',
-  help: 'The number of names held in each group lies between two bounds.',
+  label: 'Number of securities per group',
+  help: 'The number of securities held in each group is between two bounds.',
   kind: 'ineq',
   unit: 'count',
   convex: false,

@@ -9,14 +9,14 @@ const side = z.number().nullable().default(null);
 export const linearConstraint = constraintClass({
   type: 'LinearConstraint',
   label: 'Linear constraint',
-  help: 'A weighted sum of weights lies between two bounds; names without a coefficient count as zero.',
+  help: 'A weighted sum of weights is between two bounds; securities without a coefficient count as zero.',
   kind: 'ineq',
   unit: 'value',
   convex: true,
   params: constraintParams({
     coefficients: z
       .record(AssetIdentifier, z.number().min(-1e9).max(1e9))
-      .meta({ label: 'Coefficients', help: 'Coefficient of each name.' }),
+      .meta({ label: 'Coefficients', help: 'Coefficient of each security.' }),
     lower: side.meta({ label: 'Lower', help: 'Smallest sum.' }),
     upper: side.meta({ label: 'Upper', help: 'Largest sum.' }),
   })

@@ -6,7 +6,7 @@ import { tradeBounds } from '../scope.js';
 export const liquidity = constraintClass({
   type: 'Liquidity',
   label: 'Liquidity',
-  help: 'No trade from the previous solved weights takes more than a share of the median value traded over some days. A name without a known value traded is not traded.',
+  help: 'No trade from the previous solved weights exceeds a share of the median value traded over some days. A security without a known value traded is not traded.',
   kind: 'ineq',
   unit: 'fraction',
   convex: true,
@@ -22,7 +22,7 @@ export const liquidity = constraintClass({
       .gt(0)
       .max(1)
       .default(0.2)
-      .meta({ label: 'Participation', help: 'Largest share of the value traded.', unit: 'fraction' }),
+      .meta({ label: 'Participation', help: 'Maximum share of the value traded.', unit: 'fraction' }),
     days: z.number().gt(0).max(252).default(1).meta({ label: 'Days', help: 'Days a trade may take.', unit: 'days' }),
     window: z
       .int()
@@ -49,7 +49,7 @@ export const liquidity = constraintClass({
           slope,
           further: {
             slopes: { days: (participation * median) / notional, notional: (-participation * slope) / notional },
-            valueOf: (params) => roomOf(median, params as unknown as Room), // The parameters of this class.
+            valueOf: (params) => roomOf(median, params as unknown as Room), // Parameters of this class.
           },
         },
         context,
@@ -64,7 +64,7 @@ interface Room {
   readonly days: number;
 }
 
-/** Largest change of a weight whose value traded has a median. */
+/** Returns the maximum change of weights that have a median value traded. */
 function roomOf(median: number, { notional, participation, days }: Room): number {
   return participation * ((days * median) / notional);
 }

@@ -5,7 +5,7 @@ import { fixed } from '../program-row.js';
 export const longOnly = constraintClass({
   type: 'LongOnly',
   label: 'Long only',
-  help: 'No weight is negative. Present by default; a PositionBounds row with a negative lower bound lifts it for the names it covers.',
+  help: 'No weight is negative. Present by default; a PositionBounds row with a negative lower bound lifts it for the securities in its scope.',
   kind: 'ineq',
   unit: 'fraction',
   convex: true,

@@ -5,7 +5,7 @@ import { constraintParams } from '../parameters.js';
 export const minimumHolding = constraintClass({
   type: 'MinimumHolding',
   label: 'Minimum holding',
-  help: 'A name is held with at least a threshold of weight, or not at all. Short positions are not affected.',
+  help: 'A security has at least a threshold weight, or none. Short positions are not affected.',
   kind: 'ineq',
   unit: 'fraction',
   convex: false,
@@ -14,7 +14,7 @@ export const minimumHolding = constraintClass({
       .number()
       .gt(0)
       .max(1)
-      .meta({ label: 'Threshold', help: 'Smallest weight of a held name.', unit: 'fraction' }),
+      .meta({ label: 'Threshold', help: 'Minimum weight of a held security.', unit: 'fraction' }),
   }),
   example: { id: 'min', type: 'MinimumHolding', params: { threshold: 0.005 } },
   toRows: ({ threshold }) => [{ form: 'threshold', threshold, member: null }],

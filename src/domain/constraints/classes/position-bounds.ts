@@ -6,7 +6,7 @@ import { namesInScope } from '../scope.js';
 export const positionBounds = constraintClass({
   type: 'PositionBounds',
   label: 'Position bounds',
-  help: 'Each weight lies between two bounds. A negative lower bound lifts LongOnly for the names it covers.',
+  help: 'Each weight is between two bounds. A negative lower bound lifts LongOnly for the securities in its scope.',
   kind: 'ineq',
   unit: 'fraction',
   convex: true,

@@ -7,7 +7,7 @@ import { namesInScope } from '../scope.js';
 export const relativePositionBounds = constraintClass({
   type: 'RelativePositionBounds',
   label: 'Relative position bounds',
-  help: 'Each weight lies between two multiples of its index weight.',
+  help: 'Each weight is between two multiples of its index weight.',
   kind: 'ineq',
   unit: 'fraction',
   convex: true,
@@ -31,7 +31,7 @@ export const relativePositionBounds = constraintClass({
       const weight = context.index[name]!;
       const least = stated(lower * weight, 'lower', weight);
       const most = stated(upper * weight, 'upper', weight);
-      // The larger multiple of a short position is the lower weight.
+      // For a short position the larger multiple gives the lower weight.
       const [below, above] = weight < 0 ? [most, least] : [least, most];
       return { form: 'name', name, lower: below, upper: above, member: context.identifiers[name]! };
     }),

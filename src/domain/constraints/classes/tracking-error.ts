@@ -4,7 +4,8 @@ import { constraintParams } from '../parameters.js';
 import { stated } from '../program-row.js';
 
 /**
- * Length that stands for none, half of what counts as held: a limit of 0 itself is held by one point, at no finite price.
+ * Length that counts as zero, half of the holding threshold: only one point meets a limit of 0, and it has no finite
+ * shadow price.
  */
 const NONE = 5e-10;
 

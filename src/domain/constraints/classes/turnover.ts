@@ -5,7 +5,7 @@ import { stated } from '../program-row.js';
 export const turnover = constraintClass({
   type: 'Turnover',
   label: 'Turnover',
-  help: 'One-way turnover, half the sum of absolute changes of weight, against the reference portfolio. Securities of the reference that left the index count as sold. Default of a derived index: the weights held just before the rebalance, which leave its first portfolio unrestricted.',
+  help: 'One-way turnover, half the sum of absolute changes of weight, against the reference portfolio. Securities of the reference that left the index count as sold. Default of a derived index: the weights held just before the rebalance, so that its first portfolio is unrestricted.',
   kind: 'ineq',
   unit: 'fraction',
   convex: true,

@@ -2,7 +2,7 @@ import { constraintClass } from '../constraint-class.js';
 import { constraintParams, fraction, notEmpty } from '../parameters.js';
 import { stated } from '../program-row.js';
 
-/** Sum that an overlay can hold at most, long or short: that of its factor or leverage. */
+/** Maximum absolute sum of weights in an overlay: that of its factor or leverage. */
 const LEVERAGE_MAX = 10;
 
 const params = ({ least, most }: { readonly least: number; readonly most: number }) =>
@@ -14,7 +14,7 @@ const params = ({ least, most }: { readonly least: number; readonly most: number
 export const weightSum = constraintClass({
   type: 'WeightSum',
   label: 'Sum of weights',
-  help: `The weights sum to a value between two bounds; the rest is cash. Replaces FullInvestment. A row that is watched takes sums from -${LEVERAGE_MAX} to ${LEVERAGE_MAX}, as overlays have them.`,
+  help: `The weights sum to a value between two bounds; the rest is cash. Replaces FullInvestment. A watched row accepts sums from -${LEVERAGE_MAX} to ${LEVERAGE_MAX}, which overlays can have.`,
   kind: 'ineq',
   unit: 'fraction',
   convex: true,

@@ -8,7 +8,7 @@ import { requested } from '../../datapoints/field-use.js';
 export const weightedAverage = constraintClass({
   type: 'WeightedAverage',
   label: 'Weighted average',
-  help: 'The weighted average of a datapoint over the invested weight lies between two bounds, or between two multiples of the average of the index.',
+  help: 'The weighted average of a datapoint over the invested weight is between two bounds, or between two multiples of the average of the index.',
   kind: 'ineq',
   unit: 'value',
   convex: true,
@@ -22,7 +22,7 @@ export const weightedAverage = constraintClass({
       .meta({ label: 'Relative', help: 'Bounds are multiples of the average of the index.' }),
     missing: z.enum(['zero', 'renormalise']).default('zero').meta({
       label: 'Missing values',
-      help: 'A security without a value is left out of the average (renormalise), or counts as zero.',
+      help: 'A security without a value is excluded from the average (renormalise), or counts as zero (zero).',
       stated: 'renormalise',
     }),
   })
@@ -34,7 +34,7 @@ export const weightedAverage = constraintClass({
     context.missing({
       field: labelOf(requested(field)),
       values,
-      effect: missing === 'zero' ? 'they count as zero' : 'they are left out',
+      effect: missing === 'zero' ? 'they count as zero' : 'they are excluded',
     });
     const numerator = values.map((value) => (Number.isNaN(value) ? 0 : value));
     const denominator = values.map((value) => (missing === 'renormalise' && Number.isNaN(value) ? 0 : 1));

@@ -13,8 +13,8 @@ import {
 type FunctionOptions = Omit<FunctionNode, 'node' | 'name' | 'operands' | 'text'>;
 
 /**
- * The one tree of an expression: members that say what is said without them are dropped, aggregates and transforms of fields
- * are functions, and chains of one operator are one node. Its values are those of the expression, bit for bit.
+ * Returns the canonical tree of an expression: redundant members are dropped, aggregates and transforms of fields
+ * become functions, and chains of one operator become one node. It has the same values as the expression, bit for bit.
  */
 export function canonical(expression: DatapointExpression): ExpressionNode {
   if (!('node' in expression)) return canonicalField(expression);
@@ -54,7 +54,7 @@ function canonicalField(field: FieldRequest): ExpressionNode {
   return transform === 'none' ? aggregated : called(transform, [aggregated], {});
 }
 
-/** A datapoint with the members that differ from its defaults. */
+/** Returns a datapoint with only the members that differ from its defaults. */
 export function fieldNode(field: FieldRequest): FieldLeaf {
   const { name, dataset, lag, window } = field;
   return {
@@ -66,7 +66,7 @@ export function fieldNode(field: FieldRequest): FieldLeaf {
   };
 }
 
-/** Two operands joined by an operator; the left one gives its own operands where it is joined alike. */
+/** Joins two operands by an operator; a left operand with the same operator contributes its operands. */
 export function joined(operator: Operator, left: ExpressionNode, right: ExpressionNode): ArithmeticNode {
   const isChain =
     operator !== '^' && left.node === 'arithmetic' && left.operator === operator && left.operands.length > 1;
@@ -79,14 +79,14 @@ export function negated(operand: ExpressionNode): ExpressionNode {
   return { node: 'arithmetic', operator: '-', operands: [operand] };
 }
 
-/** Conditions of which all or any have to hold. */
+/** Combines conditions of which all or any must be true. */
 export function combined(kind: 'all' | 'any', operands: readonly ExpressionNode[]): ExpressionNode {
   const flat = operands.flatMap((operand) => (operand.node === kind ? operand.operands : [operand]));
   if (flat.length === 0) return { node: 'value', value: kind === 'all' };
   return flat.length === 1 ? flat[0]! : { node: kind, operands: flat };
 }
 
-/** A call of a function; `last` without a window moves a field back by itself. */
+/** Creates a function call; `last` without a window only shifts a field. */
 export function called(
   name: string,
   operands: readonly ExpressionNode[],

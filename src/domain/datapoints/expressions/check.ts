@@ -25,7 +25,7 @@ import {
   type UnitClash,
 } from './units.js';
 
-/** What is wrong with one node of a tree. */
+/** Problem of one node of a tree. */
 export interface Problem {
   readonly node: ExpressionNode;
   readonly path: NodePath;
@@ -36,11 +36,11 @@ export interface Problem {
 
 export interface Checked {
   readonly problems: readonly Problem[];
-  /** Of the numbers; null of a condition and where it is unknown. */
+  /** Unit of the numbers; null for a condition or an unknown unit. */
   readonly unit: Unit;
 }
 
-/** What a node is: a number, a condition, a text, or the value of a field of which nothing is known yet. */
+/** Kind of a node: a number, a condition, a text, or a field whose values are not known yet. */
 type Kind = 'number' | 'condition' | 'text' | 'list' | 'field';
 
 interface Typed {
@@ -48,12 +48,12 @@ interface Typed {
   readonly unit: Unit;
 }
 
-/** Units of the datapoints that a document names. */
+/** Units of the datapoints that a document defines. */
 export type NamedUnits = ReadonlyMap<string, Unit>;
 
 const NO_UNITS: NamedUnits = new Map();
 
-/** Units of named datapoints; unknown for one that leads back to itself. */
+/** Returns the units of defined datapoints; unknown for one that refers to itself. */
 export function unitsOf(definitions: ReadonlyMap<string, ExpressionNode>): NamedUnits {
   const units = new Map<string, Unit>();
   const find = (name: string): void => {
@@ -68,8 +68,9 @@ export function unitsOf(definitions: ReadonlyMap<string, ExpressionNode>): Named
 }
 
 /**
- * Types, operands and units of a tree, as far as they are known without a market: every problem, each at its node.
- * @param expected what the root has to be
+ * Checks types, operands and units of a tree as far as possible without a market, and returns every problem with its
+ * node.
+ * @param expected required kind of the root
  */
 export function checkTree(
   root: ExpressionNode,
@@ -86,7 +87,7 @@ export function checkTree(
 interface Checker {
   readonly problems: Problem[];
   readonly named: NamedUnits;
-  /** Whether the node is within a function over time, which reads columns alone. */
+  /** True if the node is inside a function over time, which reads only columns. */
   readonly isOverTime: boolean;
 }
 
@@ -112,7 +113,7 @@ interface Expectation {
 function expect(place: Place, { kind, expected, checker }: Expectation): void {
   if (kind === expected || (kind === 'field' && expected === 'number')) return;
   const hint = kind === 'condition' ? '; a condition is the first operand of if' : '';
-  const message = `is ${WORDS[kind]}, where ${WORDS[expected]} is needed${hint}`;
+  const message = `is ${WORDS[kind]}, but ${WORDS[expected]} is required${hint}`;
   checker.problems.push({ ...place, code: 'WRONG_TYPE', message });
 }
 
@@ -152,7 +153,7 @@ function valueType(value: unknown): Typed {
   return { kind: typeof value === 'string' ? 'text' : 'list', unit: null };
 }
 
-/** Units of operands, each of which has to be a number. */
+/** Returns units of operands, which must all be numbers. */
 function numericUnits(node: ExpressionNode, path: NodePath, checker: Checker): Unit[] {
   return nodesBelow(node).map(({ child, path: step }) => {
     const at = { node: child, path: [...path, ...step] };
@@ -183,7 +184,7 @@ function arithmeticUnit(node: ArithmeticNode, path: NodePath, checker: Checker):
   }
 }
 
-/** A unit, or a problem and no unit where two do not go together. */
+/** Returns a unit; or reports a problem, and returns no unit, if two units do not match. */
 function settled(unit: Unit | UnitClash, place: Place, { problems }: Checker): Unit {
   if (!isClash(unit)) return unit;
   const message = `combines ${unitText(unit.left)!} with ${unitText(unit.right)!}; divide by a value of the same unit, or use rank, zscore or share`;
@@ -211,7 +212,7 @@ const isNumeric = (value: unknown): boolean =>
   typeof value === 'number' || (Array.isArray(value) && value.every((item) => typeof item === 'number'));
 
 function functionUnit(node: FunctionNode, path: NodePath, checker: Checker): Unit {
-  if (node.plugin !== undefined) return null; // Its inputs were checked when it was stored.
+  if (node.plugin !== undefined) return null; // Its inputs were checked before it was stored.
   const entry = functionOf(node);
   const report = (code: FindingCode, message: string, accepted?: readonly string[]): void =>
     void checker.problems.push({ node, path, code, message, ...(accepted ? { accepted } : {}) });
@@ -226,7 +227,7 @@ function functionUnit(node: FunctionNode, path: NodePath, checker: Checker): Uni
   if (checker.isOverTime && entry.form !== 'elementwise' && !isShift(node, entry))
     report(
       'NOT_IN_CHOICES',
-      `calls ${node.name} within a function over time, where columns and arithmetic are read alone`,
+      `calls ${node.name} within a function over time, which accepts only columns and arithmetic`,
     );
   const within = entry.form === 'over_time' ? { ...checker, isOverTime: true } : checker;
   const units = node.operands.map((operand, i) => {
@@ -237,28 +238,31 @@ function functionUnit(node: FunctionNode, path: NodePath, checker: Checker): Uni
   return settled(entry.unit(units), { node, path }, checker);
 }
 
-/** Whether a function reads an earlier session alone, as `last` without a window. */
+/** True if a function only reads an earlier session, like `last` without a window. */
 const isShift = ({ window }: FunctionNode, { name }: FunctionEntry): boolean => name === 'last' && window === undefined;
 
-/** What is wrong with the number of operands and the options of a call. */
+/** Reports wrong numbers of operands and wrong options of a call. */
 function callProblems(node: FunctionNode, entry: FunctionEntry): [FindingCode, string][] {
   const { operands, window, lag } = node;
   const problems: [FindingCode, string][] = [];
   const { least, most, signature } = entry;
   if (operands.length < least || operands.length > most)
-    problems.push(['OUT_OF_RANGE', `gives ${operands.length} operands to ${node.name}: it is ${signature}`]);
+    problems.push([
+      'OUT_OF_RANGE',
+      `passes ${operands.length} operands to ${node.name}: the signature is ${signature}`,
+    ]);
   for (const option of ['by', 'over', 'window', 'lag', 'low', 'high'] as const)
     if (node[option] !== undefined && !entry.options.includes(option))
-      problems.push(['UNKNOWN_PARAMETER', `gives ${option}= to ${node.name}: it is ${signature}`]);
+      problems.push(['UNKNOWN_PARAMETER', `passes ${option}= to ${node.name}: the signature is ${signature}`]);
   if (entry.required !== undefined && window === undefined && node[entry.required] === undefined)
-    problems.push(['REQUIRED', `needs ${entry.required}= for ${node.name}: it is ${signature}`]);
+    problems.push(['REQUIRED', `needs ${entry.required}= for ${node.name}: the signature is ${signature}`]);
   if (window !== undefined && !isSessions(window, 1))
-    problems.push(['OUT_OF_RANGE', `has window=${window}; a whole number from 1 to ${SESSIONS_BACK_MAX} is needed`]);
+    problems.push(['OUT_OF_RANGE', `has window=${window}, which must be an integer from 1 to ${SESSIONS_BACK_MAX}`]);
   if (lag !== undefined && !isSessions(lag, 0))
-    problems.push(['OUT_OF_RANGE', `has lag=${lag}; a whole number from 0 to ${SESSIONS_BACK_MAX} is needed`]);
+    problems.push(['OUT_OF_RANGE', `has lag=${lag}, which must be an integer from 0 to ${SESSIONS_BACK_MAX}`]);
   for (const option of ['low', 'high'] as const)
     if (!((node[option] ?? 0) >= 0 && (node[option] ?? 1) <= 1))
-      problems.push(['OUT_OF_RANGE', `has ${option}=${node[option]}; a fraction from 0 to 1 is needed`]);
+      problems.push(['OUT_OF_RANGE', `has ${option}=${node[option]}, which must be a fraction from 0 to 1`]);
   const own = problems.length === 0 ? entry.problem?.(node) : undefined;
   return own === undefined ? problems : [['OUT_OF_RANGE', own]];
 }
@@ -275,7 +279,7 @@ interface OperandCheck {
 function operandUnit(at: Place, { kind, entry, checker }: OperandCheck): Unit {
   const { node } = at;
   const report = (message: string): Unit => {
-    checker.problems.push({ ...at, code: 'WRONG_TYPE', message: `${message}: it is ${entry.signature}` });
+    checker.problems.push({ ...at, code: 'WRONG_TYPE', message: `${message}: the signature is ${entry.signature}` });
     return null;
   };
   switch (kind) {
@@ -298,7 +302,7 @@ function operandUnit(at: Place, { kind, entry, checker }: OperandCheck): Unit {
     case 'number':
     case 'condition':
     case undefined: {
-      // `if` takes a condition first and numbers after it.
+      // `if` takes a condition first, then numbers.
       const expected = kind === 'condition' ? 'condition' : 'number';
       const typed = typeOf(node, at.path, checker);
       expect(at, { kind: typed.kind, expected, checker });

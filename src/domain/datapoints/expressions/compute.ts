@@ -17,21 +17,21 @@ import {
 } from './tree.js';
 import { FALSE, TRUE, UNKNOWN } from './truth-values.js';
 
-/** Where an expression gets its datapoints from, each of the securities that are asked about. */
+/** Source of the datapoints of an expression, for the requested securities. */
 export interface Source {
   readonly count: number;
-  /** NaN where missing, [count]; not to be written to. */
+  /** Returns values, NaN where missing, [count]; callers must not write to them. */
   numbers(field: FieldRequest): Float64Array;
-  /** As stored, null where missing, [count]. */
+  /** Returns values as stored, null where missing, [count]. */
   values(field: FieldRequest): readonly ReferenceValue[];
   isNumber(field: FieldRequest): boolean;
-  /** A function that is not of the values of one security alone. */
+  /** Evaluates a function that needs more than the values of one security. */
   call(node: FunctionNode, at: Evaluator): Float64Array;
 }
 
 /**
- * Evaluates expressions node by node, each over all securities at once.
- * @cost a pass over the securities for each node, beside what the source takes
+ * Creates an evaluator of expressions, node by node, each over all securities.
+ * @cost a pass over the securities for each node, in addition to the cost of the source
  */
 export function evaluatorOn(source: Source): Evaluator {
   const { count } = source;
@@ -53,7 +53,7 @@ export function evaluatorOn(source: Source): Evaluator {
         case 'any':
         case 'not':
         case 'comparison':
-          throw new Error('a condition is no number: trees are checked before they are evaluated');
+          throw new Error('a condition is not a number: trees are checked before they are evaluated');
       }
     },
     truths(node) {
@@ -70,7 +70,7 @@ export function evaluatorOn(source: Source): Evaluator {
         case 'field':
         case 'arithmetic':
         case 'function':
-          throw new Error('a number is no condition: trees are checked before they are evaluated');
+          throw new Error('a number is not a condition: trees are checked before they are evaluated');
       }
     },
   };
@@ -107,7 +107,7 @@ export interface Combination {
   readonly right: Float64Array;
 }
 
-/** Two operands, position by position; missing where the result is no finite number. @param out may be one of them */
+/** Combines two operands by position; missing if the result is not a finite number. @param out may be one of them */
 export function combineInto(out: Float64Array, { operator, left, right }: Combination): void {
   const n = out.length;
   switch (operator) {
@@ -124,13 +124,13 @@ export function combineInto(out: Float64Array, { operator, left, right }: Combin
       for (let i = 0; i < n; i++) out[i] = finite(left[i]! / right[i]!);
       break;
     case '^':
-      // ECMAScript has 1 for NaN to the power of 0.
+      // In ECMAScript NaN to the power of 0 is 1.
       for (let i = 0; i < n; i++) out[i] = left[i] === left[i] ? finite(powerOf(left[i]!, right[i]!)) : NaN;
       break;
   }
 }
 
-/** A number, or missing where there is none. */
+/** Returns a number, or missing if it is not finite. */
 const finite = (x: number): number => (x - x === 0 ? x : NaN);
 
 function compared(node: ComparisonNode, source: Source, at: Evaluator): Uint8Array {

@@ -1,24 +1,24 @@
 import { SyntaxFault, type Span, type Token } from './lexer.js';
 import type { ExpressionNode } from './tree.js';
 
-/** Brackets, signs and negations within each other: beyond any tree that the limits accept. */
+/** Maximum nesting of brackets, signs and negations: more than any tree within the limits. */
 const NESTING_MAX = 64;
 
-/** A place in the tokens of a text. */
+/** Position in the tokens of a text. */
 export interface Cursor {
   peek(ahead?: number): Token;
   next(): Token;
   isSymbol(text: string, ahead?: number): boolean;
   isWord(text: string): boolean;
-  /** Moves past a symbol, if it comes next. */
+  /** Moves past a symbol if it comes next. */
   skips(symbol: string): boolean;
-  /** @throws SyntaxFault where another token comes next */
+  /** @throws SyntaxFault if another token comes next */
   expect(symbol: string, after: string): void;
   /** @throws SyntaxFault */
   fail(message: string, span?: Span): never;
-  /** Notes that a node stands from a character to the last token that was read. */
+  /** Records that a node spans from a character to the last token read. */
   placed<N extends ExpressionNode>(node: N, start: number): N;
-  /** The characters from one to the end of the last token that was read. */
+  /** Returns the characters from one to the end of the last token read. */
   since(start: number): Span;
   /** Reads one level deeper. @throws SyntaxFault */
   nested<T>(read: () => T): T;
@@ -42,7 +42,7 @@ export function createCursor(tokens: readonly Token[]): Cursor {
       return isNext;
     },
     expect(symbol, after) {
-      if (!cursor.skips(symbol)) cursor.fail(`${symbol} is needed after ${after}${found(cursor.peek())}`);
+      if (!cursor.skips(symbol)) cursor.fail(`expected ${symbol} after ${after}${found(cursor.peek())}`);
     },
     fail(message, span = cursor.peek()) {
       throw new SyntaxFault(message, span);
@@ -62,5 +62,6 @@ export function createCursor(tokens: readonly Token[]): Cursor {
   return cursor;
 }
 
-/** The token that stands where another was needed. */
-export const found = ({ kind, text }: Token): string => (kind === 'end' ? ', and the text ends' : `, not ${text}`);
+/** Describes the token found in place of the expected one. */
+export const found = ({ kind, text }: Token): string =>
+  kind === 'end' ? ', found the end of the text' : `, found ${text}`;

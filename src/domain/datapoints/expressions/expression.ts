@@ -9,7 +9,7 @@ const text = z
   .string()
   .max(LIMITS.MAX_EXPRESSION_LENGTH)
   .optional()
-  .meta({ description: 'Canonical text of the tree, at its root; ignored where it is sent.' });
+  .meta({ description: 'Canonical text of the tree, at its root; ignored in requests.' });
 
 const scalar = z.union([z.number(), z.string().max(200), z.boolean()]);
 
@@ -88,13 +88,13 @@ const ValueShape = z
 const ArithmeticShape = z
   .strictObject({
     node: z.literal('arithmetic'),
-    operator: z.enum(OPERATORS).meta({ description: 'What joins the operands; ^ is a power.' }),
+    operator: z.enum(OPERATORS).meta({ description: 'Operator between the operands; ^ is a power.' }),
     get operands() {
       return z.array(Node).min(1).max(64);
     },
     text,
   })
-  .meta({ id: 'ArithmeticNode', description: 'Operands from left to right; a single one of - is negated.' });
+  .meta({ id: 'ArithmeticNode', description: 'Operands from left to right; a single operand of - is negated.' });
 
 const sessionsBack = z.int().min(0).max(SESSIONS_BACK_MAX);
 
@@ -110,9 +110,10 @@ const FunctionShape = z
       .min(1)
       .max(64)
       .optional()
-      .meta({ description: 'Column whose values are the groups in which the function is taken.' }),
+      .meta({ description: 'Column whose values define the groups in which the function is applied.' }),
     over: z.enum(['selection', 'universe']).optional().meta({
-      description: 'Securities that the function is taken across: those that remain (default), or the whole universe.',
+      description:
+        'Securities across which the function is applied: the remaining ones (default), or the whole universe.',
     }),
     window: sessionsBack.min(1).optional().meta({ description: 'Trailing sessions.' }),
     lag: sessionsBack.optional().meta({ description: 'Sessions back from the decision date.' }),
@@ -135,12 +136,12 @@ const Node: z.ZodType<ExpressionNode> = z
   ])
   .meta({ id: 'ExpressionNode', description: 'An expression on the datapoints of one security.' });
 
-/** Whether every node of a value has the members of its kind and no others. */
+/** Returns true if every node of a value has exactly the members of its kind. */
 export const isShaped = (value: unknown): value is ExpressionNode => Node.safeParse(value).success;
 
 /**
- * Adds what is wrong with a whole tree beyond the shape of its nodes. Units are checked where a client sends it: those of
- * more columns may be known later, and what is stored stays valid.
+ * Adds the problems of a whole tree beyond the shape of its nodes. Units are checked at the request: units of more
+ * columns may be known later, and stored expressions stay valid.
  */
 const asTree = (expected: 'number' | 'condition') => (root: ExpressionNode, context: z.RefinementCtx) => {
   const problems = checkTree(root, expected).problems.filter(({ code }) => code !== 'UNIT_MISMATCH');
@@ -148,10 +149,10 @@ const asTree = (expected: 'number' | 'condition') => (root: ExpressionNode, cont
     context.addIssue({ code: 'custom', path: [...path], input: undefined, params: { finding: code }, message });
 };
 
-/** A whole condition: a node whose tree keeps the limits of depth and size. */
+/** Whole condition: a node whose tree is within the limits of depth and size. */
 export const Condition: z.ZodType<ExpressionNode> = Node.superRefine(asTree('condition'));
 
-/** A whole expression of numbers. */
+/** Whole numeric expression. */
 export const NumberExpression: z.ZodType<ExpressionNode> = Node.superRefine(asTree('number'));
 
 interface SizeProblem {
@@ -160,7 +161,7 @@ interface SizeProblem {
   readonly message: string;
 }
 
-/** What exceeds the limits of depth and size. */
+/** Returns the limits of depth and size that a tree exceeds. */
 export function sizeProblems(root: ExpressionNode): SizeProblem[] {
   const size = measure(root);
   const limits = [
@@ -173,18 +174,18 @@ export function sizeProblems(root: ExpressionNode): SizeProblem[] {
     .map(({ what, found, limit }) => ({
       path: [],
       code: 'OUT_OF_RANGE' as const,
-      message: `is ${found} ${what}; at most ${limit} are accepted`,
+      message: `is ${found} ${what}; the maximum is ${limit}`,
     }));
 }
 
 export interface Size {
   readonly depth: number;
   readonly nodes: number;
-  /** Fields and constants, which count for neither. */
+  /** Fields and constants, which count for neither limit. */
   readonly leaves: number;
 }
 
-/** Levels and count of the nodes that have operands. */
+/** Counts levels and nodes with operands. */
 export function measure(node: ExpressionNode): Size {
   if (node.node === 'field' || node.node === 'value') return { depth: 0, nodes: 0, leaves: 1 };
   let [depth, nodes, leaves] = [0, 1, 0];
@@ -205,7 +206,7 @@ export interface ValueProblem {
   readonly message: string;
 }
 
-/** What is wrong with the value of a comparison by itself, whatever the datapoint. */
+/** Returns the problem of the value of a comparison, whatever its datapoint. */
 export function valueProblem(comparison: Comparison, value: unknown): ValueProblem | undefined {
   const mismatch = (message: string): ValueProblem => ({ code: 'VALUE_TYPE_MISMATCH', message });
   if (isExpressionNode(value)) {
@@ -223,7 +224,7 @@ export function valueProblem(comparison: Comparison, value: unknown): ValueProbl
       return isScalar(value) ? undefined : mismatch(`must be a string, a number or a boolean for ${comparison}`);
     case 'in': {
       if (!Array.isArray(value)) return mismatch('must be an array for in');
-      if (value.length === 0) return { code: 'OUT_OF_RANGE', message: 'has 0 entries; at least 1 is needed for in' };
+      if (value.length === 0) return { code: 'OUT_OF_RANGE', message: 'has 0 entries; in needs at least 1' };
       const sameType = value.every((item) => isScalar(item) && typeof item === typeof value[0]);
       return sameType ? undefined : mismatch('must hold strings, numbers or booleans of one type for in');
     }

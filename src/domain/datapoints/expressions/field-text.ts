@@ -7,13 +7,13 @@ import type { DatapointExpression } from './tree.js';
 type Columns = Pick<MarketData, 'fields' | 'reference'>;
 
 /**
- * The datapoint that a text names, or the expression that it is.
+ * Returns the datapoint that a text refers to, or the expression that it contains.
  * @throws SyntaxFault
  */
 export const fieldOfText = (text: string, market: Columns | undefined): DatapointExpression =>
   isName(text, market) ? latest(text) : parseExpression(text).tree;
 
-/** Whether values of a field depend on a universe around the securities that are asked about. */
+/** Returns true if values of a field depend on a universe around the requested securities. */
 export function readsUniverse(text: string): boolean {
   const field = fieldOfText(text, undefined);
   return (
@@ -24,13 +24,16 @@ export function readsUniverse(text: string): boolean {
 
 const NONE: Definitions = new Map();
 
-/** Names as they were before there were expressions: letters, digits, spaces, dots and underscores. */
+/** Names as they were before expressions: letters, digits, spaces, dots and underscores. */
 const NAME = /^[\p{L}\p{N}_][\p{L}\p{N}_ .]{0,63}$/u;
 
-/** Numbers are no names. */
+/** Numbers are not names. */
 const NUMBER = /^\d+(?:\.\d*)?$/;
 
-/** Whether a text is the name of a datapoint: one that is exactly a column of the market is, whatever characters it has. */
+/**
+ * Returns true if a text is the name of a datapoint: an exact column name of the market is one, whatever its
+ * characters.
+ */
 export function isName(text: string, market: Columns | undefined): boolean {
   if (market?.fields.has(text) === true || market?.reference.columns.includes(text) === true) return true;
   return NAME.test(text) && !NUMBER.test(text);

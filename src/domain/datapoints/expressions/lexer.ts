@@ -8,11 +8,11 @@ export type TokenKind = 'number' | 'string' | 'name' | 'quoted' | 'symbol' | 'en
 
 export interface Token extends Span {
   readonly kind: TokenKind;
-  /** A name or symbol as written, a string or quoted name without its quotes. */
+  /** Name or symbol as written; string or quoted name without its quotes. */
   readonly text: string;
 }
 
-/** What is wrong with a text, and where. */
+/** Problem of a text, with its position. */
 export class SyntaxFault extends Error {
   readonly span: Span;
 
@@ -29,7 +29,7 @@ const SYMBOL = /==|!=|<=|>=|[-+*/^()[\],=<>]/y;
 const QUOTED = /`((?:[^`]|``)*)`/y;
 const STRING = /"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'/suy;
 
-/** Splits a text into its tokens, the end being one. @throws SyntaxFault @cost O(length) */
+/** Splits a text into tokens, including an end token. @throws SyntaxFault @cost O(length) */
 export function tokensOf(text: string): Token[] {
   const tokens: Token[] = [];
   let at = 0;
@@ -73,7 +73,7 @@ function unreadable(text: string, at: number): SyntaxFault {
   });
 }
 
-/** The content of a string, whose escapes are those of JSON. @throws SyntaxFault */
+/** Returns the content of a string with JSON escapes. @throws SyntaxFault */
 function unescaped(written: string, start: number): string {
   const quote = written[0]!;
   const body = written.slice(1, -1);
@@ -81,7 +81,7 @@ function unescaped(written: string, start: number): string {
   try {
     return JSON.parse(`"${asJson}"`) as string;
   } catch {
-    throw new SyntaxFault('the string holds an escape or a control character that JSON does not have', {
+    throw new SyntaxFault('the string contains an escape or a control character that JSON does not have', {
       start,
       end: start + written.length,
     });

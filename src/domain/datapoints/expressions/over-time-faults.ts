@@ -11,21 +11,21 @@ import {
   type FunctionNode,
 } from './tree.js';
 
-/** How the values of a node are asked for: at the decision, some sessions before it, or over trailing sessions. */
+/** Time reference of a node: at the decision, some sessions before it, or over trailing sessions. */
 type Asked = 'now' | 'lag' | 'window';
 
-/** A datapoint of a document that is asked for over time and cannot be. */
+/** Datapoint of a document that is requested over time although this is impossible. */
 export interface OverTimeFault {
   /** Its name. */
   readonly name: string;
-  /** The function in it that is known at decisions only. */
+  /** Function in it that is known only at decisions. */
   readonly called: string;
 }
 
 /**
- * The first datapoint of a document that an expression reads with a lag or over a window although its values are known at
- * decisions only: those that compare securities, ask about decisions, or are plug-ins; over a window, those that are
- * statistics over a window themselves, too. Undefined where there is none.
+ * Returns the first datapoint of a document that an expression reads with a lag or over a window although its values
+ * are known only at decisions: datapoints that compare securities, depend on decisions, or are plug-ins; over a window
+ * also statistics over a window. Undefined if there is none.
  */
 export function overTimeFault(expression: DatapointExpression, definitions: Definitions): OverTimeFault | undefined {
   const visited = new Set<string>();

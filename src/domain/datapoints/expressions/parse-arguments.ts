@@ -6,7 +6,7 @@ import { OPTION_NAMES } from './functions/function-entry.js';
 import type { Span, Token } from './lexer.js';
 import type { ExpressionNode } from './tree.js';
 
-/** What stands after names and `=`. */
+/** Named options of a call, after `=`. */
 export interface Options {
   by?: string;
   over?: 'selection' | 'universe';
@@ -20,11 +20,11 @@ export interface Options {
 export interface Arguments {
   readonly operands: readonly ExpressionNode[];
   readonly options: Options;
-  /** Where each option stands. */
+  /** Position of each option. */
   readonly spans: ReadonlyMap<string, Span>;
 }
 
-/** Operands and options of a call, of which the opening bracket was read. @throws SyntaxFault */
+/** Parses operands and options of a call, after the opening bracket. @throws SyntaxFault */
 export function argumentsOf(cursor: Cursor, expression: (cursor: Cursor) => ExpressionNode): Arguments {
   const operands: ExpressionNode[] = [];
   const options: Options = {};
@@ -34,11 +34,11 @@ export function argumentsOf(cursor: Cursor, expression: (cursor: Cursor) => Expr
     if (cursor.peek().kind === 'name' && cursor.isSymbol('=', 1)) {
       const name = cursor.next();
       cursor.next();
-      if (spans.has(name.text)) cursor.fail(`${name.text}= is given twice`, name);
+      if (spans.has(name.text)) cursor.fail(`${name.text}= occurs twice`, name);
       readOption(cursor, name, options);
       spans.set(name.text, cursor.since(name.start));
     } else {
-      if (spans.size > 0) cursor.fail('an operand stands before the options');
+      if (spans.size > 0) cursor.fail('operands must come before the options');
       operands.push(expression(cursor));
     }
   } while (cursor.skips(','));
@@ -70,7 +70,7 @@ function readOption(cursor: Cursor, name: Token, options: Options): void {
       break;
     default:
       cursor.fail(
-        `${name.text}= is not an option; the accepted ones are ${ACCEPTED.join(', ')}.${didYouMean(name.text, ACCEPTED)}`,
+        `${name.text}= is not an option; the options are ${ACCEPTED.join(', ')}.${didYouMean(name.text, ACCEPTED)}`,
         name,
       );
   }
@@ -82,7 +82,7 @@ function choiceOf<T extends string>(cursor: Cursor, token: Token, choices: reado
   return chosen ?? cursor.fail(`the accepted values are ${accepted}`, token);
 }
 
-/** A datapoint with its options. @throws SyntaxFault for one that it does not take */
+/** Parses a datapoint with its options. @throws SyntaxFault for an option that it does not accept */
 export function fieldWith(
   cursor: Cursor,
   { text: name }: Token,
@@ -94,7 +94,7 @@ export function fieldWith(
   for (const [option, span] of spans)
     if (!isTaken(option))
       cursor.fail(
-        `the datapoint ${name} does not take ${option}=; a datapoint takes lag= and dataset=, VOLATILITY, MOMENTUM and BETA window= as well`,
+        `the datapoint ${name} does not accept ${option}=; a datapoint accepts lag= and dataset=, and VOLATILITY, MOMENTUM and BETA also window=`,
         span,
       );
   return fieldNode(latest(name, { dataset, window, lag }));

@@ -8,10 +8,10 @@ import { argumentsOf, fieldWith } from './parse-arguments.js';
 import type { Comparison, Constant, ExpressionNode, Operator } from './tree.js';
 import { KEYWORDS, MIRRORED, SYMBOLS } from './words.js';
 
-/** An expression that was read from a text. */
+/** Expression that was parsed from a text. */
 export interface Parsed {
   readonly tree: ExpressionNode;
-  /** Where its nodes stand in the text. */
+  /** Positions of its nodes in the text. */
   readonly spans: ReadonlyMap<ExpressionNode, Span>;
 }
 
@@ -20,20 +20,20 @@ const COMPARISON_OF: ReadonlyMap<string, Comparison> = new Map(
 );
 
 /**
- * Reads an expression: its canonical tree, whatever spaces and brackets it is written with.
+ * Parses an expression into its canonical tree, whatever its spaces and brackets.
  * @throws SyntaxFault
  * @cost O(length)
  */
 export function parseExpression(text: string): Parsed {
   const most = LIMITS.MAX_EXPRESSION_LENGTH;
   if (text.length > most)
-    throw new SyntaxFault(`the text has ${text.length} characters; at most ${most} are accepted`, {
+    throw new SyntaxFault(`the text has ${text.length} characters; the maximum is ${most}`, {
       start: most,
       end: text.length,
     });
   const cursor = createCursor(tokensOf(text));
   const tree = expression(cursor);
-  if (cursor.peek().kind !== 'end') cursor.fail(`an operator is needed${found(cursor.peek())}`);
+  if (cursor.peek().kind !== 'end') cursor.fail(`expected an operator${found(cursor.peek())}`);
   return { tree, spans: cursor.spans };
 }
 
@@ -143,17 +143,17 @@ function primary(cursor: Cursor): ExpressionNode {
     const value = list(cursor);
     return cursor.placed({ node: 'value', value }, start);
   }
-  return cursor.fail(`a datapoint, a number, a function or a bracket is needed${found(token)}`, token);
+  return cursor.fail(`expected a datapoint, a number, a function or a bracket${found(token)}`, token);
 }
 
-/** The entries of a list, of which the opening bracket was read. */
+/** Parses the entries of a list, after the opening bracket. */
 function list(cursor: Cursor): Constant {
   const items: (number | string | boolean)[] = [];
   do {
     const { start } = cursor.peek();
     const item = signed(cursor);
     if (item.node !== 'value' || typeof item.value === 'object')
-      cursor.fail('a list holds constants', cursor.since(start));
+      cursor.fail('a list can contain only constants', cursor.since(start));
     else items.push(item.value);
   } while (cursor.skips(','));
   cursor.expect(']', 'the last entry of the list');
@@ -169,7 +169,7 @@ function fieldOrCall(cursor: Cursor, token: Token): ExpressionNode {
   if (kind === 'quoted' || (!FUNCTION_NAMES.includes(name) && operands.length === 0 && spans.size > 0))
     return cursor.placed(fieldWith(cursor, token, { options, spans }), start);
   const { dataset, ...own } = options;
-  if (dataset !== undefined) cursor.fail(`${name} does not take dataset=`, spans.get('dataset'));
+  if (dataset !== undefined) cursor.fail(`${name} does not accept dataset=`, spans.get('dataset'));
   return cursor.placed(called(name, operands, own), start);
 }
 

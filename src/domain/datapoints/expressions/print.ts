@@ -12,7 +12,7 @@ import {
 } from './tree.js';
 import { KEYWORDS, SYMBOLS } from './words.js';
 
-/** How tightly nodes bind: an operand of a looser one is put in brackets. */
+/** Precedence of nodes: an operand of lower precedence is put in brackets. */
 const LEVELS = {
   any: 1,
   all: 2,
@@ -25,23 +25,23 @@ const LEVELS = {
   primary: 9,
 } as const;
 
-/** The canonical text of an expression: read again, it is the same tree. */
+/** Returns the canonical text of an expression: parsing it gives the same tree. */
 export function printExpression(expression: DatapointExpression): string {
   return textOf(canonical(expression), 0);
 }
 
-/** The tree with its text at the root, as answers carry it. */
+/** Returns the tree with its text at the root, as in responses. */
 export function withText(expression: DatapointExpression): ExpressionNode {
   const tree = canonical(expression);
   return { ...tree, text: textOf(tree, 0) };
 }
 
-/** What an expression is called where a name is wanted: a datapoint by its name alone. */
+/** Returns a label for an expression; for a datapoint only its name. */
 export function labelOf(expression: DatapointExpression): string {
   return isField(expression) ? expression.name : printExpression(expression);
 }
 
-/** A node within one that binds as tightly as `level`. */
+/** Prints a node inside one of precedence `level`. */
 function textOf(node: ExpressionNode, level: number): string {
   const [own, text] = written(node);
   return own < level ? `(${text})` : text;
@@ -111,7 +111,7 @@ const optionTexts = (options: Readonly<Record<string, number | undefined>>): str
 
 const PLAIN_NAME = /^[\p{L}_][\p{L}\p{N}_]*$/u;
 
-/** A name, quoted where it could be read as something else. */
+/** Returns a name, quoted if it would be ambiguous. */
 const nameText = (name: string): string => (PLAIN_NAME.test(name) && !KEYWORDS.has(name) ? name : quoted(name));
 
 const quoted = (name: string): string => `\`${name.replaceAll('`', '``')}\``;

@@ -8,22 +8,22 @@ import { unitText } from './units.js';
 
 export type Expected = 'number' | 'condition';
 
-/** What is wrong with a text, at its place in it. */
+/** Problem of a text, with its position. */
 export type TextProblem = Pick<Finding, 'code' | 'message' | 'accepted' | 'value' | 'position'>;
 
-/** A text that was read as an expression. */
+/** Text that was parsed as an expression. */
 export interface ReadText {
   readonly text: string;
-  /** Undefined where a problem is found. */
+  /** Undefined if a problem was found. */
   readonly tree: ExpressionNode | undefined;
   readonly problems: readonly TextProblem[];
-  /** Unit of its values in words; null where it is unknown. */
+  /** Unit of its values in words; null if unknown. */
   readonly unit: string | null;
-  /** Where a datapoint of a name stands first. */
+  /** Returns the position of the first datapoint with a name. */
   spanOf(name: string): Span | undefined;
 }
 
-/** Reads a text with everything that is wrong with it by itself. @param named units of datapoints by name */
+/** Parses a text and reports all its problems. @param named units of datapoints by name */
 export function readExpression(text: string, expected: Expected, named?: NamedUnits): ReadText {
   const nothing = { text, tree: undefined, unit: null, spanOf: () => undefined };
   try {
@@ -53,7 +53,7 @@ export function readExpression(text: string, expected: Expected, named?: NamedUn
   }
 }
 
-/** Longest part of a text that is quoted. */
+/** Maximum length of a quoted part of a text. */
 const QUOTED_MAX = 80;
 
 function placed(text: string, { code, message, accepted }: Problem, position: Span): TextProblem {

@@ -14,17 +14,17 @@ import {
   type FunctionNode,
 } from './tree.js';
 
-/** Expressions that a document names. */
+/** Expressions that a document defines. */
 export type Definitions = ReadonlyMap<string, ExpressionNode>;
 
-/** A datapoint of the market that an expression reads. */
+/** Datapoint of the market that an expression reads. */
 export interface ExpressionRead {
   readonly field: FieldRequest;
-  /** Leaf of the expression that leads to it; that of `by=` is the function. */
+  /** Leaf of the expression that refers to it; for `by=` the function. */
   readonly leaf: FieldLeaf | FunctionNode;
-  /** What it has to be: numbers, or whatever groups or meets a comparison with a constant. */
+  /** Required type: numbers, or any type for groups and for comparisons with a constant. */
   readonly as: 'number' | 'any';
-  /** The comparison that its value meets by itself. */
+  /** Comparison in which its value is an operand. */
   readonly comparison: ComparisonNode | null;
   /** The input of a plug-in that reads it; null outside of plug-ins. */
   readonly input: PluginInput | null;
@@ -36,28 +36,28 @@ export interface PluginInput {
   readonly name: string;
 }
 
-/** How far back, and over how many sessions, the values of a node are asked for. */
+/** Lag and number of sessions with which the values of a node are read. */
 interface Asked {
   readonly lag: number;
   readonly window: number | null;
-  /** The comparison with a constant that the node is the left side of. */
+  /** Comparison with a constant whose left side is the node. */
   readonly comparison: ComparisonNode | null;
   readonly groups: boolean;
   readonly input: PluginInput | null;
 }
 
-/** Every datapoint of the market that an expression reads, with the sessions it is read over. */
+/** Returns every datapoint of the market that an expression reads, with its sessions. */
 export function readsOfExpression(expression: DatapointExpression, definitions: Definitions): ExpressionRead[] {
   return walk(expression, definitions).reads;
 }
 
-/** Whether an expression leads to more datapoints, through those that it names, than are accepted. */
+/** Returns true if an expression reads more datapoints, including those of its definitions, than the maximum. */
 export const readsTooMuch = (expression: DatapointExpression, definitions: Definitions): boolean =>
   walk(expression, definitions).isTooLarge;
 
 interface Walk {
   readonly reads: ExpressionRead[];
-  /** Whether more is named than `MAX_EXPRESSION_READS`: what comes after it is not looked at. */
+  /** True if more than `MAX_EXPRESSION_READS` are read: the rest is not visited. */
   readonly isTooLarge: boolean;
 }
 
@@ -106,7 +106,7 @@ function walk(expression: DatapointExpression, definitions: Definitions): Walk {
   return { reads, isTooLarge: steps > LIMITS.MAX_EXPRESSION_READS };
 }
 
-/** What a statistic over a window reads, whichever it is. */
+/** Request of any statistic over a window. */
 const overWindow = (window: number): Pick<FieldRequest, 'aggregate' | 'window'> => ({ aggregate: 'count', window });
 
 /** The input that an operand of a plug-in is; undefined for other nodes. */
@@ -122,7 +122,7 @@ function askedBelow(node: ExpressionNode, { lag, window, input }: Asked): Asked 
   return node.node === 'function' ? { ...below, lag: lag + (node.lag ?? 0), window: node.window ?? window } : below;
 }
 
-/** Every call of a function in an expression and in those that it names. */
+/** Returns every function call in an expression and in its definitions. */
 export function callsIn(expression: DatapointExpression, definitions: Definitions): FunctionNode[] {
   const calls: FunctionNode[] = [];
   const open = new Set<string>();
@@ -139,21 +139,21 @@ export function callsIn(expression: DatapointExpression, definitions: Definition
   return calls;
 }
 
-/** Ids of the indices that an expression asks about. */
+/** Returns ids of the indices that an expression refers to. */
 export function indicesIn(expression: DatapointExpression, definitions: Definitions): string[] {
   const asked = callsIn(expression, definitions).filter(({ name }) => name === 'member_of' || name === 'weight_in');
   return [...new Set(asked.map(indexNamed))];
 }
 
-/** Whether the previous composition bears on an expression. */
+/** Returns true if an expression depends on the previous composition. */
 export const readsConstituents = (expression: DatapointExpression, definitions: Definitions): boolean =>
   callsIn(expression, definitions).some(({ name }) => name === 'is_constituent');
 
-/** Whether an expression reads the dividends of many calendar years. */
+/** Returns true if an expression reads the dividends of many calendar years. */
 export const readsDividendYears = (expression: DatapointExpression, definitions: Definitions): boolean =>
   callsIn(expression, definitions).some(({ name }) => name === 'years_of_growth');
 
-/** The names under which a document's datapoints lead back to themselves; none where they do not. */
+/** Returns the names of datapoints of a document that refer to themselves; empty if there are none. */
 export function circleIn(definitions: Definitions): readonly string[] {
   const done = new Set<string>();
   const follow = (name: string, chain: readonly string[]): readonly string[] => {
@@ -174,7 +174,7 @@ export function circleIn(definitions: Definitions): readonly string[] {
   return [];
 }
 
-/** Names of the datapoints in a tree, those of `by=` as well. */
+/** Returns names of the datapoints in a tree, including those of `by=`. */
 export function namesIn(node: ExpressionNode): string[] {
   if (node.node === 'field') return [node.name];
   const by = node.node === 'function' && node.by !== undefined ? [node.by] : [];

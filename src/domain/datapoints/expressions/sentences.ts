@@ -11,7 +11,7 @@ import {
   type ExpressionNode,
 } from './tree.js';
 
-/** Whether the datapoint's kind can meet the comparison at all. */
+/** Returns true if the kind of a datapoint fits the comparison. */
 export function kindFits(node: ComparisonNode, kind: 'number' | 'string' | 'boolean'): boolean {
   const needsNumber = ['gt', 'ge', 'lt', 'le', 'between'].includes(node.comparison);
   return needsNumber ? kind === 'number' : valueType(node) === kind;
@@ -28,7 +28,7 @@ const WORDS: Readonly<Record<Comparison, string>> = {
   between: 'between',
 };
 
-/** What is read, in words: a datapoint as sentences name it, any other expression as its text. */
+/** Describes an expression in words: a datapoint as in sentences, any other expression as its text. */
 export function expressionWords(expression: DatapointExpression): string {
   return isField(expression) ? requestText(requestOf(expression)) : printExpression(expression);
 }
@@ -47,7 +47,7 @@ export function comparisonText({ field, comparison, value }: ComparisonNode): st
   return `${name} ${WORDS[comparison]} ${right}`;
 }
 
-/** A condition in words, with brackets where operands nest. */
+/** Describes a condition in words, with brackets around nested operands. */
 export function conditionText(node: ExpressionNode): string {
   if (node.node === 'comparison') return comparisonText(node);
   if (node.node === 'not') return `not (${conditionText(node.operand)})`;

@@ -9,7 +9,7 @@ export type Operator = (typeof OPERATORS)[number];
 
 export type Constant = number | string | boolean | readonly (number | string | boolean)[];
 
-/** Text of a tree, at its root: answers carry it, and it is worked out anew from the nodes that are sent. */
+/** Text of a tree, at its root: part of responses; in requests it is ignored and computed from the nodes. */
 interface Rooted {
   readonly text?: string | undefined;
 }
@@ -19,7 +19,7 @@ export interface ValueNode extends Rooted {
   readonly value: Constant;
 }
 
-/** A datapoint; members that are absent have their defaults. */
+/** Datapoint; absent members have their defaults. */
 export interface FieldLeaf extends Rooted {
   readonly node: 'field';
   readonly name: string;
@@ -33,7 +33,7 @@ export interface FieldLeaf extends Rooted {
 export interface ArithmeticNode extends Rooted {
   readonly node: 'arithmetic';
   readonly operator: Operator;
-  /** From left to right; a single one is negated. */
+  /** From left to right; a single operand is negated. */
   readonly operands: readonly ExpressionNode[];
 }
 
@@ -47,16 +47,16 @@ export interface FunctionNode extends Rooted {
   readonly lag?: number | undefined;
   readonly low?: number | undefined;
   readonly high?: number | undefined;
-  /** The plug-in that a datapoint of a document is: no expression can be written with it. */
+  /** Plug-in of a datapoint of a document: no expression text can refer to it. */
   readonly plugin?: PluginCall | undefined;
 }
 
-/** Name of the functions that plug-ins are, and of the trailing sessions that are given to them. */
+/** Function name of plug-ins and of the trailing sessions passed to them. */
 export const PLUGIN_FUNCTION = 'plug-in';
 
 export interface PluginCall {
   readonly id: string;
-  /** The program that takes the operands; null in a document that is stored. */
+  /** Program that receives the operands; null in a stored document. */
   readonly program: SandboxProgram | null;
 }
 
@@ -64,11 +64,11 @@ export interface ComparisonNode extends Rooted {
   readonly node: 'comparison';
   readonly field: ExpressionNode;
   readonly comparison: Comparison;
-  /** A constant, or an expression. */
+  /** Constant or expression. */
   readonly value: unknown;
 }
 
-/** An expression on one security: of numbers, or a condition of `all`, `any`, `not` and comparisons. */
+/** Expression on one security: numeric, or a condition of `all`, `any`, `not` and comparisons. */
 export type ExpressionNode =
   | { readonly node: 'all'; readonly operands: readonly ExpressionNode[]; readonly text?: string | undefined }
   | { readonly node: 'any'; readonly operands: readonly ExpressionNode[]; readonly text?: string | undefined }
@@ -79,22 +79,22 @@ export type ExpressionNode =
   | ArithmeticNode
   | FunctionNode;
 
-/** What a rule reads of every security: a datapoint, or an expression of datapoints. */
+/** Value that a rule reads of every security: a datapoint, or an expression of datapoints. */
 export type DatapointExpression = FieldRequest | ExpressionNode;
 
 export const isExpressionNode = (value: unknown): value is ExpressionNode =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && 'node' in value;
 
-/** Whether it is one datapoint, which a market answers by itself. */
+/** Returns true if an expression is one datapoint, which the market provides directly. */
 export const isField = (expression: DatapointExpression): expression is FieldRequest | FieldLeaf =>
   !('node' in expression) || expression.node === 'field';
 
-/** A datapoint as a leaf of a tree, whatever form it has. */
+/** Returns a datapoint as a leaf of a tree. */
 export function asNode(expression: DatapointExpression): ExpressionNode {
   return 'node' in expression ? expression : { node: 'field', ...expression };
 }
 
-/** The datapoint of a leaf, with the defaults of what it leaves out. */
+/** Returns the datapoint of a leaf, with defaults for absent members. */
 export function requestOf(field: FieldRequest | FieldLeaf): FieldRequest {
   const { name, dataset, lag, window, aggregate, transform } = field;
   return latest(name, {
@@ -106,14 +106,16 @@ export function requestOf(field: FieldRequest | FieldLeaf): FieldRequest {
   });
 }
 
-/** Whether the operands of a function are no datapoints: DIVIDEND is an action, an index is named by a text. */
+/**
+ * Returns true if the operands of a function are not datapoints: DIVIDEND is an action, an index is named by a text.
+ */
 export const isWithoutColumn = ({ name }: FunctionNode): boolean =>
   name === 'years_of_growth' || name === 'member_of' || name === 'weight_in' || name === 'is_constituent';
 
-/** Where a node stands below a root, as members of the JSON. */
+/** Path of a node below a root, as members of the JSON. */
 export type NodePath = readonly (string | number)[];
 
-/** The nodes directly below another, with their paths from it. */
+/** Returns the nodes directly below another, with their paths. */
 export function nodesBelow(node: ExpressionNode): { readonly child: ExpressionNode; readonly path: NodePath }[] {
   switch (node.node) {
     case 'field':
@@ -133,7 +135,7 @@ export function nodesBelow(node: ExpressionNode): { readonly child: ExpressionNo
   }
 }
 
-/** The comparisons of a condition with their paths below the root: `operands[0].operand`. */
+/** Returns the comparisons of a condition with their paths below the root: `operands[0].operand`. */
 export function comparisonsOf(
   node: ExpressionNode,
   path = '',
@@ -145,7 +147,7 @@ export function comparisonsOf(
   return node.operands.flatMap((operand, i) => comparisonsOf(operand, join(`operands[${i}]`)));
 }
 
-/** Type of the value (of its entries) that the comparison will meet: what the datapoint must be. */
+/** Returns the type of the comparison value (or of its entries), which the datapoint must have. */
 export function valueType(node: ComparisonNode): 'number' | 'string' | 'boolean' {
   if (isExpressionNode(node.value)) return 'number';
   const sample: unknown = Array.isArray(node.value) ? node.value[0] : node.value;

@@ -6,13 +6,13 @@ export interface Dimensions {
   readonly years: number;
 }
 
-/** Unit of a quantity: null where nothing is known of it; a constant goes with every unit. */
+/** Unit of a quantity: null if unknown; a constant matches every unit. */
 export type Unit = Dimensions | 'constant' | null;
 
 const NONE: Dimensions = { money: 0, shares: 0, sessions: 0, years: 0 };
 const of = (powers: Partial<Dimensions>): Dimensions => ({ ...NONE, ...powers });
 
-/** A plain number: a share, a score, a rank. */
+/** Dimensionless number: a share, a score, a rank. */
 export const PLAIN: Unit = NONE;
 export const YEARS: Unit = of({ years: 1 });
 
@@ -20,7 +20,7 @@ const PRICE = of({ money: 1, shares: -1 });
 const SHARES = of({ shares: 1 });
 const MONEY = of({ money: 1 });
 
-/** Units of the columns and datapoints whose names the service gives a meaning to. */
+/** Units of the columns and datapoints with a defined meaning. */
 const UNITS: ReadonlyMap<string, Dimensions> = new Map([
   ['OPEN', PRICE],
   ['HIGH', PRICE],
@@ -43,7 +43,7 @@ const UNITS: ReadonlyMap<string, Dimensions> = new Map([
 
 export const unitOfField = (name: string): Unit => UNITS.get(name) ?? null;
 
-/** Two units that do not go together. */
+/** Two units that do not match. */
 export interface UnitClash {
   readonly left: Dimensions;
   readonly right: Dimensions;
@@ -52,7 +52,7 @@ export interface UnitClash {
 export const isClash = (unit: Unit | UnitClash): unit is UnitClash =>
   unit !== null && unit !== 'constant' && 'left' in unit;
 
-/** The unit that quantities have in common: of a sum, a choice, a bound. */
+/** Returns the common unit of quantities: of a sum, a choice, a bound. */
 export function commonUnit(units: readonly Unit[]): Unit | UnitClash {
   let known: Dimensions | undefined;
   for (const unit of units) {
@@ -67,7 +67,7 @@ export function commonUnit(units: readonly Unit[]): Unit | UnitClash {
 const isSame = (a: Dimensions, b: Dimensions): boolean =>
   a.money === b.money && a.shares === b.shares && a.sessions === b.sessions && a.years === b.years;
 
-/** The unit of a product, or of a quotient by `sign` -1. */
+/** Returns the unit of a product, or of a quotient for `sign` -1. */
 export function productUnit(left: Unit, right: Unit, sign: 1 | -1): Unit {
   if (left === null || right === null) return null;
   if (left === 'constant' && right === 'constant') return 'constant';
@@ -80,7 +80,7 @@ export function productUnit(left: Unit, right: Unit, sign: 1 | -1): Unit {
   });
 }
 
-/** The unit of a power, whose exponent is known where it is a constant. */
+/** Returns the unit of a power, if its exponent is constant. */
 export function powerUnit(base: Unit, exponent: number | undefined): Unit {
   if (base === null || base === 'constant' || isSame(base, NONE)) return base;
   if (exponent === undefined) return null;
@@ -92,7 +92,7 @@ export function powerUnit(base: Unit, exponent: number | undefined): Unit {
   });
 }
 
-/** A unit in words: `money per share`, `number`; null where it is unknown. */
+/** Describes a unit in words: `money per share`, `number`; null if unknown. */
 export function unitText(unit: Unit): string | null {
   if (unit === null) return null;
   if (unit === 'constant') return 'number';

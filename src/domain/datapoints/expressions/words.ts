@@ -1,6 +1,6 @@
 import type { Comparison } from './tree.js';
 
-/** Words that are no names of columns unless they are quoted. */
+/** Words that are column names only in quotes. */
 export const KEYWORDS: ReadonlySet<string> = new Set(['and', 'or', 'not', 'in', 'between', 'true', 'false']);
 
 export const SYMBOLS = {
@@ -14,7 +14,7 @@ export const SYMBOLS = {
   between: 'between',
 } as const satisfies Readonly<Record<Comparison, string>>;
 
-/** Of the comparison that says the same with its sides exchanged. */
+/** Equivalent comparison with its sides exchanged. */
 export const MIRRORED: Partial<Record<Comparison, Comparison>> = {
   gt: 'lt',
   ge: 'le',

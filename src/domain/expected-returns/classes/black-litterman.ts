@@ -4,10 +4,10 @@ import { riskAversion } from '../parameters.js';
 import { posteriorReturns } from '../posterior.js';
 import { returnsClass } from '../returns-class.js';
 
-/** Views of one model: each is a row of a small system that is solved whole. */
+/** Maximum number of views of one model: each is a row of a small dense system. */
 const VIEWS_MAX = 200;
 
-/** Names of one view. */
+/** Maximum number of securities in one view. */
 const LEGS_MAX = 2000;
 
 const View = z
@@ -15,36 +15,31 @@ const View = z
     weights: z
       .record(AssetIdentifier, z.number().min(-1e6).max(1e6))
       .refine((weights) => Object.values(weights).some((weight) => weight !== 0), {
-        error: 'has no weight other than zero',
+        error: 'has only zero weights',
       })
-      .refine((weights) => Object.keys(weights).length <= LEGS_MAX, { error: `has more than ${LEGS_MAX} names` })
+      .refine((weights) => Object.keys(weights).length <= LEGS_MAX, { error: `has more than ${LEGS_MAX} securities` })
       .meta({
         description:
-          'The portfolio that the view is of: one name for an absolute view, weights of sum 0 for a relative one.',
+          'Portfolio of the view: one security for an absolute view, weights that sum to 0 for a relative one.',
       }),
     value: z
       .number()
       .min(-100)
       .max(100)
-      .meta({ description: 'Expected return of that portfolio, as a fraction a year.' }),
-    confidence: z
-      .number()
-      .min(0)
-      .max(1)
-      .default(0.5)
-      .meta({ description: 'From 0, which changes nothing, to 1, which is certainty.' }),
+      .meta({ description: 'Expected return of that portfolio, as a fraction per year.' }),
+    confidence: z.number().min(0).max(1).default(0.5).meta({ description: '0 for no effect up to 1 for certainty.' }),
   })
   .meta({ id: 'View' });
 
 export const blackLitterman = returnsClass({
   type: 'black_litterman',
   label: 'Black-Litterman',
-  help: 'The returns above cash at which the index is the best portfolio, moved towards views by their confidence and by covariance.',
+  help: 'Returns above cash at which the index is optimal, moved towards views by their confidence and by covariance.',
   isAboveCash: true,
   params: z.strictObject({
     views: z.array(View).max(VIEWS_MAX).default([]).meta({
       label: 'Views',
-      help: 'Expected returns of portfolios with a confidence; none leaves the prior.',
+      help: 'Expected returns of portfolios with a confidence. An empty list keeps the prior.',
       ref: 'View',
     }),
     tau: z

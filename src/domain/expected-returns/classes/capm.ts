@@ -6,7 +6,7 @@ import { returnsClass } from '../returns-class.js';
 export const capmReturns = returnsClass({
   type: 'capm',
   label: 'Capital asset pricing',
-  help: 'Risk aversion times the covariance with the index: the returns above cash at which the index is the best portfolio. Betas may be shrunk towards one.',
+  help: 'Risk aversion times the covariance with the index: the returns above cash at which the index is optimal. Betas may be shrunk towards one.',
   isAboveCash: true,
   params: z.strictObject({
     risk_aversion: riskAversion,
@@ -15,7 +15,7 @@ export const capmReturns = returnsClass({
       .min(0)
       .max(1)
       .default(0)
-      .meta({ label: 'Shrinkage', help: 'Weight of a beta of one.', unit: 'fraction' }),
+      .meta({ label: 'Shrinkage', help: 'Weight of one in each shrunk beta.', unit: 'fraction' }),
   }),
   example: { type: 'capm', risk_aversion: 2.5, shrinkage: 0.3 },
   sentence: ({ risk_aversion, shrinkage }) =>

@@ -9,11 +9,11 @@ import { labelOf } from '../../datapoints/expressions/print.js';
 export const fieldReturns = returnsClass({
   type: 'field',
   label: 'Datapoint',
-  help: 'A datapoint of the store as of the decision, as a fraction a year. A missing value counts as the mean of the others.',
+  help: 'A datapoint of the store as of the decision, as a fraction per year. A missing value is replaced by the mean of the others.',
   params: z.strictObject({
     field: z.union([z.string().min(1).max(64), FieldNode, NumberExpression]).meta({
       label: 'Field',
-      help: 'Datapoint that holds the expected returns: its name, or an expression of datapoints as text or as nodes.',
+      help: 'Datapoint with the expected returns: its name, or an expression of datapoints as text or as nodes.',
       ref: 'FieldNode',
       format: 'expression',
     }),
@@ -29,7 +29,7 @@ export const fieldReturns = returnsClass({
     const mean = known.length === 0 ? 0 : known.reduce((sum, value) => sum + value, 0) / known.length;
     const missing = identifiers.filter((_, i) => Number.isNaN(values[i]!));
     warn(
-      `${missing.length} of ${values.length} names have no ${labelOf(field)} (${missing.slice(0, 3).join(', ')}${missing.length > 3 ? ', ...' : ''}); the mean of the others, ${mean}, stands for theirs.`,
+      `${missing.length} of ${values.length} securities have no ${labelOf(field)} (${missing.slice(0, 3).join(', ')}${missing.length > 3 ? ', ...' : ''}); the mean of the others, ${mean}, is used instead.`,
       '.field',
     );
     return values.map((value) => (Number.isNaN(value) ? mean : value));

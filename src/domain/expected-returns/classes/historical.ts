@@ -4,11 +4,11 @@ import { returnsClass } from '../returns-class.js';
 export const historicalReturns = returnsClass({
   type: 'historical',
   label: 'Historical means',
-  help: 'Annualised arithmetic means over the window of the risk model, shrunk towards their mean over the names.',
+  help: 'Annualised arithmetic means over the window of the risk model, shrunk towards their mean over the securities.',
   params: z.strictObject({
     shrinkage: z.number().min(0).max(1).default(0).meta({
       label: 'Shrinkage',
-      help: 'Weight of the mean over the names; 1 makes all returns alike.',
+      help: 'Weight of the mean over the securities; 1 makes all returns equal.',
       unit: 'fraction',
     }),
   }),

@@ -3,8 +3,8 @@ import { objectiveClass, plainMeasure } from '../objective-class.js';
 
 export const maxDecorrelation = objectiveClass({
   type: 'max_decorrelation',
-  label: 'Largest decorrelation',
-  help: 'The least variance that the weights would have if every volatility were one: the least weighted average correlation.',
+  label: 'Maximum decorrelation',
+  help: 'Minimum weighted average correlation: the minimum variance if every volatility were one.',
   sense: 'minimise',
   needsReturns: false,
   params: z.strictObject({}),

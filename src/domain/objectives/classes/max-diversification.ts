@@ -4,13 +4,13 @@ import { inWords, objectiveClass, plainMeasure } from '../objective-class.js';
 
 export const maxDiversification = objectiveClass({
   type: 'max_diversification',
-  label: 'Largest diversification',
-  help: 'The largest diversification ratio: the weighted average of the volatilities over the volatility of the portfolio.',
+  label: 'Maximum diversification',
+  help: 'Maximum diversification ratio: the weighted average of the volatilities over the volatility of the portfolio.',
   sense: 'maximise',
   needsReturns: false,
   params: z.strictObject({}),
   unattainable: (_, most) =>
-    `The costs of all weights within the rows are above their average volatility${most === null ? '' : `, by ${inWords(-most)} at least`}.`,
+    `For all weights within the rows, costs exceed the average volatility${most === null ? '' : `, by ${inWords(-most)} at least`}.`,
   measure: plainMeasure('the diversification ratio'),
   example: { type: 'max_diversification' },
   sentence: () => 'the largest ratio of average volatility to volatility',

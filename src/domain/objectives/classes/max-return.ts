@@ -3,8 +3,8 @@ import { objectiveClass, returnMeasure } from '../objective-class.js';
 
 export const maxReturn = objectiveClass({
   type: 'max_return',
-  label: 'Largest return',
-  help: 'The largest expected return within the rows; a TrackingError or Volatility row is what keeps its risk.',
+  label: 'Maximum return',
+  help: 'Maximum expected return within the rows; a TrackingError or Volatility row limits its risk.',
   sense: 'maximise',
   needsReturns: true,
   uncertain: ['returns'],

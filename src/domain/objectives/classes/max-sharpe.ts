@@ -3,21 +3,21 @@ import { inWords, objectiveClass, plainMeasure } from '../objective-class.js';
 
 export const maxSharpe = objectiveClass({
   type: 'max_sharpe',
-  label: 'Largest Sharpe ratio',
-  help: 'The largest expected return above the risk-free rate per unit of volatility; cash earns the rate.',
+  label: 'Maximum Sharpe ratio',
+  help: 'Maximum expected return above the risk-free rate per unit of volatility; cash earns the rate.',
   sense: 'maximise',
   needsReturns: true,
   uncertain: ['returns', 'covariance'],
   params: z.strictObject({
     risk_free_rate: z.number().min(-1).max(1).default(0).meta({
       label: 'Risk-free rate',
-      help: 'Annual rate that the return is measured above.',
-      unit: 'fraction a year',
+      help: 'Annual rate that is subtracted from the return.',
+      unit: 'fraction per year',
     }),
   }),
   cash: ({ risk_free_rate }) => risk_free_rate,
   unattainable: ({ risk_free_rate: rate }, most) =>
-    `No weights within the rows are expected to return more than the risk-free rate of ${rate} after costs${most === null ? '' : `; the most that any are is ${inWords(most + rate)}`}.`,
+    `No weights within the rows have an expected return above the risk-free rate of ${rate} after costs${most === null ? '' : `; the most that any are is ${inWords(most + rate)}`}.`,
   measure: plainMeasure('the Sharpe ratio'),
   example: { type: 'max_sharpe', risk_free_rate: 0.02 },
   sentence: ({ risk_free_rate }) =>

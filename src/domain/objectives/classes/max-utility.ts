@@ -3,8 +3,8 @@ import { objectiveClass, returnMeasure } from '../objective-class.js';
 
 export const maxUtility = objectiveClass({
   type: 'max_utility',
-  label: 'Largest utility',
-  help: 'The largest expected return less half the risk aversion times the variance, less the costs of the trades.',
+  label: 'Maximum utility',
+  help: 'Maximum expected return minus half the risk aversion times the variance, minus the costs of the trades.',
   sense: 'maximise',
   needsReturns: true,
   uncertain: ['returns', 'covariance'],

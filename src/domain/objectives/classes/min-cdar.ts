@@ -5,8 +5,8 @@ import { tailGoal } from '../tail.js';
 
 export const minCdar = objectiveClass({
   type: 'min_cdar',
-  label: 'Least conditional drawdown',
-  help: 'The least average of the worst drawdowns: the conditional drawdown at risk of historical returns, added up session by session.',
+  label: 'Minimum conditional drawdown',
+  help: 'Minimum average of the worst drawdowns: the conditional drawdown at risk of historical returns, summed by session.',
   sense: 'minimise',
   needsReturns: false,
   params: tailParams,

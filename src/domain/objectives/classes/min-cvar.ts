@@ -5,8 +5,8 @@ import { tailGoal } from '../tail.js';
 
 export const minCvar = objectiveClass({
   type: 'min_cvar',
-  label: 'Least conditional value at risk',
-  help: 'The least average loss of the worst sessions: the conditional value at risk (expected shortfall) of historical or simulated returns.',
+  label: 'Minimum conditional value at risk',
+  help: 'Minimum average loss of the worst sessions: the conditional value at risk (expected shortfall) of historical or simulated returns.',
   sense: 'minimise',
   needsReturns: false,
   params: tailParams.extend(drawnParams),

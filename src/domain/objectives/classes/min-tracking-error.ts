@@ -4,8 +4,8 @@ import { objectiveClass, rootMeasure } from '../objective-class.js';
 
 export const minTrackingError = objectiveClass({
   type: 'min_tracking_error',
-  label: 'Least tracking error',
-  help: 'The least variance of the active weights, weight less index weight: the weights nearest to the index.',
+  label: 'Minimum tracking error',
+  help: 'Minimum variance of the active weights (weight minus index weight): the weights nearest to the index.',
   sense: 'minimise',
   needsReturns: false,
   params: z.strictObject({}),

@@ -3,8 +3,8 @@ import { objectiveClass, rootMeasure } from '../objective-class.js';
 
 export const minVariance = objectiveClass({
   type: 'min_variance',
-  label: 'Least variance',
-  help: 'The least variance of the portfolio itself.',
+  label: 'Minimum variance',
+  help: 'Minimum variance of the portfolio itself.',
   sense: 'minimise',
   needsReturns: false,
   uncertain: ['covariance'],

@@ -4,10 +4,10 @@ import { objectiveClass, plainMeasure } from '../objective-class.js';
 import { parityNumerator } from '../parity.js';
 import { budgetsOf } from '../risk-budgets.js';
 
-/** Keys of one set of budgets. */
+/** Maximum number of keys of one set of budgets. */
 const BUDGETS_MAX = 20_000;
 
-/** Sums of budgets this far from one are one. */
+/** Tolerance of the sum of budgets. */
 const SUM_TOLERANCE = 1e-6;
 
 const Budgets = z
@@ -21,29 +21,29 @@ const Budgets = z
 export const riskParity = objectiveClass({
   type: 'risk_parity',
   label: 'Risk parity',
-  help: 'Shares of the variance equal to the budgets: the largest ratio of the geometric mean of the weights, by budget, to the volatility.',
+  help: 'Risk contributions equal to the budgets: the maximum ratio of the geometric mean of the weights, by budget, to the volatility.',
   sense: 'minimise',
   needsReturns: false,
   params: z.strictObject({
     budgets: Budgets.nullable().default(null).meta({
       label: 'Budgets',
-      help: 'Share of the variance by identifier or by group, in all 1; without any every name has the same. A group shares its budget equally among the members that are not named.',
+      help: 'Share of the variance by identifier or by group, with sum 1. Default: equal shares. A group divides its budget equally among the members without their own budget.',
     }),
     budget_field: z
       .string()
       .min(1)
       .max(64)
       .default('SECTOR')
-      .meta({ label: 'Budget field', help: 'Reference column whose groups the budgets name.' }),
+      .meta({ label: 'Budget field', help: 'Reference column whose groups have budgets.' }),
   }),
   measure: plainMeasure('the distance from parity'),
   reads: ({ budgets, budget_field }) => (budgets === null ? [] : [category(budget_field, 'budget_field')]),
   unattainable: () =>
-    'Every name with a budget of risk has to be held, and the rows, the number of names or the costs leave no weights that do.',
+    'Every security with a risk budget must be held, but the rows, the number of securities or the costs allow no such weights.',
   example: { type: 'risk_parity', budgets: { Technology: 0.2, Energy: 0.8 }, budget_field: 'SECTOR' },
   sentence: ({ budgets, budget_field }) =>
     budgets === null
-      ? 'equal contributions of all names to the variance'
+      ? 'equal contributions of all securities to the variance'
       : `contributions to the variance of ${Object.entries(budgets)
           .map(([key, share]) => `${share} for ${key}`)
           .join(', ')} (names, or groups of ${budget_field})`,

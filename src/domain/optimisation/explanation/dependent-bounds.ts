@@ -5,13 +5,13 @@ import type { PlacedRow } from '../problem.js';
 import type { RowSide } from '../report.js';
 import type { ConvexSolution } from '../solve-convex.js';
 
-/** Distance to a bound up to which it is met, as for the sides of rows. */
+/** Distance at which a bound counts as active, as for the sides of rows. */
 const MET = 1e-7;
 
-/** Rest of a row, relative to its largest coefficient, that is rounding. */
+/** Remainder of a row, relative to its largest coefficient, that counts as rounding. */
 const ROUNDING = 1e-9;
 
-/** A bound of the programme that is met, as its gradient. */
+/** Gradient of an active bound of the program. */
 interface MetBound {
   readonly placed: PlacedRow | undefined;
   /** [n] */
@@ -19,9 +19,9 @@ interface MetBound {
 }
 
 /**
- * The bounds at an answer that others which are met imply: more than one set of multipliers fits, and a multiplier is
- * no price of such a bound. Equalities and defaults are not among them.
- * @cost m^2 n for m rows that are met
+ * Finds active bounds that other active ones imply: several sets of multipliers fit, so a multiplier is not the price
+ * of such a bound. Equalities and defaults are excluded.
+ * @cost m^2 n for m active rows
  * @source Nocedal & Wright (2006), Numerical Optimization, section 12.3: linear independence of the active constraints.
  */
 export function dependentSides({ assembled, answer }: ConvexSolution, sides: readonly RowSide[]): Set<RowSide> {
@@ -50,7 +50,7 @@ export function dependentSides({ assembled, answer }: ConvexSolution, sides: rea
   return new Set(sides.filter(isDependent));
 }
 
-/** Bounds of names that more than one of the client's rows sets. */
+/** Returns bounds of securities that more than one of the client's rows sets. */
 function sharedBounds(sides: readonly RowSide[]): Set<string> {
   const seen = new Set<string>();
   const shared = new Set<string>();
@@ -66,7 +66,7 @@ function sharedBounds(sides: readonly RowSide[]): Set<string> {
   return shared;
 }
 
-/** Rows, limits of kinks and lengths that are met. */
+/** Returns active rows, limits of kinks and lengths. */
 function metBounds({ assembled, answer }: Pick<ConvexSolution, 'assembled' | 'answer'>): MetBound[] {
   const { program, linear, kinks, norms } = assembled;
   const { n, rows } = program;
@@ -92,7 +92,7 @@ function metBounds({ assembled, answer }: Pick<ConvexSolution, 'assembled' | 'an
   return met;
 }
 
-/** [n], 1 where neither a bound nor a kink holds a name. */
+/** Returns [n], 1 if neither a bound nor a kink holds a security. */
 function freeNames({ lower, upper, kinks }: Program, x: Float64Array): Uint8Array {
   const free = Uint8Array.from(x, (value, i) => Number(value - lower[i]! > MET && upper[i]! - value > MET));
   for (const kink of kinks) {
@@ -104,7 +104,10 @@ function freeNames({ lower, upper, kinks }: Program, x: Float64Array): Uint8Arra
   return free;
 }
 
-/** Shares of the rows in each sum of them that vanishes on the free names: elimination, the largest coefficient first. */
+/**
+ * Returns the shares of the rows in each combination of them that vanishes on the free securities: elimination, largest
+ * coefficient first.
+ */
 function dependencies(met: readonly MetBound[], isFree: Uint8Array): Float64Array[] {
   const found: Float64Array[] = [];
   const pivots: { readonly at: number; readonly row: Float64Array; readonly shares: Float64Array }[] = [];

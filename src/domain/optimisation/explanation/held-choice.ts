@@ -3,8 +3,8 @@ import { nonConvexRows, type Problem } from '../problem.js';
 import { HELD_MIN, restrictionOf, shortSide, supportOf } from '../restriction.js';
 
 /**
- * The choice of names behind weights, under which the convex rows are solved again; undefined where no row chooses
- * names.
+ * Returns the choice of securities behind weights, under which the convex rows are solved again; undefined if no row
+ * chooses securities.
  */
 export function heldChoice(problem: Problem, weights: Float64Array): Restriction | undefined {
   const rows = nonConvexRows(problem).map(({ row }) => row);

@@ -5,22 +5,24 @@ import type { Problem } from '../problem.js';
 import type { ConvexSolution } from '../solve-convex.js';
 import { ownTerms } from './change-sentence.js';
 
-/** A name without a weight, and how far it is from one. */
+/** Security without a weight, and its distance from one. */
 export interface NextName {
   readonly identifier: string;
-  /** Change of the objective, in its own terms, per unit of weight in the name. */
+  /** Change of the objective, in its own terms, per unit of weight in the security. */
   readonly marginal: number;
-  /** Its expected return, and the one from which on it is held; null for an objective without expected returns. */
+  /**
+   * Its expected return, and the expected return from which it is held; null for an objective without expected returns.
+   */
   readonly expectedReturn: number | null;
   readonly entryReturn: number | null;
 }
 
-/** Names listed. */
+/** Maximum number of securities listed. */
 export const NEXT_NAMES_MAX = 10;
 
 /**
- * The names that would be held next: those that nothing but their lower bound of zero keeps out, those nearest to a
- * weight first. A name is held once its expected return exceeds `entryReturn`, the others staying as they are.
+ * Returns the securities that would be held next: those excluded only by their lower bound of zero, nearest to a weight
+ * first. A security enters once its expected return exceeds `entryReturn`, the others unchanged.
  * @cost of a product with the covariance
  * @source Boyd & Vandenberghe (2004), Convex Optimization, section 5.5.3: the gradient at a bound.
  */
@@ -42,7 +44,10 @@ export function nextNamesOf(problem: Problem, { assembled, answer, weights, pric
     }));
 }
 
-/** Expected return that makes up for a unit of the objective, both per unit of weight; null where none counts. */
+/**
+ * Returns the expected return that compensates a unit of the objective, both per unit of weight; null if expected
+ * returns do not count.
+ */
 function returnScale(problem: Problem, weights: Float64Array): number | null {
   const { objective, expectedReturns, goal, metric, robustness } = problem;
   if (!objective.entry.needsReturns || expectedReturns === null) return null;

@@ -10,32 +10,32 @@ import type { ExplainedInput } from './explained-input.js';
 import { heldChoice } from './held-choice.js';
 import { createWeighing, SPENT, type Weighing } from './weighing.js';
 
-/** Share of a step of a sensitivity that stands for a small change. */
+/** Share of a sensitivity step that counts as a small change. */
 export const SMALL = 0.01;
 
-/** A small change of a bound in its own unit, relative to one and the bound. */
+/** Small change of a bound in its own unit, relative to one and the bound. */
 const SMALL_STEP = 1e-4;
 
-/** Bounds that are loosened one by one, those of the largest multipliers first: each is a solve. */
+/** Maximum number of bounds that are loosened individually, largest multipliers first: each is a solve. */
 const LOOSENED_MAX = 40;
 
-/** Multiplications after which no further bound is loosened: about two seconds. */
+/** Number of multiplications after which no further bound is loosened: about two seconds. */
 const WORK_MAX = 2e9;
 
-/** Change of the objective up to which nothing has changed, relative to one and the objective. */
+/** Change of the objective that counts as none, relative to one and the objective. */
 const NOTHING = 1e-12;
 
 export interface OneSided {
-  /** The sides, with the change of the objective per unit of a small loosening of that side alone as shadow price. */
+  /** Sides whose shadow price is the change of the objective per unit of a small loosening of only that side. */
   readonly sides: readonly RowSide[];
-  /** Sides, as they were given, whose multipliers are no prices. */
+  /** Given sides whose multipliers are not prices. */
   readonly dependent: ReadonlySet<RowSide>;
 }
 
 /**
- * Prices of bounds that others imply: several sets of multipliers fit, so that the problem is solved again with the
- * bound a little looser. All other prices are the multipliers that they were; where the work is spent it is the
- * multiplier too, which the price does not exceed.
+ * Computes prices of bounds that others imply: several sets of multipliers fit, so the problem is solved again with the
+ * bound slightly loosened. All other prices are the multipliers; if the work is used up, the multiplier is kept as an
+ * upper bound of the price.
  * @cost of at most `LOOSENED_MAX` solves
  */
 export function oneSidedPrices(
@@ -56,7 +56,7 @@ export function oneSidedPrices(
 
 type Solved = Pick<ExplainedInput, 'problem' | 'solution'>;
 
-/** The price of one side of one row, undefined where there is no answer or the work is spent. */
+/** Returns the price of one side of one row; undefined without a solution, or if the work is used up. */
 function priceAlone(weighing: Weighing, { problem, solution }: Solved, side: RowSide): number | undefined {
   const { placed, limit } = side;
   const by = (side.side === 'upper' ? 1 : -1) * SMALL_STEP * Math.max(1, Math.abs(limit));
@@ -65,7 +65,7 @@ function priceAlone(weighing: Weighing, { problem, solution }: Solved, side: Row
   return slopeTo(weighing, { problem: { ...problem, rows }, solution }, by);
 }
 
-/** Change of the objective in its own terms per unit, from an answer to the problem with another bound. */
+/** Returns the change of the objective in its own terms per unit, from a solution to the problem with another bound. */
 export function slopeTo(weighing: Weighing, { problem, solution }: Solved, by: number): number | undefined {
   const options = { restriction: heldChoice(problem, solution.weights), warm: solution.answer.state };
   const again = weighing.find(({ solver }) => solveConvex(solver, problem, options));
@@ -77,7 +77,7 @@ function differenceOf(problem: Problem, before: ConvexSolution, after: ConvexSol
   return Math.abs(change) <= NOTHING * Math.max(1, Math.abs(before.objective)) ? 0 : ownTerms(problem, change);
 }
 
-/** A row with one side moved, in the unit of its shadow price. */
+/** Moves one side of a row, in the unit of its shadow price. */
 function loosenedRow(row: ProgramRow, { side }: Pick<RowSide, 'side'>, by: number): ProgramRow {
   const moved = (limit: Limit): Limit => ({ ...limit, value: limit.value + by });
   switch (row.form) {

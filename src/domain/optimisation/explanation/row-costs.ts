@@ -8,32 +8,32 @@ import type { ExplainedInput } from './explained-input.js';
 import { heldChoice } from './held-choice.js';
 import { createWeighing, SPENT } from './weighing.js';
 
-/** What the objective would be without a row. */
+/** Objective without a row. */
 export interface RowCost {
-  /** The client's id of the row, empty when there is none, and its position. */
+  /** Client's id of the row, empty if there is none, and its position. */
   readonly id: string;
   readonly index: number;
   readonly type: string;
-  /** The objective without the row, in its own terms; null for the reason. */
+  /** Objective without the row, in its own terms; null with a reason. */
   readonly without: number | null;
-  /** How much worse the objective is with the row, at least 0 but for rows that replace a default. */
+  /** Cost of the row in the objective, at least 0 except for rows that replace a default. */
   readonly cost: number | null;
-  /** Why neither is known: nothing else bounds the objective, or the work is spent; null where both are. */
+  /** Reason why neither is known: nothing else bounds the objective, or the work is used up; null if both are known. */
   readonly reason: 'no_answer' | 'work_spent' | null;
   readonly sentence: string;
 }
 
-/** Rows that are left out by turns, in their order: each is a solve, or a search where it chooses names. */
+/** Maximum number of rows that are removed in turn: each is a solve, or a search if it chooses securities. */
 export const COSTED_ROWS_MAX = 20;
 
-/** Rows without which a default holds: leaving one out is not only a relaxation. */
+/** Rows without which a default applies: removing one is not only a relaxation. */
 const REPLACES_DEFAULT: ReadonlySet<string> = new Set(['FullInvestment', 'WeightSum', 'LongOnly', 'PositionBounds']);
 
 /**
- * What each of the client's rows costs: the objective of the problem that is stated without it. A row that does not
- * bind costs nothing. Where rows choose names, a convex row is left out with the same names held.
- * @param workMax Multiplications of all solves together; only those of tails have a limit unless given.
- * @cost of a solve for each row that binds, of a search for one that chooses names
+ * Computes the cost of each of the client's rows: the change of the objective without it. A row that does not bind
+ * costs nothing. If rows choose securities, a convex row is removed while the held securities stay.
+ * @param workMax Maximum number of multiplications of all solves together. Default: a limit only for tails.
+ * @cost of a solve for each row that binds, of a search for one that chooses securities
  */
 export function rowCostsOf(
   solvers: Solvers,
@@ -47,13 +47,13 @@ export function rowCostsOf(
   const own = problem.origins.filter(({ index }) => index !== null).slice(0, COSTED_ROWS_MAX);
   const before = ownTerms(problem, solution.objective);
   return own.map((origin): RowCost => {
-    const isConvex = findConstraintClass(origin.type)!.convex; // of a valid row
+    const isConvex = findConstraintClass(origin.type)!.convex; // The row is valid.
     const mayMatter = !isConvex || priced.has(origin) || REPLACES_DEFAULT.has(origin.type);
     const value = mayMatter
       ? weighing.find((again) => objectiveWithout(again, problem, { origin, isConvex, solution }))
       : solution.objective;
     const about = { id: origin.id, index: origin.index!, type: origin.type };
-    const sentence = (change: string) => `Leaving out ${origin.name} ${change}.`;
+    const sentence = (change: string) => `Removing ${origin.name} ${change}.`;
     if (value === null || value === SPENT)
       return {
         ...about,
@@ -61,7 +61,9 @@ export function rowCostsOf(
         cost: null,
         reason: value === null ? 'no_answer' : 'work_spent',
         sentence: sentence(
-          value === null ? 'leaves the objective unbounded' : 'was not solved: the work for explanations is spent',
+          value === null
+            ? 'leaves the objective unbounded'
+            : 'was not solved: the work limit for explanations was reached',
         ),
       };
     const without = ownTerms(problem, value);
@@ -80,7 +82,7 @@ interface LeftOut extends Pick<ExplainedInput, 'solution'> {
   readonly isConvex: boolean;
 }
 
-/** The objective, as it is made small, without a row; null without an answer. */
+/** Returns the objective, as minimised, without a row; null without a solution. */
 function objectiveWithout(solvers: Solvers, problem: Problem, { origin, isConvex, solution }: LeftOut): number | null {
   const rest = problem.without(origin);
   if (isConvex) {

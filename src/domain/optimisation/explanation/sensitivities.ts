@@ -10,9 +10,9 @@ import { heldChoice } from './held-choice.js';
 import { slopeTo, SMALL } from './one-sided-prices.js';
 import { createWeighing, SPENT } from './weighing.js';
 
-/** What another value of one parameter does to the objective: the problem solved again. */
+/** Effect of another value of one parameter on the objective, from solving again. */
 export interface Sensitivity {
-  /** The client's id of the row, empty when there is none, and its position. */
+  /** Client's id of the row, empty if there is none, and its position. */
   readonly id: string;
   readonly index: number;
   readonly type: string;
@@ -21,40 +21,40 @@ export interface Sensitivity {
   readonly to: number;
   /** `to - from`. */
   readonly change: number;
-  /** Change of the objective, in its own terms; null where the work is spent before the problem is solved again. */
+  /** Change of the objective, in its own terms; null if the work is used up before the problem is solved again. */
   readonly effect: number | null;
-  /** The same per unit of the parameter for an infinitely small change. */
+  /** Effect per unit of the parameter for an infinitely small change. */
   readonly shadowPrice: number;
   readonly sentence: string;
 }
 
-/** Parameters that are moved, those of the largest effect first: each is a solve. */
+/** Maximum number of parameters that are moved, largest effect first: each is a solve. */
 export const SENSITIVITIES_MAX = 20;
 
-/** Steps by unit: a percentage point, one name. A bound in other units moves by a hundredth of itself. */
+/** Steps by unit: a percentage point, one security. A bound in other units moves by a hundredth of its value. */
 const STEP = { fraction: 0.01, count: 1, value: 0.01 } as const;
 
-/** A parameter of a row that binds. */
+/** Parameter of a binding row. */
 interface Bound {
   readonly origin: Origin;
   readonly parameter: string;
   readonly from: number;
   readonly to: number;
   readonly shadowPrice: number;
-  /** Whether one of the bounds that it moves is implied by others. */
+  /** True if others imply one of the bounds that it moves. */
   readonly isDependent: boolean;
 }
 
 export interface SensitivityOptions {
-  /** Multiplications of all solves together; only those of tails have a limit unless given. */
+  /** Maximum number of multiplications of all solves together. Default: a limit only for tails. */
   readonly workMax?: number | undefined;
-  /** Sides whose multipliers are no prices. */
+  /** Sides whose multipliers are not prices. */
   readonly dependent?: ReadonlySet<RowSide>;
 }
 
 /**
- * What loosening each bound that binds by a percentage point (one name, a hundredth of other values) does to the
- * objective. Where rows choose names, the names held stay held.
+ * Computes the effect on the objective of loosening each binding bound by a percentage point (one security, a hundredth
+ * of other values). If rows choose securities, the held ones stay.
  * @cost of at most `SENSITIVITIES_MAX` solves, and as many with a small change of parameters of dependent sides
  */
 export function sensitivitiesOf(
@@ -74,14 +74,14 @@ export function sensitivitiesOf(
     const effect = again === SPENT ? null : ownTerms(problem, again.objective - solution.objective);
     const change =
       again === SPENT
-        ? 'was not solved: the work for explanations is spent'
+        ? 'was not solved: the work limit for explanations was reached'
         : changeSentence(problem, ownTerms(problem, solution.objective), ownTerms(problem, again.objective));
-    const held = restriction === undefined || again === SPENT ? '' : ', with the same names held';
+    const held = restriction === undefined || again === SPENT ? '' : ', with the same securities held';
     const step = `${to > from ? 'Raising' : 'Lowering'} ${parameter} of ${origin.name} from ${valueText(origin, from)} to ${valueText(origin, to)}`;
     return [
       {
         id: origin.id,
-        index: origin.index!, // a client's row
+        index: origin.index!, // client's row
         type: origin.type,
         parameter,
         from,
@@ -101,7 +101,7 @@ export function sensitivitiesOf(
   }
 }
 
-/** Parameters behind the bounds that cost something, the dearest step first. */
+/** Returns parameters behind bounds with a cost, most expensive step first. */
 function boundsOf(sides: readonly RowSide[], dependent: ReadonlySet<RowSide>): Bound[] {
   const bounds = new Map<string, Bound>();
   for (const each of sides) {
@@ -111,7 +111,7 @@ function boundsOf(sides: readonly RowSide[], dependent: ReadonlySet<RowSide>): B
     const parameter = limit?.parameter ?? null;
     if (!isBinding || shadowPrice === 0 || origin.index === null || limit === null || parameter === null) continue;
     const from = origin.params[parameter];
-    // Names that a lower bound of zero keeps out are the next names.
+    // Securities that a lower bound of zero excludes are reported as next securities.
     if (typeof from !== 'number' || (row.form === 'name' && side === 'lower' && from === 0)) continue;
     const key = `${origin.index} ${parameter}`;
     const price = shadowPrice * slopeOf(row, limit);
@@ -140,7 +140,10 @@ function limitOf(row: ProgramRow, side: 'lower' | 'upper'): Limit | null {
   }
 }
 
-/** Change of the bound that a shadow price is of, per unit of the parameter; a norm's is of the parameter already. */
+/**
+ * Returns the change of the bound of a shadow price per unit of the parameter; a norm's is already per unit of the
+ * parameter.
+ */
 function slopeOf(row: ProgramRow, limit: Limit): number {
   if (row.form === 'norm') return 1;
   return row.form === 'linear' && row.average !== undefined ? row.average.scale : limit.slope;
@@ -152,11 +155,11 @@ interface Stepping {
   readonly outward: number;
 }
 
-/** The value a step further out, undefined where the class does not accept it. */
+/** Returns the value one step further out; undefined if the class does not accept it. */
 function steppedTo({ type, unit, params }: Origin, { parameter, from, outward }: Stepping): number | undefined {
   const size = unit === 'value' && from !== 0 ? STEP.value * Math.abs(from) : STEP[unit];
   const to = Number((from + outward * size).toPrecision(12));
-  const accepted = findConstraintClass(type)!.params.safeParse({ ...params, [parameter]: to }).success; // of a valid row
+  const accepted = findConstraintClass(type)!.params.safeParse({ ...params, [parameter]: to }).success; // The row is valid.
   return accepted ? to : undefined;
 }
 

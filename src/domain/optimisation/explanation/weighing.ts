@@ -4,24 +4,24 @@ import type { Problem } from '../problem.js';
 import { hasTails, metered } from '../work-meter.js';
 
 /**
- * Multiplications after which nothing further is solved again, about ten seconds where tails make a solve a hundred
- * times as dear as a variance. Counted, not timed, so that the same request has the same explanation.
+ * Number of multiplications after which nothing is solved again, about ten seconds if tails make a solve a hundred
+ * times as expensive as a variance. Counted, not timed, so that equal requests have equal explanations.
  */
 const WORK_MAX = 1e10;
 
-/** What stands for a result that the work did not suffice for. */
-export const SPENT = Symbol('the work is spent');
+/** Result if the work limit was reached. */
+export const SPENT = Symbol('the work limit was reached');
 
-/** Solves of one explanation, within one amount of work. */
+/** Solves of one explanation, within one work limit. */
 export interface Weighing {
-  /** What a function finds with the solvers that it is given; SPENT where the work ends before it does. */
+  /** Returns the result of a function with the given solvers; SPENT if the work limit is reached first. */
   find<T>(solveAgain: (solvers: Solvers) => T): T | typeof SPENT;
 }
 
-/** Ends a solve in its midst: its programmes are many where a tail has curved costs. */
+/** Thrown to end a solve: its programs are many if a tail has curved costs. */
 class WorkSpent extends Error {}
 
-/** @param workMax Multiplications of all solves together; only those of tails have a limit unless given. */
+/** @param workMax Maximum number of multiplications of all solves together. Default: a limit only for tails. */
 export function createWeighing(
   { solver: inner, algebra }: Solvers,
   problem: Problem,

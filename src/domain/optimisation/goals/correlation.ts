@@ -1,9 +1,12 @@
 import { metricDiagonal, type Metric } from '#kernels/optimisation/program/metric.js';
 
-/** Correlation metrics of covariances: one of each, so that a solver sees the same metric again. */
+/** Correlation metrics by covariance, so that a solver sees the same metric again. */
 const known = new WeakMap<Metric, Metric>();
 
-/** The correlations of a covariance, in its form; a name without variance keeps none. @cost n^2, or n k for loadings */
+/**
+ * Returns the correlations of a covariance, in its form; a security without variance has none. @cost n^2, or n k for
+ * loadings
+ */
 export function correlationOf(metric: Metric): Metric {
   const found = known.get(metric) ?? scaled(metric);
   known.set(metric, found);

@@ -8,12 +8,11 @@ import { correlationOf } from './correlation.js';
 import { costOf } from './prices.js';
 
 /**
- * The objective at some weights, as it is made small, costs and the worst of uncertain estimates included: a variance, a utility with its sign turned, a
- * ratio with its sign turned, the average of a tail, and for budgets of risk the logarithm of volatility over evenness, less what that is at
- * parity; Infinity where a name with a budget has no weight.
- *
- * @param priced  What violations of soft rows cost.
- * @cost          a pass over the metric, or over the scenarios
+ * Computes the minimised objective at some weights, including costs and the worst case of uncertain estimates: a
+ * variance, a negative utility, a negative ratio, the average of a tail, and for risk budgets the logarithm of
+ * volatility over evenness minus its value at parity; Infinity if a security with a budget has no weight.
+ * @param priced Cost of violations of soft rows.
+ * @cost a pass over the metric, or over the scenarios
  */
 export function goalValue(problem: Problem, weights: Float64Array, priced = 0): number {
   const { goal, metric, costs, robustness } = problem;

@@ -3,7 +3,7 @@ import { metricProduct } from '../metric-product.js';
 
 type Quadratic = Pick<Program, 'metric' | 'curvature' | 'ridge' | 'centre' | 'linear'>;
 
-/** Gradient of the quadratic objective of a programme, [n]. @cost a pass over the metric */
+/** Returns the gradient of the quadratic objective of a program, [n]. @cost a pass over the metric */
 export function gradientOf({ metric, curvature, ridge, centre, linear }: Quadratic, x: Float64Array): Float64Array {
   const offset = x.map((value, i) => value - centre[i]!);
   const force = metric === null || curvature === 0 ? undefined : metricProduct(metric, offset);

@@ -2,16 +2,16 @@ import { normLength } from '#kernels/optimisation/program/norms.js';
 import { kinkSum, type Program } from '#kernels/optimisation/program/program.js';
 import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
 
-/** Scales closer to one are one. */
+/** Distance from one at which a scale counts as one. */
 const SAME = 1e-12;
 
-/** Halvings towards the scale at which a limit on trades or a norm begins to bind. */
+/** Number of halvings towards the scale at which a limit on trades or a norm begins to bind. */
 const HALVINGS = 60;
 
-/** Scales beyond this are as good as none: no row bounds the weights. */
+/** Scale beyond which weights count as unbounded. */
 const SCALE_MAX = 1e6;
 
-/** How much of a portfolio the rows of a programme allow at most, as a multiple of it; at least one. */
+/** Returns the largest multiple of a portfolio that the rows of a program allow; at least one. */
 export function largestScale(program: Program, { point: { x } }: Pick<ProgramAnswer, 'point'>): number {
   const { n, lower, upper, rows } = program;
   let scale = SCALE_MAX;
@@ -29,7 +29,7 @@ export function largestScale(program: Program, { point: { x } }: Pick<ProgramAns
   return withinLimits(program, x, scale);
 }
 
-/** The largest scale up to one that keeps limits on trades and norms. */
+/** Returns the largest scale up to one that satisfies limits on trades and norms. */
 function withinLimits(program: Program, x: Float64Array, most: number): number {
   const holds = (scale: number) => {
     const at = x.map((value) => value * scale);

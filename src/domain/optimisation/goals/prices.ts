@@ -2,7 +2,7 @@ import { powerOf } from '#kernels/power.js';
 import { kinkSum, type Kink, type Program } from '#kernels/optimisation/program/program.js';
 import type { TradeCosts } from '../../objectives/goal.js';
 
-/** The programme with all that is priced, soft rows and sums of kinks, at so many times its price. */
+/** Returns the program with all prices, of soft rows and sums of kinks, scaled. */
 export function withPricesTimes(program: Program, scale: number): Program {
   if (scale === 1) return program;
   const { rows, kinks } = program;
@@ -17,7 +17,7 @@ export function withPricesTimes(program: Program, scale: number): Program {
   };
 }
 
-/** The programme with the linear cost of trades added to its objective. */
+/** Adds the linear cost of trades to the objective of a program. */
 export function withLinearCost(program: Program, costs: TradeCosts | null): Program {
   if (costs === null || costs.linear === 0) return program;
   const kink: Kink = {
@@ -30,7 +30,7 @@ export function withLinearCost(program: Program, costs: TradeCosts | null): Prog
   return { ...program, kinks: [...program.kinks, kink] };
 }
 
-/** What the trades to some weights cost, as a fraction of value. */
+/** Returns the cost of the trades to some weights, as a fraction of value. */
 export function costOf(costs: TradeCosts | null, weights: Float64Array): number {
   if (costs === null) return 0;
   const { linear, impact, reference, fixed } = costs;
@@ -40,7 +40,7 @@ export function costOf(costs: TradeCosts | null, weights: Float64Array): number 
   }, fixed);
 }
 
-/** What violations of soft rows and sums of kinks cost at some weights. */
+/** Returns the cost of violations of soft rows and of sums of kinks at some weights. */
 export function pricesOf({ n, rows, kinks }: Pick<Program, 'n' | 'rows' | 'kinks'>, weights: Float64Array): number {
   let total = 0;
   for (let r = 0; r < rows.count; r++) {

@@ -3,18 +3,16 @@ import { checkKkt, isOptimal, pulledNames } from '#kernels/optimisation/program/
 import type { Program } from '#kernels/optimisation/program/program.js';
 import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
 
-/** Names below which all of them take part at once. */
+/** Number of securities below which all take part at once. */
 export const MANY = 100;
 
-/** Share of them that may take part: beyond it leaving out the others saves little. */
+/** Maximum share that takes part: beyond it removing the others saves little. */
 const PART = 0.7;
 
-/** Distance to a bound at which weights rest there. */
+/** Distance to a bound at which weights count as at the bound. */
 const AT_BOUND = 1e-9;
 
-/**
- * Names that rest where weights have them, at a bound, while the others are chosen: 1 for each, null where too few do.
- */
+/** Returns 1 for securities that stay at a bound while the others are chosen; null if too few do. */
 export function restingAt({ n, lower, upper }: Program, weights: Float64Array): Uint8Array | null {
   if (n < MANY) return null;
   const resting = new Uint8Array(n);
@@ -27,7 +25,7 @@ export function restingAt({ n, lower, upper }: Program, weights: Float64Array): 
   return moving <= PART * n ? resting : null;
 }
 
-/** The programme in which resting names have the bound that weights have them at. */
+/** Fixes resting securities at the bound at which weights have them. */
 export function withResting(rows: Program, resting: Uint8Array | null, weights: Float64Array): Program {
   if (resting === null) return rows;
   const [lower, upper] = [rows.lower.slice(), rows.upper.slice()];
@@ -39,15 +37,15 @@ export function withResting(rows: Program, resting: Uint8Array | null, weights: 
   return { ...rows, lower, upper };
 }
 
-/** An answer among some names, as one of all of them. */
+/** Solution over some securities, as one over all of them. */
 export interface AmongAll {
   readonly program: Program;
   readonly answer: ProgramAnswer;
-  /** Names that rest and would better the objective: the answer is optimal where there are none. */
+  /** Resting securities that would improve the objective: the solution is optimal if there are none. */
   readonly pulled: Int32Array;
 }
 
-/** @param program of the answer, in which names rest; @param rows with the bounds of all */
+/** @param program program of the solution, in which securities rest; @param rows program with the bounds of all */
 export function amongAll(
   { program, answer }: Pick<AmongAll, 'program' | 'answer'>,
   { lower, upper }: Program,

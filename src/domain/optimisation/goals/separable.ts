@@ -1,23 +1,20 @@
 import { powerOf } from '#kernels/power.js';
 import type { TradeCosts } from '../../objectives/goal.js';
 
-/** A sum of smooth convex functions of single weights, given by its value and a quadratic model of it. */
+/** Sum of smooth convex functions of single weights, given by its value and a quadratic model. */
 export interface Separable {
   valueAt(x: Float64Array): number;
   /** Adds first and second derivatives at x. */
   addModel(x: Float64Array, model: SeparableModel): void;
-  /**
-   * Where the function is best modelled near x: each weight at its own optimum, the others held; absent where that is
-   * x.
-   */
+  /** Returns the best point for the next model near x: each weight at its own optimum, the others fixed. Default: x. */
   settle?(x: Float64Array, rest: Rest): Float64Array;
-  /** Smallest weights that a step from x may reach, [N]; absent where the function is defined everywhere. */
+  /** Returns the smallest weights that a step from x may reach, [N]; absent if the function is defined everywhere. */
   leastFrom?(x: Float64Array): Float64Array;
 }
 
-/** The rest of an objective at a point, by weight. */
+/** Rest of an objective at a point, by weight. */
 export interface Rest {
-  /** First derivatives with the forces of rows, on moving down and up: they differ at a kink. [N] */
+  /** First derivatives with the forces of rows, on moving down and up, which differ at a kink. [N] */
   readonly left: Float64Array;
   readonly right: Float64Array;
   /** Second derivatives, [N]. */
@@ -31,13 +28,12 @@ export interface SeparableModel {
   readonly curvature: Float64Array;
 }
 
-/** Trades below this have the curvature of one of this size: that of none is infinite. */
+/** Trade size below which the curvature of this size is used: that of zero is infinite. */
 const TRADE_MIN = 1e-14;
 
 /**
- * scale times the cost of impact: coefficient |w - reference|^1.5.
- *
- * @param least  Trades below it have the curvature of one of this size; steps stay what they are where the model is
+ * Returns scale times the cost of impact: coefficient |w - reference|^1.5.
+ * @param least Trade size below which the curvature of this size is used; steps do not change where the model is
  *   settled.
  */
 export function impactOf({ impact, reference }: TradeCosts, scale: number, least = TRADE_MIN): Separable {
@@ -62,17 +58,17 @@ export function impactOf({ impact, reference }: TradeCosts, scale: number, least
   };
 }
 
-/** The trade d at which stiffness d + steepness root of |d| equals a pull. */
+/** Returns the trade d at which stiffness d + steepness root of |d| equals a pull. */
 function settledTrade(pull: number, stiffness: number, steepness: number): number {
   const size = Math.abs(pull);
   const root = (2 * size) / (steepness + Math.sqrt(steepness * steepness + 4 * stiffness * size));
   return Math.sign(pull) * root * root;
 }
 
-/** Share of a weight that one step may leave of it. */
+/** Minimum share of a weight that remains after one step. */
 const LEFT_MIN = 0.1;
 
-/** - sum of shares_i log x_i over the names with a share. */
+/** Returns - sum of shares_i log x_i over the securities with a share. */
 export function barrierOf(shares: Float64Array): Separable {
   return {
     valueAt: (x) =>
@@ -88,7 +84,7 @@ export function barrierOf(shares: Float64Array): Separable {
   };
 }
 
-/** The sum of some. */
+/** Returns the sum of functions. */
 export function sumOf(parts: readonly Separable[]): Separable {
   const [first, ...others] = parts;
   if (first === undefined || others.length === 0) return first ?? { valueAt: () => 0, addModel: () => {} };

@@ -28,43 +28,42 @@ import { solveTailGoal } from './solve-tail-goal.js';
 import type { TailAnswer, TailStart } from './solve-tail.js';
 import { solveUncertain } from './solve-uncertain.js';
 
-/** The optimum of a goal within the rows of a programme. */
+/** Optimum of a goal within the rows of a program. */
 export interface GoalAnswer {
   /**
-   * The programme whose conditions of optimality the answer meets: curved parts of the objective are replaced by their
+   * Program whose optimality conditions the solution meets: curved parts of the objective are replaced by their
    * tangents.
    */
   readonly program: Program;
   readonly answer: ProgramAnswer;
-  /** Change of the objective's value, as it is made small, per unit of the programme's objective. */
+  /** Change of the minimised objective per unit of the program's objective. */
   readonly priceScale: number;
-  /** What the prices of soft rows are multiplied by in the programme. */
+  /** Factor on the prices of soft rows in the program. */
   readonly penaltyScale: number;
-  /** How far the value may be above the least there is, as its proof leaves it: of a tail, 0 for others. */
+  /** Remaining gap of the proof: for a tail; 0 for others. */
   readonly open?: number;
-  /** Of a tail: where the search for similar weights begins. */
+  /** For a tail: start of the search for similar weights. */
   readonly tail?: TailStart;
 }
 
 export interface GoalOptions {
   readonly warm?: ActiveState | undefined;
   readonly effort?: 'quick' | 'thorough' | undefined;
-  /** The optimum of a programme with the same rows: its norms tell the prices of these. */
+  /** Optimum of a program with the same rows: its norms provide their prices. */
   readonly near?: PathStart | undefined;
-  /** The optimum of a programme that differs in the bounds of few names. */
+  /** Optimum of a program that differs in the bounds of few securities. */
   readonly beside?: Pick<ProgramAnswer, 'point' | 'state'> | undefined;
-  /** Of a tail: similar weights with the scenarios that decided. */
+  /** For a tail: similar weights with the scenarios that decided. */
   readonly tail?: TailStart | undefined;
-  /** What is taken off a numerator whatever the weights: the price of soft norms at the radii they were given. */
+  /** Constant that is subtracted from a numerator: the price of soft norms at their given radii. */
   readonly charge?: number;
 }
 
 /**
- * Makes the objective of a problem as small as the rows of a programme let it be.
- *
- * @param rows  The rows, with the tracking objective; prices as clients wrote them.
- * @returns     undefined where no answer was found.
- * @cost        a programme; for curved costs and budgets about ten, for ratios about five times as many.
+ * Minimises the objective of a problem within the rows of a program.
+ * @param rows The rows, with the tracking objective; prices as clients wrote them.
+ * @returns undefined if no solution was found.
+ * @cost a program; for curved costs and budgets about ten, for ratios about five times as many.
  */
 export function solveGoal(
   solver: Solver,
@@ -122,11 +121,11 @@ function solveQuadratic(
 
 interface Charged {
   readonly costs: TradeCosts | null;
-  /** Price of a return in the programme's objective. */
+  /** Price of a return in the program's objective. */
   readonly returnPrice: number;
 }
 
-/** A programme with the curved part of costs. */
+/** Solves a program with the curved part of costs. */
 function solveCostly(
   solver: Solver,
   program: Program,
@@ -138,7 +137,7 @@ function solveCostly(
     : solvePlain(solver, program, options);
 }
 
-/** The metric of the objective, with that of the norms kept where it is another. */
+/** Returns the metric of the objective, and keeps that of the norms if it differs. */
 function metricsFor(
   kind: QuadraticGoal['metric'],
   metric: Metric,
@@ -204,10 +203,10 @@ function solveLinearRatio(
   };
 }
 
-/** Portfolios with curved costs, budgets or rows are exact to this. */
+/** Accuracy of portfolios with curved costs, budgets or rows. */
 const CURVED = 1e-12;
 
-/** Prices beyond this many times the mean variance over the steepest slope begin nowhere useful. */
+/** Factor on the mean variance over the steepest slope beyond which a price is no useful start. */
 const PRICE_RANGE = 1e3;
 
 interface Beginning {
@@ -216,7 +215,7 @@ interface Beginning {
   readonly numerator: number;
 }
 
-/** The price at which the index would be the answer, where that is one; else one of the size of the problem. */
+/** Returns the price at which the index would be optimal, if there is one; otherwise one of the size of the problem. */
 function startPrice(rows: Program, { weights, slopes, numerator }: Beginning): number {
   const steepest = slopes.reduce((most, slope) => Math.max(most, Math.abs(slope)), 0) || 1;
   const typical =
@@ -228,7 +227,7 @@ function startPrice(rows: Program, { weights, slopes, numerator }: Beginning): n
   return guess > typical / PRICE_RANGE && guess < typical * PRICE_RANGE ? guess : typical;
 }
 
-/** Whether any portfolio has a positive numerator. @param program of the largest numerator */
+/** Returns true if any portfolio has a positive numerator. @param program program of the largest numerator */
 function isAttainable(
   solver: Solver,
   program: Program,
@@ -241,7 +240,7 @@ function isAttainable(
   return largest === undefined || numeratorOf(largest.answer.point.x) > 0;
 }
 
-/** The same portfolio with more invested, which has the same ratio. */
+/** Scales a portfolio to a larger investment, which has the same ratio. */
 function scaledBy(scale: number, { program, answer }: RatioPoint): Pick<GoalAnswer, 'program' | 'answer'> {
   const times = (values: Float64Array) => values.map((value) => value * scale);
   const { x, rowMultipliers, kinkMultipliers, normMultipliers } = answer.point;
@@ -255,16 +254,19 @@ function scaledBy(scale: number, { program, answer }: RatioPoint): Pick<GoalAnsw
   return { program: scaled, answer: { ...answer, point, kkt: checkKkt(scaled, point) } };
 }
 
-/** Prices of the barrier tried in one search for those that agree with their own portfolio; one without costs. */
+/**
+ * Maximum number of barrier prices tried in one search for those that agree with their own portfolio; one without
+ * costs.
+ */
 const ROUNDS_MAX = 40;
 
-/** Change of a price that is none, relative to it. */
+/** Relative change of a price that counts as none. */
 const SETTLED = 1e-11;
 
 /**
- * Budgets of risk within rows: at the optimum of evenness over volatility the least of half the variance less its own
- * variance times the budgets' logarithms. Costs are taken off the evenness, so that the weights of barrier and costs
- * follow from the portfolio itself.
+ * Solves risk budgets within rows: at the optimum of evenness over volatility the minimum of half the variance minus
+ * its own variance times the logarithms of the budgets. Costs are subtracted from the evenness, so the weights of
+ * barrier and costs follow from the portfolio itself.
  */
 function solveParity(
   solver: Solver,
@@ -288,7 +290,7 @@ function solveParity(
   let evenness = 1;
   let iterations = 0;
   for (let round = 0; round < ROUNDS_MAX; round++) {
-    // (evenness - off) has the gradient evenness times that of the logarithms, less that of the costs.
+    // (evenness - off) has the gradient evenness times that of the logarithms, minus that of the costs.
     const net = evenness - off;
     if (!(net > 0)) return undefined;
     const at = (price: number, last: ActiveState | undefined): RatioPoint | undefined => {
@@ -320,7 +322,7 @@ function solveParity(
   return undefined;
 }
 
-/** The weights at parity as the answer, where the rows hold there: none of them exerts a force. */
+/** Returns the weights at parity as the solution if they satisfy the rows: no row exerts a force. */
 function atParity(free: Program, { parity, budgets, variance }: EvennessNumerator): GoalAnswer | undefined {
   const linear = Float64Array.from(budgets, (budget, i) => (budget === 0 ? 0 : (-variance * budget) / parity[i]!));
   const program = { ...free, linear };

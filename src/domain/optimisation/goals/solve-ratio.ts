@@ -4,43 +4,46 @@ import { metricSquare } from '#kernels/optimisation/program/metric.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
 import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
 
-/** A portfolio of the family that a ratio is followed along. */
+/** Portfolio of the family along which a ratio is followed. */
 export interface RatioPoint {
-  /** Price of the numerator: the portfolio is the least of half the variance less the price times the numerator. */
+  /** Price of the numerator: the portfolio minimises half the variance minus the price times the numerator. */
   readonly price: number;
   readonly variance: number;
   readonly numerator: number;
-  /** The programme it is the optimum of, curved parts replaced by their tangents. */
+  /** Program of which it is the optimum, with tangents for curved parts. */
   readonly program: Program;
   readonly answer: ProgramAnswer;
 }
 
-/** Distance from the root, relative to the variance, from which one that does not halve any more is rounding of the portfolios. */
+/**
+ * Distance from the root, relative to the variance, from which one that no longer halves counts as rounding of the
+ * portfolios.
+ */
 const STALLED = 1e-9;
 
-/** Portfolios looked at in one search; five to eight are usual. */
+/** Maximum number of portfolios in one search; five to eight are usual. */
 const POINTS_MAX = 60;
 
-/** Growth of a price that is too low. */
+/** Growth factor of a price that is too low. */
 const GROWTH = 4;
 
-/** Every so many points the bracket is halved, whatever a secant says. */
+/** Number of points after which the bracket is halved instead of using a secant. */
 const HALVED = 8;
 
-/** Distance from the root, relative to the variance, that is rounding. */
+/** Distance from the root, relative to the variance, that counts as rounding. */
 const ROUNDING = 1e-14;
 
 /**
- * The portfolio of the largest numerator per unit of volatility: the price at which variance is price times numerator.
- * Between changes of its active set weights are linear in the price and variance less price times numerator is too, so
- * that secants end on the root exactly: the portfolio is that of the homogenised programme, with any convex rows.
- *
- * @param at        The portfolio of a price, undefined where there is none.
- * @param guess     A price to begin with.
- * @param rounding  Distance from the root, relative to the variance, that portfolios are exact to.
- * @returns         undefined where a price has no portfolio or none has a positive numerator.
- * @source          Dinkelbach (1967), On nonlinear fractional programming, Management Science 13(7); Schaible (1976),
- *   Fractional programming I, Management Science 22(8).
+ * Finds the portfolio with the largest numerator per unit of volatility: the price at which variance is price times
+ * numerator. Between changes of its active set weights are linear in the price, and variance minus price times
+ * numerator is too, so that secants end exactly on the root: the portfolio is that of the homogenised program, with any
+ * convex rows.
+ * @param at Returns the portfolio of a price; undefined if there is none.
+ * @param guess Initial price.
+ * @param rounding Accuracy of the distance from the root, relative to the variance.
+ * @returns undefined if a price has no portfolio or none has a positive numerator.
+ * @source Dinkelbach (1967), On nonlinear fractional programming, Management Science 13(7); Schaible (1976), Fractional
+ *   programming I, Management Science 22(8).
  */
 export function solveRatio(
   at: (price: number, warm: ActiveState | undefined) => RatioPoint | undefined,
@@ -68,7 +71,7 @@ export function solveRatio(
   return nearer(low, high);
 }
 
-/** Variance less price times numerator: positive below the root. */
+/** Returns variance minus price times numerator: positive below the root. */
 function excessOf({ price, variance, numerator }: RatioPoint): number {
   return variance - price * numerator;
 }
@@ -90,7 +93,10 @@ interface Bracket {
   readonly before: RatioPoint | undefined;
 }
 
-/** The root of the line through the last two points where it lies between the ends, else a step that closes in. */
+/**
+ * Returns the root of the line through the last two points if it is between the ends; otherwise a step that shrinks the
+ * bracket.
+ */
 function nextPrice({ low, high, point, before }: Bracket): number {
   const own = point.numerator > 0 ? point.variance / point.numerator : GROWTH * point.price;
   let wanted = own;
@@ -107,7 +113,7 @@ function nextPrice({ low, high, point, before }: Bracket): number {
   return own > least && own < high.price ? own : low === undefined ? high.price / GROWTH : (least + high.price) / 2;
 }
 
-/** Variance of some weights. */
+/** Returns the variance of some weights. */
 export function varianceOf(program: Program, weights: Float64Array): number {
-  return Math.max(0, metricSquare(program.metric!, weights)); // A ratio's programme has a metric.
+  return Math.max(0, metricSquare(program.metric!, weights)); // A ratio's program has a metric.
 }

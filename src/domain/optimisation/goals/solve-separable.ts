@@ -12,42 +12,41 @@ import { gradientOf } from './gradient.js';
 import { pricesOf } from './prices.js';
 import type { Separable } from './separable.js';
 
-/** An optimum of a programme with a separable function added. */
+/** Optimum of a program with an added separable function. */
 export interface SeparableAnswer {
-  /** The programme with the function's tangent at the optimum: the same conditions of optimality there. */
+  /** Program with the function's tangent at the optimum, which has the same optimality conditions there. */
   readonly program: Program;
   readonly answer: ProgramAnswer;
 }
 
 export interface SeparableOptions {
-  /** Where the first model is made: inside the domain of the function, feasible or not. */
+  /** Point of the first model: inside the domain of the function, feasible or not. */
   readonly start: Float64Array;
   readonly warm?: ActiveState | undefined;
   readonly effort?: 'quick' | 'thorough';
 }
 
-/** Models of one solve; six to ten are usual. */
+/** Maximum number of models in one solve; six to ten are usual. */
 const MODELS_MAX = 60;
 
-/** Residual of the conditions of optimality from which nothing is left to gain. */
+/** Residual of the optimality conditions below which no improvement is possible. */
 const EXACT = 1e-13;
 
-/** Halvings of a step that does not lower the objective. */
+/** Number of halvings of a step that does not lower the objective. */
 const HALVINGS = 40;
 
-/** Change of an objective that is rounding, relative to it: rows hold to 1e-10. */
+/** Relative change of an objective that counts as rounding: rows hold to 1e-10. */
 const ROUNDING = 1e-10;
 
-/** Share of the way to the edge of the domain that a step goes. */
+/** Share of the way to the edge of the domain that a step may take. */
 const INSIDE = 0.9;
 
 /**
- * The least of a programme's objective plus a smooth separable function within its rows: a quadratic model of the
- * function near each point, whose optimum is the next one. Once a point is feasible, every step lowers the objective.
- *
- * @returns  undefined where a model has no answer or the steps do not settle.
- * @cost     a programme without the function where it tells where to begin, then one for each model, warm.
- * @source   Nocedal & Wright (2006), Numerical Optimization, 2nd ed., section 18.1.
+ * Minimises a program's objective plus a smooth separable function within its rows, by quadratic models of the
+ * function: the optimum of each model is the next point. Once a point is feasible, every step lowers the objective.
+ * @returns undefined if a model has no solution or the steps do not settle.
+ * @cost a program without the function if that gives the start, then one for each model, warm.
+ * @source Nocedal & Wright (2006), Numerical Optimization, 2nd ed., section 18.1.
  */
 export function solveSeparable(
   solver: Solver,
@@ -73,7 +72,7 @@ function solveModels(
   const plain = smooth.settle === undefined ? undefined : solver.solve(base, { warm, ...options });
   const isSolved = plain?.status === 'solved';
   let x = isSolved ? plain.point.x : start;
-  let around = isSolved ? settled(plain, base, smooth.settle!) : start; // Solved where there is one.
+  let around = isSolved ? settled(plain, base, smooth.settle!) : start; // The function defines it.
   let state = isSolved ? plain.state : warm;
   let isFeasible = isSolved;
   let iterations = plain?.iterations ?? 0;
@@ -102,19 +101,22 @@ function solveModels(
   return best?.answer.status === 'solved' ? best : undefined;
 }
 
-/** Prices tried for a norm; eight to fifteen are usual. */
+/** Maximum number of prices tried for a norm; eight to fifteen are usual. */
 const PRICES_MAX = 60;
 
-/** Distance of a length from its radius, relative to it, that is none, and that from which no better one is waited for. */
+/**
+ * Relative distance of a length from its radius that counts as none, and the one below which no better price is
+ * searched.
+ */
 const HELD = 1e-11;
 const NEAR = 1e-9;
 
-/** Prices without a better one after which rounding is all that is left. */
+/** Number of prices without improvement after which only rounding remains. */
 const PATIENCE = 4;
 
 /**
- * The same with the first norm priced in the objective, at the price at which it has its radius: steadier where all
- * curvature is the function's own.
+ * Same, with the first norm priced in the objective at the price at which it has its radius: more stable if all
+ * curvature comes from the function.
  */
 function byPrice(
   solver: Solver,
@@ -122,7 +124,7 @@ function byPrice(
   smooth: Separable,
   options: SeparableOptions,
 ): SeparableAnswer | undefined {
-  const norm = base.norms[0]!; // Called with norms.
+  const norm = base.norms[0]!; // Only programs with norms reach this function.
   const others = { ...base, norms: base.norms.slice(1) };
   const loose =
     others.norms.length === 0 ? undefined : solveSeparable(solver, others, smooth, { ...options, warm: undefined });
@@ -157,16 +159,16 @@ function byPrice(
     : withFirstNorm(base, smooth, { ...best, iterations });
 }
 
-/** Growth of a price that is too low. */
+/** Growth factor of a price that is too low. */
 const GROWTH = 4;
 
-/** Prices between one that leaves too long a norm and one that makes it too short. */
+/** Creates a bracket of prices between one that leaves too long a norm and one that makes it too short. */
 function createBracket(): { next(price: number, excess: number): number | undefined } {
   let low = { price: 0, excess: Number.POSITIVE_INFINITY };
   let high = { price: Number.POSITIVE_INFINITY, excess: Number.NEGATIVE_INFINITY };
   let last = 0;
   return {
-    /** Secants; an end that stays counts for half, so that both move. */
+    /** Secants; an end that stays has half weight, so that both move. */
     next(price, excess) {
       const side = Math.sign(excess);
       if (side > 0) low = { price, excess };
@@ -190,7 +192,7 @@ interface Priced {
   readonly iterations: number;
 }
 
-/** An answer of the programme with its first norm priced, for the one with the norm itself. */
+/** Converts a solution of the program with its first norm priced to one with the norm itself. */
 function withFirstNorm(
   base: Program,
   smooth: Separable,
@@ -203,12 +205,12 @@ function withFirstNorm(
   return judged.answer.status === 'solved' ? judged : undefined;
 }
 
-/** Distance from a kink, relative to 1 + its size, that is rounding. */
+/** Distance from a kink, relative to 1 + its size, that counts as rounding. */
 const AT_KINK = 1e-12;
 
 /**
- * Where the function is modelled next: each weight at its own optimum by the forces of the last answer, within its
- * bounds and on the side of a kink that it moves to.
+ * Returns the point of the next model: each weight at its own optimum under the forces of the last solution, within its
+ * bounds and on the side of a kink to which it moves.
  */
 function settled(
   { point }: Pick<ProgramAnswer, 'point'>,
@@ -239,14 +241,14 @@ function settled(
 }
 
 interface ModelPlace {
-  /** Centre of the programme, [N]. */
+  /** Centre of the program, [N]. */
   readonly x: Float64Array;
   /** Point of the function's derivatives, [N]. */
   readonly around: Float64Array;
   readonly isBounded: boolean;
 }
 
-/** The programme with a quadratic model of the function, around x. */
+/** Returns the program with a quadratic model of the function around x. */
 function modelOf(base: Program, smooth: Separable, { x, around, isBounded }: ModelPlace): Program {
   const { n, metric, curvature } = base;
   const model = { slope: new Float64Array(n), curvature: new Float64Array(n) };
@@ -270,7 +272,7 @@ function modelOf(base: Program, smooth: Separable, { x, around, isBounded }: Mod
   };
 }
 
-/** Objective with its prices. */
+/** Returns the objective with its prices. */
 function objectiveOf(program: Program, x: Float64Array): number {
   const { n, metric, curvature, ridge, centre, linear } = program;
   const offset = x.map((value, i) => value - centre[i]!);
@@ -281,7 +283,7 @@ function objectiveOf(program: Program, x: Float64Array): number {
   return total + pricesOf(program, x);
 }
 
-/** One, or less where the whole step would leave the domain. */
+/** Returns one, or less if the whole step would leave the domain. */
 function stepLength(x: Float64Array, to: Float64Array, { leastFrom }: Separable): number {
   const least = leastFrom?.(x);
   if (least === undefined) return 1;
@@ -292,7 +294,7 @@ function stepLength(x: Float64Array, to: Float64Array, { leastFrom }: Separable)
   return length;
 }
 
-/** The longest of the halved steps that lowers the objective, one where none does: what is left is rounding. */
+/** Returns the longest halved step that lowers the objective; one if none does, because only rounding remains. */
 function loweringLength(x: Float64Array, to: Float64Array, merit: (x: Float64Array) => number): number {
   const before = merit(x);
   const enough = before + ROUNDING * Math.abs(before);
@@ -302,7 +304,7 @@ function loweringLength(x: Float64Array, to: Float64Array, merit: (x: Float64Arr
   return 1;
 }
 
-/** The point against the conditions of optimality of the programme with the function's tangent there. */
+/** Checks the point against the optimality conditions of the program with the function's tangent there. */
 function judge(
   base: Program,
   smooth: Separable,

@@ -10,12 +10,12 @@ import { solveTail, type TailAnswer, type TailStart, type TailTerms } from './so
 import { tailForces } from './tail-program.js';
 
 /**
- * Trades whose curvature smaller ones have beside a tail, one tried after the other: all curvature is theirs there, and
- * that of tiny trades would be millions of times that of others.
+ * Trade sizes below which curvature is capped in combination with a tail, tried in turn: all curvature comes from
+ * trades there, and that of tiny trades would be millions of times that of others.
  */
 const MODELLED_TRADES = [1e-6, 1e-8, 1e-5, 1e-14];
 
-/** The least average of a tail, from the weights of least variance or from similar ones. */
+/** Finds the least average of a tail, from the weights of least variance or from similar ones. */
 export function solveTailGoal(
   solver: Solver,
   problem: Problem,
@@ -34,7 +34,7 @@ export function solveTailGoal(
   );
 }
 
-/** Weights whose tail a search begins with: similar ones, or those of least variance. */
+/** Returns the initial weights of a tail search: similar ones, or those of least variance. */
 function startOf(
   solver: Solver,
   index: Float64Array,
@@ -47,8 +47,8 @@ function startOf(
 }
 
 /**
- * The same where many names are held at zero: without them, and then as the answer of the whole.
- * @returns undefined where few names are left out, or the answer is none of the whole
+ * Same if many securities are held at zero: first without them, then as the solution of the whole.
+ * @returns undefined if few securities are removed, or the solution is not one of the whole
  */
 function solveAmongFew(
   solver: Solver,
@@ -80,7 +80,7 @@ function solveAmongFew(
   };
 }
 
-/** Returns of some names by scenario, [T x K]. */
+/** Returns the returns of some securities by scenario, [T x K]. */
 function columnsOf({ scenarios, returns }: TailGoal, n: number, names: Int32Array): Float64Array {
   const width = names.length;
   const own = new Float64Array(scenarios * width);

@@ -10,87 +10,89 @@ import { amongAll, MANY, restingAt, withResting } from './resting-names.js';
 import { tailForces, tailProgram, tailShares, type TailSet } from './tail-program.js';
 import { metered } from '../work-meter.js';
 
-/** The optimum of a tail with the programme whose conditions it meets: the scenarios as fixed forces on the weights. */
+/** Optimum of a tail with the program whose conditions it meets: the scenarios as fixed forces on the weights. */
 export interface TailAnswer {
   readonly program: Program;
   readonly answer: ProgramAnswer;
-  /** The average over all scenarios, costs aside. */
+  /** Average over all scenarios, without costs. */
   readonly value: number;
-  /** What no weights within the rows can better, costs aside: the average that the forces prove. */
+  /** Lower bound within the rows, without costs: the average that the forces prove. */
   readonly bound: number;
-  /** What the proof puts on the returns of each scenario, [T]. */
+  /** Multiplier of the returns of each scenario in the proof, [T]. */
   readonly shares: Float64Array;
-  /** Where the search for similar weights begins. */
+  /** Start of a search for similar weights. */
   readonly start: TailStart;
 }
 
-/** Weights and what they lose most in. */
+/** Weights and their worst scenarios. */
 export interface TailStart {
   readonly weights: Float64Array;
   readonly set: TailSet;
 }
 
-/** The same for a set of scenarios. */
+/** Result for a set of scenarios. */
 type SetAnswer = Omit<TailAnswer, 'value' | 'start'>;
 
 export interface TailTerms {
   readonly goal: TailGoal;
-  /** The rows with linear costs, without an objective. */
+  /** Rows with linear costs, without an objective. */
   readonly rows: Program;
-  /** Curved costs in the models that are tried, one null where there are none. */
+  /** Curved costs in the models to try, one null if there are none. */
   readonly curved: readonly (Separable | null)[];
-  /** Weights whose tail the search begins with. */
+  /** Weights whose tail is the start of the search. */
   readonly near: Float64Array;
-  /** Scenarios that it begins with instead, where similar weights have named some. */
+  /** Initial scenarios instead, if similar weights have provided some. */
   readonly first?: TailSet | undefined;
-  /** Multiplications after which no better proof is looked for; those of the measure unless given. */
+  /** Number of multiplications after which no better proof is searched. Default: that of the measure. */
   readonly workMax?: number;
 }
 
-/** Sets of scenarios that are tried; two to five are usual. */
+/** Maximum number of sets of scenarios; two to five are usual. */
 const ROUNDS_MAX = 60;
 
-/** Scenarios up to which all of them take part at once. */
+/** Number of scenarios up to which all take part at once. */
 const SMALL = 400;
 
-/** Scenarios of the first set, in sizes of the tail. */
+/** Number of scenarios in the first set, in sizes of the tail. */
 const FIRST = 2;
 
-/** Scenarios that weights name, in sizes of the tail, and beside them in names: those at the level are as many at most. */
+/**
+ * Number of scenarios that weights add, in sizes of the tail and additionally in securities: as many can be at the
+ * level.
+ */
 const NAMED = 1.3;
 const NAMED_BESIDE = 0.6;
 
-/** Distance of the average from its bound, relative to it, at which both are the same. */
+/** Distance of the average from its bound, relative to it, at which both count as equal. */
 const CLOSED = 1e-9;
 
-/** The same where no scenario is left to add: rows hold to 1e-10, and curved costs leave them no better. */
+/** Same if no scenario is left to add: rows hold to 1e-10, and curved costs are no more accurate. */
 const CLOSED_BY_ALL = 1e-6;
 
-/** Part of the value that the proof of an answer may leave open where the solver fails before the end of the work; it is told. */
+/** Share of the value that the proof may leave open if the solver fails before the end of the work; it is reported. */
 const OPEN_MAX = 0.01;
 
 /**
- * Multiplications after which no better proof is looked for, one to two minutes: what the best one leaves open is told.
- * Counted, not timed, so that the same request has the same answer.
+ * Number of multiplications after which no better proof is searched, one to two minutes: the gap of the best one is
+ * reported. Counted, not timed, so that equal requests have equal results.
  */
 const WORK_MAX = { loss: 1e11, drawdown: 2e10 } as const;
 
-/** Rough optima that name peaks before one is worked out; ten are usual. */
+/** Maximum number of rough optima that add peaks before one is solved exactly; ten are usual. */
 const ROUGH_ROUNDS_MAX = 20;
 
-/** Units of the further variables that are tried, in sizes of a loss: rounding falls differently in each. */
+/** Units of the further variables to try, in sizes of a loss: rounding differs between them. */
 const UNITS = [1, 8, 0.125, 2, 0.5];
 
 /**
- * The least average of the worst scenarios within rows. Few scenarios decide: those of a set that grows by what the
- * last weights lose most in, until the average over all of them is the bound that the set proves. Of many names few are
- * held: those that rest at a bound at the weights it begins with take part once they would better the tail.
- *
- * @returns  undefined where no answer was found.
- * @cost     for each set of S scenarios about 20 factors of N^3 / 6 + S N^2 / 2, half as many for the first of losses.
- * @source   Rockafellar & Uryasev (2000), Journal of Risk 2(3), for the programme; Kuenzi-Bay & Mayer (2006),
- *   Computational aspects of minimizing conditional value-at-risk, Computational Management Science 3(1), for sets that
- *   grow; Dantzig & Wolfe (1960), Operations Research 8(1), for names that are priced.
+ * Minimises the average of the worst scenarios within rows. Few scenarios decide: those of a set that grows by the
+ * worst scenarios of the last weights, until the average over all of them equals the bound that the set proves. Of many
+ * securities few are held: those at a bound in the initial weights take part once they would improve the tail.
+ * @returns undefined if no solution was found.
+ * @cost for each set of S scenarios about 20 factors of N^3 / 6 + S N^2 / 2, half as many for the first of losses.
+ * @source Rockafellar & Uryasev (2000), Journal of Risk 2(3), for the program; Kuenzi-Bay & Mayer (2006), Computational
+ *   aspects of minimizing conditional value-at-risk, Computational Management Science 3(1), for growing sets; Dantzig &
+ *   Wolfe (1960), Operations Research 8(1), for priced securities.
  */
 export function solveTail(solver: Solver, terms: TailTerms): TailAnswer | undefined {
   const resting = terms.curved.every((curved) => curved === null) ? restingAt(terms.rows, terms.near) : null;
@@ -98,10 +100,7 @@ export function solveTail(solver: Solver, terms: TailTerms): TailAnswer | undefi
   return found ?? solveGrowing(solver, terms, null);
 }
 
-/**
- * @param resting  Names that stay where the weights of the terms have them until they would better the tail; none for
- *   null.
- */
+/** @param resting Securities that stay at their initial weights until they would improve the tail; null for none. */
 function solveGrowing(inner: Solver, terms: TailTerms, resting: Uint8Array | null): TailAnswer | undefined {
   const { goal, near, rows, workMax = WORK_MAX[terms.goal.measure] } = terms;
   const solver = metered(inner);
@@ -138,20 +137,20 @@ function solveGrowing(inner: Solver, terms: TailTerms, resting: Uint8Array | nul
   return best !== undefined && (best.open <= OPEN_MAX || !isWithin()) ? best.answer : undefined;
 }
 
-/** An answer with the part of its value that its proof leaves open. */
+/** Solution with the gap of its proof. */
 interface Proven {
   readonly answer: TailAnswer;
   readonly open: number;
 }
 
-/** The answer of the lower value, with the higher bound of both. */
+/** Returns the solution with the lower value, and the higher bound of both. */
 function better(best: Proven | undefined, found: TailAnswer, unit: number): Proven {
   const bound = Math.max(best?.answer.bound ?? -Infinity, found.bound);
   const least = best === undefined || found.value <= best.answer.value ? found : best.answer;
   return { answer: { ...least, bound }, open: (least.value - bound) / Math.max(Math.abs(least.value), unit) };
 }
 
-/** What some weights lose most in. */
+/** Returns the worst scenarios of some weights. */
 export function setAt(goal: TailGoal, weights: Float64Array): TailSet {
   const size = Math.max(tailSize(goal), 1);
   const outcomes = outcomesAt(goal, weights);
@@ -162,8 +161,8 @@ export function setAt(goal: TailGoal, weights: Float64Array): TailSet {
 }
 
 /**
- * The set to begin with: of losses what weights near the optimum of the worst at known weights, curved costs aside, lose
- * most in. Where the value was highest depends on weights too much for that.
+ * Returns the initial set: for losses the worst scenarios of weights near the optimum over the worst at known weights,
+ * without curved costs. Peaks depend too much on weights for that.
  */
 function firstSet(solver: Solver, { goal, rows, near }: TailTerms, unit: number): TailSet {
   const size = Math.max(tailSize(goal), 1);
@@ -177,7 +176,8 @@ function firstSet(solver: Solver, { goal, rows, near }: TailTerms, unit: number)
 }
 
 function solveInUnits(solver: Solver, terms: TailTerms, set: TailSet, unit: number): SetAnswer | undefined {
-  // That no drawdown is below zero helps where some weights have none at all, and hinders elsewhere: tried last, and once.
+  // The bound that no drawdown is below zero helps if some weights have none, and hinders otherwise: tried last, and
+  // once.
   for (const leastLevel of terms.goal.measure === 'drawdown' ? [-Infinity, 0] : [-Infinity]) {
     for (const effort of isDear(terms) ? (['quick', 'thorough'] as const) : (['thorough'] as const)) {
       for (const times of leastLevel === 0 ? UNITS.slice(0, 1) : UNITS) {
@@ -191,12 +191,15 @@ function solveInUnits(solver: Solver, terms: TailTerms, set: TailSet, unit: numb
   return undefined;
 }
 
-/** Drawdowns of many names: a solve takes seconds, a rough one a fraction of them, and another unit helps sooner than effort. */
+/**
+ * Returns true for drawdowns of many securities: a solve takes seconds, a rough one a fraction, and another unit helps
+ * sooner than more iterations.
+ */
 function isDear({ goal, rows }: Pick<TailTerms, 'goal' | 'rows'>): boolean {
   return goal.measure === 'drawdown' && rows.n >= MANY;
 }
 
-/** The terms with one model of curved costs. */
+/** Terms with one model of curved costs. */
 interface ModelledTerms extends Omit<TailTerms, 'curved'> {
   readonly curved: Separable | null;
   readonly effort: 'quick' | 'thorough';
@@ -222,7 +225,7 @@ function solveSet(solver: Solver, terms: ModelledTerms, set: TailSet, unit: numb
   return { program: tangent, answer: { ...answer, point, state, kkt }, bound: dot(forces, weights), shares };
 }
 
-/** An answer to a programme with further variables and rows, without these. */
+/** Removes further variables and rows from a solution. */
 export function firstVariables(program: Program, answer: ProgramAnswer, n: number, rows: number): ProgramAnswer {
   const { x, rowMultipliers } = answer.point;
   const { names, sides, rows: held } = answer.state;
@@ -241,7 +244,7 @@ export function firstVariables(program: Program, answer: ProgramAnswer, n: numbe
   };
 }
 
-/** The programme of a set, with the curved costs of the weights among its variables. */
+/** Solves the program of a set, with the curved costs of the weights among its variables. */
 function solveWith(
   solver: Solver,
   program: Program,
@@ -253,7 +256,7 @@ function solveWith(
   return solveSeparable(solver, program, widened(curved, rows.n), { start, effort })?.answer;
 }
 
-/** A function of the first variables, of all of them. */
+/** Extends a function of the first variables to all. */
 function widened(curved: Separable, n: number): Separable {
   const own = (values: Float64Array) => values.subarray(0, n);
   return {
@@ -268,7 +271,7 @@ function widened(curved: Separable, n: number): Separable {
   };
 }
 
-/** Positions of the largest values, ascending. */
+/** Returns positions of the largest values, ascending. */
 function worst(values: Float64Array, count: number): Int32Array {
   const order = Int32Array.from(values.keys()).sort((a, b) => values[b]! - values[a]! || a - b);
   return order.subarray(0, Math.min(count, order.length)).toSorted((a, b) => a - b);
@@ -276,13 +279,13 @@ function worst(values: Float64Array, count: number): Int32Array {
 
 interface NearTerms extends TailTerms {
   readonly unit: number;
-  /** Whether any work is left. */
+  /** Returns true if any work is left. */
   readonly isWithin: () => boolean;
 }
 
 /**
- * A set with the peaks that weights near the optimum of it have, and near that of the larger set, until there are none
- * further: found at a fraction of the cost of an optimum.
+ * Adds to a set the peaks of weights near its optimum, and of the larger set's, until there are no more: at a fraction
+ * of the cost of an optimum.
  */
 function withPeaksNear(solver: Solver, { goal, rows, unit, isWithin }: NearTerms, first: TailSet): TailSet {
   let set = first;
@@ -295,12 +298,12 @@ function withPeaksNear(solver: Solver, { goal, rows, unit, isWithin }: NearTerms
   return set;
 }
 
-/** All of both. */
+/** Returns the union of two sets. */
 export function united(a: TailSet, b: TailSet): TailSet {
   return { scenarios: union(a.scenarios, b.scenarios), peaks: union(a.peaks, b.peaks) };
 }
 
-/** Of sets one of which has all of the other. */
+/** Returns true if two sets are equal; one contains the other. */
 export function isSame(a: TailSet, b: TailSet): boolean {
   return a.scenarios.length === b.scenarios.length && a.peaks.length === b.peaks.length;
 }
@@ -309,7 +312,7 @@ function union(a: Int32Array, b: Int32Array): Int32Array {
   return Int32Array.from(new Set([...a, ...b])).toSorted((x, y) => x - y);
 }
 
-/** For drawdowns where the value was highest before each of some scenarios, the start aside, ascending. */
+/** Returns, for drawdowns, the peaks before some scenarios, except the start, ascending. */
 function peaksAt(goal: TailGoal, weights: Float64Array, of: Int32Array): Int32Array {
   if (goal.measure === 'loss') return new Int32Array(0);
   const wanted = new Set(of);

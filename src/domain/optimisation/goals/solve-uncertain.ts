@@ -9,41 +9,40 @@ import type { Robustness } from '../../objectives/robustness.js';
 import { metricProduct } from '../metric-product.js';
 import { gradientOf } from './gradient.js';
 
-/** An answer with the programme whose conditions it meets. */
+/** Solution with the program whose conditions it meets. */
 interface Found {
   readonly program: Program;
   readonly answer: ProgramAnswer;
 }
 
-/** Solves a programme as it is, curved costs included. */
+/** Solves a program, including curved costs. */
 export type Inner<F extends Found> = (program: Program, warm: ActiveState | undefined) => F | undefined;
 
 export interface Uncertain {
   readonly robustness: Robustness | null;
-  /** The covariance that the spread is of. */
+  /** Covariance of the spread. */
   readonly metric: Metric;
-  /** Price of a return in the programme's objective. */
+  /** Price of a return in the program's objective. */
   readonly returnPrice: number;
   readonly warm: ActiveState | undefined;
-  /** What the solve before ended on, where there was one. */
+  /** State of the previous solve, if there was one. */
   readonly near: Nearby;
 }
 
-/** What a solve leaves for one beside it. */
+/** State that a solve leaves for a neighbouring one. */
 export interface Nearby {
   length?: number;
   gross?: number;
 }
 
 /**
- * The optimum of a programme for the worst expected returns and covariances of some sets. A box of returns is a charge on
- * the size of each weight. An ellipsoid takes off a multiple of a length: half its square at the price at which that is
- * the same force. A spread of covariances is an outer product where bounds decide the signs of the weights; elsewhere
+ * Solves a program for the worst expected returns and covariances of uncertainty sets. A box of returns is a charge on
+ * the size of each weight. An ellipsoid subtracts a multiple of a length: half its square at the price at which that
+ * exerts the same force. A spread of covariances is an outer product if bounds fix the signs of the weights; otherwise
  * the square of their gross volatility, linear at a price.
- *
- * @returns  undefined where a programme has no answer.
- * @cost     for an ellipsoid five to eight programmes; as many for each of them where signs are open.
- * @source   Ben-Tal & Nemirovski (1999), Robust solutions of uncertain linear programs, Operations Research Letters 25;
+ * @returns undefined if a program has no solution.
+ * @cost for an ellipsoid five to eight programs; as many for each of them if signs are open.
+ * @source Ben-Tal & Nemirovski (1999), Robust solutions of uncertain linear programs, Operations Research Letters 25;
  *   Goldfarb & Iyengar (2003), Robust portfolio selection problems, Mathematics of Operations Research 28(1).
  */
 export function solveUncertain<F extends Found>(
@@ -63,7 +62,7 @@ export function solveUncertain<F extends Found>(
   return withLength(own, worst, { metric: returns.metric, weight: returnPrice * returns.radius, warm, near });
 }
 
-/** A priced sum of the sizes of weights. */
+/** Adds a priced sum of the sizes of weights. */
 function withCharge(program: Program, widths: Float64Array, price: number): Program {
   const kink: Kink = {
     at: new Float64Array(program.n),
@@ -75,7 +74,7 @@ function withCharge(program: Program, widths: Float64Array, price: number): Prog
   return { ...program, kinks: [...program.kinks, kink] };
 }
 
-/** Signs that bounds leave to weights, null where one may have either. */
+/** Returns the signs that bounds impose on weights; null if one may have either sign. */
 function signsOf({ n, lower, upper }: Program): Float64Array | null {
   const signs = new Float64Array(n);
   for (let i = 0; i < n; i++) {
@@ -92,10 +91,10 @@ interface Outer {
   readonly spread: number;
 }
 
-/** Worst covariances by robust sets of the same signs: a solver sees the same metric again. */
+/** Worst covariances by robust sets of the same signs, so that a solver sees the same metric again. */
 const known = new WeakMap<Metric, { readonly key: string; readonly metric: Metric }>();
 
-/** The programme with the largest covariances for weights of the given signs; its norms keep their own. */
+/** Returns the program with the largest covariances for weights of the given signs; its norms are unchanged. */
 function withOuter(program: Program, { metric, signs, spread }: Outer): Program {
   const key = `${spread} ${signs.join('')}`;
   const found = known.get(metric);
@@ -110,31 +109,31 @@ function withOuter(program: Program, { metric, signs, spread }: Outer): Program 
   return { ...program, metric: own, norms: program.norms.map((norm) => withMetric(norm, program)) };
 }
 
-/** A norm that carries the metric of its programme into another. */
+/** Returns a norm that carries the metric of its program into another. */
 function withMetric(norm: Norm, { metric }: Pick<Program, 'metric'>): Norm {
   return norm.metric === 'metric' ? { ...norm, metric: metric! } : norm; // A norm of the metric has one.
 }
 
-/** Prices tried for a term; four to eight are usual. */
+/** Maximum number of prices tried for a term; four to eight are usual. */
 const PRICES_MAX = 60;
 
-/** Distance of a price from that of its own answer, relative to it, that is rounding. */
+/** Relative distance of a price from that of its own solution that counts as rounding. */
 const SETTLED = 1e-13;
 
-/** Growth of a price that is too low. */
+/** Growth factor of a price that is too low. */
 const GROWTH = 16;
 
-/** Prices below this share of the first are none. */
+/** Share of the first price below which prices count as zero. */
 const NO_PRICE = 1e-18;
 
 interface Tried<F> {
   readonly price: number;
   readonly found: F;
-  /** Negative where the price is too low; between -1 and 1 where it is near. */
+  /** Negative if the price is too low; between -1 and 1 if it is near. */
   readonly excess: number;
 }
 
-/** The answer at the price that it asks for itself: secants within a bracket. */
+/** Finds the solution at the price that it implies itself: secants within a bracket. */
 function atOwnPrice<F>(at: (price: number) => Tried<F> | undefined, guess: number): Tried<F> | undefined {
   let low: Tried<F> | undefined;
   let high: Tried<F> | undefined;
@@ -169,10 +168,13 @@ interface LengthTerm {
   readonly near: Nearby;
 }
 
-/** Lengths below this share of a typical one are those of no weights at all. */
+/** Share of a typical length below which a length is that of zero weights. */
 const NO_LENGTH = 1e-11;
 
-/** The least of a programme's objective plus a weighted length: half the square of the length has the same force at weight over length. */
+/**
+ * Minimises a program's objective plus a weighted length: half the square of the length has the same force at weight
+ * over length.
+ */
 function withLength<F extends Found>(
   inner: Inner<F>,
   program: Program,
@@ -187,7 +189,7 @@ function withLength<F extends Found>(
   const normed = { ...program, norms: [norm, ...program.norms] };
   const typical = Math.sqrt(metricDiagonal(metric).reduce((sum, value) => sum + value, 0)) / n;
   let last = warm;
-  // In squares: where nothing else is curved, the square of the force is linear in the square of the price.
+  // In squares: if nothing else is curved, the square of the force is linear in the square of the price.
   const found = atOwnPrice(
     (square) => {
       const price = Math.sqrt(square);
@@ -228,7 +230,7 @@ interface GrossTerm {
   readonly near: Nearby;
 }
 
-/** The least of a programme's objective plus strength / 2 times the square of the gross volatility. */
+/** Minimises a program's objective plus strength / 2 times the square of the gross volatility. */
 function withGross<F extends Found>(
   inner: Inner<F>,
   program: Program,
@@ -250,7 +252,7 @@ function withGross<F extends Found>(
   return found?.found;
 }
 
-/** An answer against the conditions of another programme with the same optimum. */
+/** Checks a solution against the conditions of another program with the same optimum. */
 function judged<F extends Found>(found: F, program: Program): F | undefined {
   const kkt = checkKkt(program, found.answer.point);
   return isOptimal(kkt) ? { ...found, program, answer: { ...found.answer, kkt } } : undefined;

@@ -2,36 +2,35 @@ import { factorMetric, metricMatrix, denseMetric, type Metric } from '#kernels/o
 import type { Norm, Program } from '#kernels/optimisation/program/program.js';
 import { tailSize, type TailGoal } from '../../objectives/tail.js';
 
-/** Scenarios and peaks that a programme knows of: the others are taken to cost nothing. */
+/** Scenarios and peaks in a program: the others are assumed to cost nothing. */
 export interface TailSet {
   /** Scenarios, ascending. */
   readonly scenarios: Int32Array;
-  /** For drawdowns the scenarios at which the value may have been highest, ascending. */
+  /** For drawdowns, scenarios of possible peaks, ascending. */
   readonly peaks: Int32Array;
 }
 
-/** Price of a highest value that no scenario asks for, relative to the others: it makes it the least there may be. */
+/** Relative price of a peak that no scenario needs, which makes it as low as possible. */
 const NEGLIGIBLE = 1e-10;
 
-/** A programme in the weights, the level that is exceeded and the highest values up to the peaks. */
+/** Program in the weights, the level of the tail and the highest values up to the peaks. */
 export interface TailProgram {
   readonly program: Program;
-  /** Rows before those of the tail. */
+  /** Number of rows before those of the tail. */
   readonly rowsBefore: number;
 }
 
 /**
- * The least average of a tail as a linear programme: level + sum of the excesses over it / size, which is the average at
- * the best level. Variables beside the weights: the level, and for drawdowns how far the highest value up to each peak
- * is above the value there.
- *
- * @param rows  The rest of the objective and the rows.
- * @param unit  What the further variables are measured in: the size of a loss.
- * @param price What a unit of the average costs beside the rest of the objective.
- * @cost        a copy of the returns of the set.
- * @source      Rockafellar & Uryasev (2000), Optimization of conditional value-at-risk, Journal of Risk 2(3); for
- *   drawdowns Chekhlov, Uryasev & Zabarankin (2005), Drawdown measure in portfolio optimization, International Journal
- *   of Theoretical and Applied Finance 8(1).
+ * Returns the minimisation of a tail average as a linear program: level + sum of the excesses over it / size, which is
+ * the average at the best level. Variables in addition to the weights: the level, and for drawdowns the height of the
+ * highest value up to each peak above the value there.
+ * @param rows Rest of the objective and the rows.
+ * @param unit Unit of the further variables: the size of a loss.
+ * @param price Cost of a unit of the average relative to the rest of the objective.
+ * @cost a copy of the returns of the set.
+ * @source Rockafellar & Uryasev (2000), Optimization of conditional value-at-risk, Journal of Risk 2(3); for drawdowns
+ *   Chekhlov, Uryasev & Zabarankin (2005), Drawdown measure in portfolio optimization, International Journal of
+ *   Theoretical and Applied Finance 8(1).
  */
 export function tailProgram(
   goal: TailGoal,
@@ -54,7 +53,7 @@ export function tailProgram(
     program: {
       ...rows,
       n: width,
-      metric: rows.curvature === 0 ? null : widenedMetric(rows.metric!, width), // What is curved has a metric.
+      metric: rows.curvature === 0 ? null : widenedMetric(rows.metric!, width), // A curved program has a metric.
       centre: widened(rows.centre, width),
       linear,
       lower: withLevel(widened(rows.lower, width), n),
@@ -77,7 +76,7 @@ export function tailProgram(
   };
 }
 
-/** Coefficients of the rows that there are, of the scenarios and of the peaks. */
+/** Returns coefficients of the existing rows, of the scenarios and of the peaks. */
 function coefficientsOf(
   goal: TailGoal,
   { n, rows: { count: before, coefficients: own } }: Program,
@@ -98,7 +97,7 @@ function coefficientsOf(
     row += width;
   }
   for (let j = 0; j < peaks.length; j++) {
-    // The highest value up to a peak is at least that up to the one before, and that of the start, which is zero.
+    // The highest value up to a peak is at least that up to the previous one, and that of the start, which is zero.
     if (j > 0) addReturns(row, peaks[j - 1]!, 1);
     if (j > 0) coefficients[row + n + j] = unit;
     addReturns(row, peaks[j]!, -1);
@@ -113,8 +112,8 @@ function coefficientsOf(
 }
 
 /**
- * What the multipliers of a programme's rows of scenarios and peaks put on the returns of each scenario, [T]: their
- * forces on the weights are the sum of these times the returns.
+ * Returns the multiplier of the returns of each scenario, [T], from the multipliers of a program's rows: the forces on
+ * the weights are the sum of these times the returns.
  */
 export function tailShares(goal: TailGoal, { scenarios, peaks }: TailSet, multipliers: Float64Array): Float64Array {
   const shares = new Float64Array(goal.scenarios);
@@ -132,7 +131,7 @@ export function tailShares(goal: TailGoal, { scenarios, peaks }: TailSet, multip
   return shares;
 }
 
-/** What shares of the scenarios pull the weights with, [N]. @cost N for each scenario with a share */
+/** Returns the forces of shares of the scenarios on the weights, [N]. @cost N for each scenario with a share */
 export function tailForces({ returns }: TailGoal, shares: Float64Array, n: number): Float64Array {
   const forces = new Float64Array(n);
   shares.forEach((share, t) => {
@@ -152,7 +151,7 @@ function widened(values: Float64Array, length: number, fill = 0): Float64Array {
   return wide;
 }
 
-/** A norm of the weights alone. */
+/** Returns a norm of only the weights. */
 function widenedNorm(norm: Norm, { metric, n }: Program, width: number): Norm {
   const own = norm.metric === 'metric' ? metric! : norm.metric; // A norm of the metric has one.
   const wide =

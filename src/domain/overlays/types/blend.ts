@@ -20,18 +20,18 @@ const schema = z.strictObject({
     .min(1)
     .max(20)
     .meta({ description: 'Indices and their weights, which sum to 1.' }),
-  rebalance: RebalanceSpec.prefault({}).meta({ description: 'When the weights are restored.' }),
+  rebalance: RebalanceSpec.prefault({}).meta({ description: 'Dates on which the weights are restored.' }),
   variant: z
     .enum(RETURN_VARIANTS)
     .optional()
-    .meta({ description: 'Return in which every part is held; that of the first part unless given.' }),
+    .meta({ description: 'Return variant of every part. Default: that of the first part.' }),
   cost_bps: costBps,
 });
 
 export const blend = overlayType({
   type: 'blend',
   label: 'Blend',
-  help: 'Several indices at fixed weights, on a schedule of its own.',
+  help: 'Several indices at fixed weights, on a separate schedule.',
   formula:
     'v[k,t] = v[k,t-1] g[k,t]; L[t] = L[t-1] * sum_k v[k,t] / sum_k v[k,t-1]; at a rebalance v[k] = weight[k] * sum v, less cost * sum_k |change of v[k]|',
   reference: 'S&P Dow Jones Indices, Index Mathematics Methodology: weighted return indices',
@@ -47,14 +47,14 @@ export const blend = overlayType({
   sentences: ({ parts, variant, cost_bps }) => [
     `It blends ${parts.map(({ index_id, weight }) => `${index_id} at ${shareText(weight)}`).join(', ')}; between rebalances of the blend the parts drift.`,
     variant === undefined
-      ? `Every part is held in the return variant of ${parts[0]!.index_id}.`
-      : `Every part is held in its ${variant} return.`,
+      ? `Every part uses the return variant of ${parts[0]!.index_id}.`
+      : `Every part uses its ${variant} return.`,
     ...costSentences(cost_bps),
   ],
   remarks(spec) {
     const { parts, rebalance } = spec;
     if (parts.length === 1) {
-      const why = 'one part has nothing to be restored beside';
+      const why = 'there is only one part';
       return idleMembers(schema, spec, { members: ['rebalance', 'cost_bps'], why });
     }
     return [
@@ -82,7 +82,7 @@ export const blend = overlayType({
   },
 });
 
-/** Weights of a blend are known before. */
+/** The weights of a blend are known in advance. */
 const untimed = ({ effective_lag: lag, ...rebalance }: RebalanceSpec): Remark[] => [
   ...(lag === 0 ? [] : [idle('rebalance.effective_lag', lag, FIXED)]),
   ...DATED.flatMap((member) =>
@@ -90,5 +90,5 @@ const untimed = ({ effective_lag: lag, ...rebalance }: RebalanceSpec): Remark[] 
   ),
 ];
 
-const FIXED = 'the weights of a blend are fixed, and nothing is decided';
+const FIXED = 'the weights of a blend are fixed';
 const DATED = ['reference', 'announcement', 'pricing_date', 'phase'] as const;

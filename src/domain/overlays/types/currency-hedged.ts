@@ -9,7 +9,7 @@ import { idle, idleMembers, type Beneath, type Remark } from '../remarks.js';
 import { positive } from '../steps.js';
 import { exchangeGrowth } from './currency.js';
 
-const STRUCK = 'that are struck on the last session of each month for that of the next';
+const STRUCK = 'that are struck on the last session of each month until that of the next';
 
 const ratio = z.number().min(0).max(1);
 
@@ -21,13 +21,13 @@ const schema = z
     rates: z
       .strictObject({
         domestic: rateSeries('rate of the currency of the overlay'),
-        foreign: rateSeries('rate of the currency beneath').optional(),
+        foreign: rateSeries('rate of the currency of the underlying index').optional(),
       })
-      .meta({ description: 'Rates of interest that forwards are made from.' }),
+      .meta({ description: 'Interest rates for the price of forwards.' }),
     currencies: z
       .array(
         z.strictObject({
-          currency: CurrencyCode.meta({ description: 'Currency in which names are quoted.' }),
+          currency: CurrencyCode.meta({ description: 'Currency in which securities are quoted.' }),
           rate: rateSeries('rate of that currency'),
           ratio: ratio.optional().meta({ description: 'Fraction of it that is hedged, instead of `ratio`.' }),
         }),
@@ -37,12 +37,12 @@ const schema = z
       .optional()
       .meta({
         description:
-          'Hedges each of these currencies by the weight of its names, instead of the index as a whole by `rates.foreign`; the others stay unhedged.',
+          'Hedges each of these currencies by the weight of its securities, instead of the whole index by `rates.foreign`; the others stay unhedged.',
       }),
     adjust: z
       .enum(['monthly', 'daily'])
       .default('monthly')
-      .meta({ description: 'When the amount hedged is set to the level again.' }),
+      .meta({ description: 'Dates on which the hedged amount is reset to the level.' }),
     basis: basis(360),
   })
   .superRefine(exactlyOne({ by: 'a currency hedge', of: ['rates.foreign', 'currencies'] }));
@@ -52,7 +52,7 @@ type Terms = z.output<typeof schema>;
 export const currencyHedged = overlayType({
   type: 'currency_hedged',
   label: 'Currency hedged',
-  help: 'The index in another currency, hedged by one-month forwards: as a whole, or by the currencies of its names.',
+  help: 'The index in another currency, hedged by one-month forwards: as a whole, or by the currencies of its securities.',
   formula:
     'L[t] = L[m] * (I[t] / I[m] + ratio (F[m] - f[t]) / s[m]); F[m] = s[m] (1 + d[m] n / basis) / (1 + r[m] n / basis), n: days of the forward; f[t] = s[t] + (F[t] - s[t]) (days left) / n, F[t] the forward of n days on t; m: last session of a month, I: the index converted. Daily: L[t] = L[t-1] * (I[t] / I[t-1] + ratio (f[t-1] - f[t]) / s[t-1]). By currencies ratio (F[m] - f[t]) / s[m] is sum_c ratio[c] w[c,m] (F[c,m] - f[c,t]) / s[c,m], w: weight of the names quoted in c after the close of m',
   reference:
@@ -68,10 +68,10 @@ export const currencyHedged = overlayType({
   ],
   sentences: ({ to, ratio: whole, rates, currencies, adjust, basis: days }) => [
     currencies === undefined
-      ? `The index beneath is converted into ${to}, and ${shareText(whole)} of it is hedged by forwards ${STRUCK}.`
-      : `The index beneath is converted into ${to}. Of the weight of the names quoted in a currency so much is hedged: ${currencies.map(({ currency, ratio: own = whole }) => `${currency} ${shareText(own)}`).join(', ')}; by forwards ${STRUCK}. Other currencies stay unhedged.`,
+      ? `The underlying index is converted into ${to}, and ${shareText(whole)} of it is hedged by forwards ${STRUCK}.`
+      : `The underlying index is converted into ${to}. Hedged fractions of the weights of the securities by currency: ${currencies.map(({ currency, ratio: own = whole }) => `${currency} ${shareText(own)}`).join(', ')}; by forwards ${STRUCK}. Other currencies stay unhedged.`,
     `Forwards follow from spot and the rates ${[rates.domestic, ...(currencies?.map(({ rate }) => rate) ?? [rates.foreign])].join(' and ')} by calendar days over ${days}; within the month they are marked by interpolation between spot and forward.`,
-    `The amount hedged is set to the level${currencies === undefined ? '' : ' and the weights'} ${adjust === 'monthly' ? 'when they are struck' : 'every session'}.`,
+    `The hedged amount is set to the level${currencies === undefined ? '' : ' and the weights'} ${adjust === 'monthly' ? 'when they are struck' : 'every session'}.`,
   ],
   remarks: (spec, beneath) => [...unhedgeable(spec, beneath), ...unhedged(spec)],
   path(spec, context) {
@@ -90,11 +90,11 @@ const refused = (path: string, code: string, message: string): Remark => ({
   value: code,
 });
 
-/** Currencies that are named twice, and that of the overlay itself. */
+/** Reports duplicate currencies, and the overlay's own currency. */
 function unhedgeable({ to, currencies }: Terms, { currency: beneath }: Beneath): Remark[] {
   if (currencies === undefined) {
     const isSame = beneath !== undefined && majorUnit(beneath) === majorUnit(to);
-    const why = `is ${to}, and the index beneath is in ${beneath} already; currencies names what is hedged of its names`;
+    const why = `is ${to}, and the underlying index is already in ${beneath}; use currencies to hedge the currencies of its securities`;
     return isSame ? [refused('to', to, why)] : [];
   }
   const codes = currencies.map(({ currency }) => majorUnit(currency));
@@ -102,12 +102,13 @@ function unhedgeable({ to, currencies }: Terms, { currency: beneath }: Beneath):
     const path = `currencies[${k}].currency`;
     const first = codes.indexOf(codes[k]!);
     const unit = code === codes[k] ? code : `${code}, which counts as ${codes[k]}`;
-    if (codes[k] === majorUnit(to)) return [refused(path, code, `is ${unit}: that of the overlay is not hedged`)];
-    return first === k ? [] : [refused(path, code, `is ${unit}, and currencies[${first}] names it already`)];
+    if (codes[k] === majorUnit(to))
+      return [refused(path, code, `is ${unit}: the currency of the overlay is not hedged`)];
+    return first === k ? [] : [refused(path, code, `is ${unit}, which currencies[${first}] already lists`)];
   });
 }
 
-/** Terms of a hedge of nothing, and those that nothing reads. */
+/** Reports hedges without effect, and unused terms. */
 function unhedged(spec: Terms): Remark[] {
   const { ratio: whole, rates, currencies } = spec;
   const ratios = currencies?.map(({ ratio: own = whole }) => own) ?? [whole];
@@ -120,22 +121,22 @@ function unhedged(spec: Terms): Remark[] {
     ];
   const isOverruled = currencies?.every(({ ratio: own }) => own !== undefined) === true;
   return [
-    ...ratios.flatMap((own, k) => (own === 0 ? [idle(`currencies[${k}]`, currencies![k], why)] : [])), // One of several.
+    ...ratios.flatMap((own, k) => (own === 0 ? [idle(`currencies[${k}]`, currencies![k], why)] : [])), // There are several.
     ...(isOverruled && whole !== 1 ? [idle('ratio', whole, 'every entry of currencies has a ratio of its own')] : []),
   ];
 }
 
 interface Marks {
-  /** Mark of the forward that runs on from each close: on the day it is struck the forward itself, [T]. */
+  /** Price of the forward that runs on from each close: on the day it is struck the forward itself, [T]. */
   readonly opened: Float64Array;
-  /** Mark of the forward that ran up to each close, [T]. */
+  /** Price of the forward that ran up to each close, [T]. */
   readonly closed: Float64Array;
 }
 
-/** What is hedged of one currency. */
+/** Hedged part of one currency. */
 interface Leg extends Marks {
   readonly ratio: number;
-  /** Fraction of the index that it is of, after each close, [T]. */
+  /** Its fraction of the index after each close, [T]. */
   readonly weight: Float64Array;
   readonly spot: Float64Array;
 }
@@ -145,7 +146,7 @@ function legsOf(spec: Terms, context: OverlayContext): Leg[] {
   if (currencies === undefined) {
     const spot = context.exchange();
     const weight = new Float64Array(spot.length).fill(1);
-    return [{ ratio: whole, weight, spot, ...marks({ spot, foreign: rates.foreign! }, spec, context) }]; // One of them is given.
+    return [{ ratio: whole, weight, spot, ...marks({ spot, foreign: rates.foreign! }, spec, context) }]; // One of them is present.
   }
   return currencies.map(({ currency, rate, ratio: own = whole }) => {
     const spot = context.exchange(currency);
@@ -155,11 +156,11 @@ function legsOf(spec: Terms, context: OverlayContext): Leg[] {
 
 interface Pair {
   readonly spot: Float64Array;
-  /** Series of the rate of the currency hedged. */
+  /** Series of the rate of the hedged currency. */
   readonly foreign: string;
 }
 
-/** Forwards by session: each runs to the first end of a month after the session it is struck on. */
+/** Computes forwards by session: each runs to the first month end after the session on which it is struck. */
 function marks({ spot, foreign: series }: Pair, { rates, basis: year }: Terms, context: OverlayContext): Marks {
   const { days } = context;
   const domestic = context.rate(rates.domestic);
@@ -167,7 +168,7 @@ function marks({ spot, foreign: series }: Pair, { rates, basis: year }: Terms, c
   const ends = context.monthEnds();
   const markAt = (t: number, struck: number, end: number): number => {
     const tenor = end - struck;
-    if (tenor <= 0) return spot[t]!; // Where the calendar ends.
+    if (tenor <= 0) return spot[t]!; // The calendar ends here.
     const forward = (spot[t]! * (1 + (domestic[t]! * tenor) / year)) / (1 + (foreign[t]! * tenor) / year);
     return spot[t]! + ((forward - spot[t]!) * (end - days[t]!)) / tenor;
   };
@@ -190,7 +191,7 @@ interface Hedged {
   readonly legs: readonly Leg[];
 }
 
-/** In units of the level at the last strike: what is in the index, and the level. */
+/** In units of the level at the last strike: the invested amount, and the level. */
 function hedged({ converted, exchange, legs }: Hedged, { adjust }: Terms, context: OverlayContext): OverlayPath {
   const ends = context.monthEnds();
   const length = converted.length;
@@ -203,7 +204,7 @@ function hedged({ converted, exchange, legs }: Hedged, { adjust }: Terms, contex
   for (let t = 1; t < length; t++) {
     const gain = gainOf(legs, struck, t);
     const grown = invested * converted[t]!;
-    // What the hedge gained since the strike stays beside the index until the next one.
+    // Gains of the hedge since the strike stay in cash until the next one.
     const after = level + (grown - invested) + gain;
     growth[t] = positive(after / level, context, t);
     hedge[t] = gain / level;
@@ -220,7 +221,7 @@ function hedged({ converted, exchange, legs }: Hedged, { adjust }: Terms, contex
   return { growth, exposures: [exposure], exchange, parts, resets: null };
 }
 
-/** What forwards gain over a session, in units of the level when their amounts were set. */
+/** Returns the gain of forwards over a session, in units of the level when their amounts were set. */
 function gainOf(legs: readonly Leg[], struck: number, t: number): number {
   let gain = 0;
   for (const { ratio: own, weight, spot, opened, closed } of legs)

@@ -16,10 +16,10 @@ export const currency = overlayType({
   }),
   example: { type: 'currency', to: 'EUR' },
   currency: ({ to }) => to,
-  sentences: ({ to }) => [`The index beneath is converted into ${to} at the exchange rate of each session.`],
+  sentences: ({ to }) => [`The underlying index is converted into ${to} at the exchange rate of each session.`],
   remarks: ({ to }, { currency: beneath }) =>
     beneath !== undefined && majorUnit(beneath) === majorUnit(to)
-      ? [idle('to', to, `the index beneath is in ${beneath} already`)]
+      ? [idle('to', to, `the underlying index is already in ${beneath}`)]
       : [],
   path(_spec, context) {
     const { growth: beneath } = context.sources[0]!;
@@ -34,7 +34,7 @@ export const currency = overlayType({
   },
 });
 
-/** Growth of a rate over each session, 1 on the first, [T]. */
+/** Returns growth of a rate over each session, 1 on the first, [T]. */
 export function exchangeGrowth(rates: Float64Array): Float64Array {
   return rates.map((rate, t) => (t === 0 ? 1 : rate / rates[t - 1]!));
 }

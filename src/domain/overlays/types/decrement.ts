@@ -8,16 +8,19 @@ import { heldWhole, yearFractions } from '../steps.js';
 
 const schema = z.strictObject({
   type: z.literal('decrement'),
-  percent: percent.nullable().default(null).meta({ description: 'Percent a year: 5 is 5 %.' }),
-  points: z.number().gt(0).nullable().default(null).meta({ description: 'Index points a year, instead of percent.' }),
+  percent: percent.nullable().default(null).meta({ description: 'Percent per year: 5 is 5 %.' }),
+  points: z.number().gt(0).nullable().default(null).meta({ description: 'Index points per year, instead of percent.' }),
   basis: basis(365),
-  method: z.enum(['geometric', 'arithmetic']).default('geometric').meta({ description: 'How percent is taken.' }),
+  method: z
+    .enum(['geometric', 'arithmetic'])
+    .default('geometric')
+    .meta({ description: 'Method of subtracting percent.' }),
 });
 
 export const decrement = overlayType({
   type: 'decrement',
   label: 'Decrement',
-  help: 'A synthetic dividend a year, in percent or in points, taken every day.',
+  help: 'A synthetic dividend per year, in percent or in points, subtracted every day.',
   formula:
     'geometric: L[t] = L[t-1] * g[t] * (1 - p)^(days / basis); arithmetic: L[t] = L[t-1] * g[t] * (1 - p * days / basis); points: L[t] = L[t-1] * g[t] - points * days / basis',
   reference: 'STOXX Index Guide and Euronext decrement indices, percentage and point versions',
@@ -25,19 +28,19 @@ export const decrement = overlayType({
   example: { type: 'decrement', percent: 5, basis: 365, method: 'geometric' },
   sentences: ({ percent: p, points, basis: days, method }) => [
     points !== null
-      ? `A synthetic dividend of ${points} index points a year is taken every day by calendar days over ${days}.`
-      : `A synthetic dividend of ${p} % a year is taken every day: the level is multiplied by ${method === 'geometric' ? `(1 - ${p} %) to the power of calendar days over ${days}` : `1 less ${p} % times calendar days over ${days}`}.`,
+      ? `A synthetic dividend of ${points} index points per year is subtracted every day by calendar days over ${days}.`
+      : `A synthetic dividend of ${p} % per year is subtracted every day: the level is multiplied by ${method === 'geometric' ? `(1 - ${p} %) to the power of calendar days over ${days}` : `1 minus ${p} % times calendar days over ${days}`}.`,
   ],
   remarks(spec, { baseValue }) {
     const { percent: p, points } = spec;
     if (points === null)
       return p === 0
         ? [
-            idle('percent', p, 'nothing is taken'),
+            idle('percent', p, 'nothing is subtracted'),
             ...idleMembers(schema, spec, { members: ['method', 'basis'], why: 'percent is 0' }),
           ]
         : [];
-    const why = 'it says how percent is taken, and points are given';
+    const why = 'it applies to percent, but points are given';
     return [
       ...idleMembers(schema, spec, { members: ['method'], why }),
       ...(points < baseValue ? [] : [exhausting(points, baseValue)]),
@@ -57,16 +60,16 @@ export const decrement = overlayType({
   },
 });
 
-/** Points of a year that are the whole base value. */
+/** Reports annual points that equal the whole base value. */
 const exhausting = (points: number, baseValue: number): Remark => ({
   severity: 'warning',
   code: 'OUT_OF_RANGE',
   path: 'points',
-  message: `overlay.points is ${points} a year and the base value ${baseValue}: unless the index beneath grows as much, nothing is left within a year.`,
+  message: `overlay.points is ${points} per year and the base value is ${baseValue}: unless the underlying index grows by as much, the level falls to 0 within a year.`,
   value: points,
 });
 
-/** Less so many points a session. */
+/** Subtracts a number of points per session. */
 function lessPoints(context: OverlayContext, taken: Float64Array): OverlayPath {
   let level = context.baseValue;
   return heldWhole(context, 'decrement', (growth, t) => {

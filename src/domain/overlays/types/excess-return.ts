@@ -17,7 +17,7 @@ export const excessReturn = overlayType({
   example: { type: 'excess_return', cash: 'SOFR' },
   series: ({ cash }) => [{ path: 'cash', series: cash, currency: null }],
   sentences: ({ cash, basis: days }) => [
-    `Its return is that of the index beneath over cash: growth is divided by 1 plus the rate ${cash} of the close before, times calendar days over ${days}.`,
+    `Its return is that of the underlying index over cash: growth is divided by 1 plus the rate ${cash} of the previous close, times calendar days over ${days}.`,
   ],
   path({ cash, basis: days }, context) {
     const interest = accruals(context, cash, days);

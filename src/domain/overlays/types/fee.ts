@@ -8,15 +8,15 @@ import { heldWhole, yearFractions } from '../steps.js';
 export const fee = overlayType({
   type: 'fee',
   label: 'Fee',
-  help: 'A fee a year, taken every day.',
+  help: 'An annual fee, subtracted every day.',
   formula: 'L[t] = L[t-1] * g[t] * (1 - p)^(days / basis)',
-  reference: 'geometric day count, as STOXX and Solactive publish fee-adjusted indices',
+  reference: 'geometric day count, as in fee-adjusted indices of STOXX and Solactive',
   schema: z.strictObject({ type: z.literal('fee'), percent, basis: basis(365) }),
   example: { type: 'fee', percent: 0.5, basis: 365 },
   sentences: ({ percent: p, basis: days }) => [
-    `A fee of ${p} % a year is taken every day: the level is multiplied by (1 - ${p} %) to the power of calendar days over ${days}.`,
+    `A fee of ${p} % per year is subtracted every day: the level is multiplied by (1 - ${p} %) to the power of calendar days over ${days}.`,
   ],
-  remarks: ({ percent: p }) => (p === 0 ? [idle('percent', p, 'no fee is taken')] : []),
+  remarks: ({ percent: p }) => (p === 0 ? [idle('percent', p, 'no fee is charged')] : []),
   path(spec, context) {
     const fractions = yearFractions(context.days, spec.basis);
     return heldWhole(context, 'fee', (growth, t) => growth * powerOf(1 - spec.percent / 100, fractions[t]!));

@@ -14,12 +14,17 @@ const schema = z.strictObject({
     .min(-FACTOR_MAX)
     .max(FACTOR_MAX)
     .refine((factor) => factor !== 0, {
-      error: `must be from ${-FACTOR_MAX} to ${FACTOR_MAX} and not 0, at which nothing of the index is held`,
+      error: `must be from ${-FACTOR_MAX} to ${FACTOR_MAX} and not 0, which holds nothing of the index`,
       params: { finding: 'OUT_OF_RANGE' },
     })
     .meta({ description: 'Multiple of the daily return; negative is inverse.' }),
   financing: rateSeries('rate of financing').nullable().default(null),
-  spread_bps: z.number().min(0).max(10_000).default(0).meta({ description: 'Over the rate, basis points a year.' }),
+  spread_bps: z
+    .number()
+    .min(0)
+    .max(10_000)
+    .default(0)
+    .meta({ description: 'Spread over the rate, basis points per year.' }),
   cost_bps: costBps,
   basis: basis(360),
 });
@@ -27,7 +32,7 @@ const schema = z.strictObject({
 export const leverage = overlayType({
   type: 'leverage',
   label: 'Leveraged or inverse',
-  help: 'A multiple of the daily return, set anew every session; a negative one is inverse.',
+  help: 'A multiple of the daily return, reset every session; a negative one is inverse.',
   formula:
     'L[t] = L[t-1] * (1 + K (g[t] - 1) + carry); K > 1: carry = -(K - 1) (r[t-1] + spread) days / basis; K < 1: carry = (1 - K) (r[t-1] - spread) days / basis; with costs growth G[t] becomes G[t] (1 - cost |K - K g[t] / G[t]|)',
   reference: 'S&P Dow Jones Indices, Index Mathematics Methodology: leveraged and inverse indices',
@@ -35,7 +40,7 @@ export const leverage = overlayType({
   example: { type: 'leverage', factor: 2, financing: 'SOFR', spread_bps: 50 },
   series: ({ financing }) => (financing === null ? [] : [{ path: 'financing', series: financing, currency: null }]),
   sentences: ({ factor, financing, spread_bps, cost_bps, basis: days }) => [
-    `Every session it earns ${factor} times the return of the index beneath, set anew at the close.`,
+    `On every session it earns ${factor} times the return of the underlying index; the exposure is reset at the close.`,
     ...carrySentences(factor, rateText(financing, spread_bps, factor), days),
     ...costSentences(cost_bps),
   ],
@@ -66,7 +71,7 @@ export const leverage = overlayType({
   },
 });
 
-/** Interest on what is borrowed, or lies in cash. */
+/** Describes interest on borrowing or cash. */
 function carrySentences(factor: number, rate: string | null, days: number): string[] {
   if (factor === 1) return [];
   const share = shareText(Number(Math.abs(factor - 1).toPrecision(12)));
@@ -74,9 +79,9 @@ function carrySentences(factor: number, rate: string | null, days: number): stri
   return [rate === null ? `${what} nothing.` : `${what} ${rate}, by calendar days over ${days}.`];
 }
 
-/** Null where there is no interest. */
+/** Returns null without interest. */
 function rateText(series: string | null, spreadBps: number, factor: number): string | null {
   if (series === null && spreadBps === 0) return null;
   const rate = series === null ? 'a rate of 0' : `the rate ${series}`;
-  return spreadBps === 0 ? rate : `${rate} ${factor > 1 ? 'plus' : 'less'} ${spreadBps} basis points`;
+  return spreadBps === 0 ? rate : `${rate} ${factor > 1 ? 'plus' : 'minus'} ${spreadBps} basis points`;
 }

@@ -7,8 +7,8 @@ import { idle } from '../remarks.js';
 export const quanto = overlayType({
   type: 'quanto',
   label: 'Quanto',
-  help: 'The return of the index in its own currency, paid in another: no exchange rate counts.',
-  formula: 'L[t] = L[t-1] * g[t], L in the currency of the overlay and g in that of the index beneath',
+  help: 'The return of the index in its own currency, paid in another, without exchange rates.',
+  formula: 'L[t] = L[t-1] * g[t], L in the currency of the overlay and g in that of the underlying index',
   reference: 'S&P Dow Jones Indices, Index Mathematics Methodology: quanto indices',
   schema: z.strictObject({
     type: z.literal('quanto'),
@@ -18,11 +18,11 @@ export const quanto = overlayType({
   currency: ({ to }) => to,
   converts: false,
   sentences: ({ to }) => [
-    `The return of the index beneath in its own currency is paid in ${to}: changes of the exchange rate do not count.`,
+    `The return of the underlying index in its own currency is paid in ${to}: changes of the exchange rate have no effect.`,
   ],
   remarks: ({ to }, { currency: beneath }) =>
     beneath !== undefined && majorUnit(beneath) === majorUnit(to)
-      ? [idle('to', to, `the index beneath is in ${beneath} already`)]
+      ? [idle('to', to, `the underlying index is already in ${beneath}`)]
       : [],
   path(_spec, context) {
     const growth = context.sources[0]!.growth.slice();

@@ -19,9 +19,9 @@ const halfLife = z.number().gt(0).max(2520).meta({ description: 'Sessions.' });
 
 const schema = z.strictObject({
   type: z.literal('risk_control'),
-  target: z.number().gt(0).max(2).meta({ description: 'Volatility a year, as a fraction.' }),
+  target: z.number().gt(0).max(2).meta({ description: 'Annual volatility, as a fraction.' }),
   half_lives: z.array(halfLife).min(1).max(4).nullable().default(null).meta({
-    description: 'Half-lives of the weights of squared returns, sessions; the largest volatility counts.',
+    description: 'Half-lives of the weights of squared returns, sessions; the largest volatility is used.',
   }),
   sessions: z
     .int()
@@ -29,9 +29,14 @@ const schema = z.strictObject({
     .max(2520)
     .nullable()
     .default(null)
-    .meta({ description: 'Sessions of the mean of squared returns, instead of half-lives.' }),
-  max_leverage: z.number().gt(0).max(10).default(1.5).meta({ description: 'Most of it in the index.' }),
-  lag: z.int().min(0).max(20).default(2).meta({ description: 'Sessions from the last return used to the exposure.' }),
+    .meta({ description: 'Number of sessions of the mean of squared returns, instead of half-lives.' }),
+  max_leverage: z.number().gt(0).max(10).default(1.5).meta({ description: 'Maximum fraction in the index.' }),
+  lag: z
+    .int()
+    .min(0)
+    .max(20)
+    .default(2)
+    .meta({ description: 'Number of sessions from the last return used to the exposure.' }),
   ...reviewFields,
   cash: rateSeries('rate of cash').nullable().default(null),
   spread_bps: z
@@ -39,7 +44,7 @@ const schema = z.strictObject({
     .min(0)
     .max(10_000)
     .optional()
-    .meta({ description: 'Over the rate, for what is borrowed at an exposure above 1; 0 where not given.' }),
+    .meta({ description: 'Spread over the rate, for borrowing at an exposure above 1. Default: 0.' }),
   cost_bps: costBps,
   basis: basis(360),
   annualisation,
@@ -48,7 +53,7 @@ const schema = z.strictObject({
 export const riskControl = overlayType({
   type: 'risk_control',
   label: 'Risk control',
-  help: 'As much of the index as has a target volatility, the rest in cash.',
+  help: 'Exposure to the index with a target volatility, the rest in cash.',
   formula:
     'x[t] = min(max_leverage, target / vol[t-lag]); e[0] = x[0]; on a review where |x[t] - e[t-1]| > tolerance: e[t] = e[t-1] + max(-max_change, min(max_change, x[t] - e[t-1])), otherwise e[t] = e[t-1]; without tolerance, max_change and review e[t] = x[t]; L[t+1] = L[t] * (1 + e[t] (g[t+1] - 1) + (1 - e[t]) c[t] days / basis - max(0, e[t] - 1) spread days / basis); vol: root of annualisation times the mean of squared log returns, of the largest half-life; with costs growth G[t] becomes G[t] (1 - cost |e[t] - e[t-1] g[t] / G[t]|)',
   reference: 'S&P Dow Jones Indices, Index Mathematics Methodology: risk control indices',
@@ -68,14 +73,14 @@ export const riskControl = overlayType({
     annualisation: year,
     ...review
   }) => [
-    `After each close it holds the index beneath at a leverage of ${shareText(target)} divided by its volatility, at most at ${shareText(max_leverage)} of its own value, and the rest in cash.`,
-    `The volatility is the root of ${year ?? 'the sessions of a year (252, or 365 where the calendar trades every day)'} times the mean of squared logarithmic returns up to ${lag === 0 ? 'that close' : `${lag} session${lag === 1 ? '' : 's'} before`}, ${sessions === null ? `with weights that halve every ${half_lives!.join(' and every ')} sessions${half_lives!.length > 1 ? '; the largest counts' : ''}` : `over ${sessions} sessions`}. Returns of the index beneath before the base date count; before the first return is known it holds ${shareText(Math.min(1, max_leverage))}.`,
+    `After each close it holds the underlying index at a leverage of ${shareText(target)} divided by its volatility, at most ${shareText(max_leverage)} of its value, and the rest in cash.`,
+    `The volatility is the root of ${year ?? 'the sessions of a year (252, or 365 if the calendar trades every day)'} times the mean of squared logarithmic returns up to ${lag === 0 ? 'that close' : `${lag} session${lag === 1 ? '' : 's'} before`}, ${sessions === null ? `with weights that halve every ${half_lives!.join(' and every ')} sessions${half_lives!.length > 1 ? '; the largest counts' : ''}` : `over ${sessions} sessions`}. Returns of the index beneath before the base date count; before the first return is known it holds ${shareText(Math.min(1, max_leverage))}.`,
     ...reviewSentences(review),
     `Cash earns ${cash === null ? 'nothing' : `the rate ${cash} of the close before, by calendar days over ${days}`}.`,
     ...(spread_bps === undefined
       ? []
       : [
-          `What is borrowed costs ${spread_bps} basis points a year more${cash === null ? `, by calendar days over ${days}` : ''}.`,
+          `Borrowing costs ${spread_bps} basis points per year more${cash === null ? `, by calendar days over ${days}` : ''}.`,
         ]),
     ...costSentences(cost_bps),
   ],
@@ -83,7 +88,7 @@ export const riskControl = overlayType({
     const { half_lives, cash, max_leverage, spread_bps = 0 } = spec;
     const borrows = max_leverage > 1;
     const why = {
-      spread: `max_leverage is ${max_leverage}, so that nothing is borrowed`,
+      spread: `max_leverage is ${max_leverage}, so nothing is borrowed`,
       basis: 'no interest is counted',
     };
     return [
@@ -124,7 +129,7 @@ const repeated = (halfLives: readonly number[]): Remark[] =>
     return first === k ? [] : [idle(`half_lives[${k}]`, halfLife, `half_lives[${first}] is the same`)];
   });
 
-/** A limit below the target, which cuts at volatilities that an index never has. */
+/** Reports a limit below the target, which applies at volatilities that an index never has. */
 const capped = ({ target, max_leverage }: Terms): Remark[] =>
   max_leverage >= target
     ? []
@@ -132,7 +137,7 @@ const capped = ({ target, max_leverage }: Terms): Remark[] =>
         idle(
           'target',
           target,
-          `max_leverage is ${max_leverage}, which is the exposure at every volatility below ${shareText(Number((target / max_leverage).toPrecision(4)))} a year`,
+          `max_leverage is ${max_leverage}, which is the exposure for every volatility below ${shareText(Number((target / max_leverage).toPrecision(4)))} per year`,
         ),
       ];
 
@@ -150,8 +155,8 @@ interface AnnualTerms extends Terms {
 }
 
 /**
- * Exposures at which the index would have the target volatility, [T]: before the first return that counts 1, or the most
- * where that is less.
+ * Returns exposures at which the index would have the target volatility, [T]: 1 before the first return, or the maximum
+ * if that is less.
  */
 function targetExposures(
   { target, half_lives, sessions, max_leverage, lag, annualisation: year }: AnnualTerms,
@@ -172,7 +177,7 @@ function targetExposures(
   return { exposure, volatility };
 }
 
-/** Volatility a year of squared returns whose weights decay, up to each, [R]. */
+/** Returns annual volatility from squared returns with decaying weights, up to each, [R]. */
 function decayed(
   squares: Float64Array,
   { decay, year }: { readonly decay: number; readonly year: number },
@@ -186,7 +191,7 @@ function decayed(
   });
 }
 
-/** The same of the latest returns with equal weights, of fewer at the beginning, [R]. */
+/** Same from the latest returns with equal weights, fewer at the beginning, [R]. */
 function windowed(
   squares: Float64Array,
   { sessions, year }: { readonly sessions: number; readonly year: number },

@@ -1,14 +1,14 @@
 import { z } from 'zod';
 import { blockFields, blockKind, meaningsOf, namesOf } from '../block.js';
 
-/** What the bars of a chart can be. */
+/** Sources of the bars of a chart. */
 export const BAR_SOURCES = {
   annual_returns: 'return of each calendar year',
-  top_weights: 'the largest weights held on the last date',
-  sector_weights: 'weight of each sector held on the last date, the largest first',
+  top_weights: 'the largest weights on the last date',
+  sector_weights: 'weight of each sector on the last date, the largest first',
   contributions: 'the largest contributors to the return of the portfolio, then the largest detractors from it',
   liquidation:
-    'share of a portfolio of `aum` that held the index before its latest rebalance which is sold within some days, at a tenth of the daily volume; nothing of an overlay',
+    'share of a portfolio of `aum` that held the index before its latest rebalance, sold within some days at a tenth of the daily volume; empty for an overlay',
   literal: 'the values of `values`',
 } as const;
 export type BarSource = keyof typeof BAR_SOURCES;
@@ -24,10 +24,10 @@ export const barChart = blockKind({
       source: z
         .enum(namesOf(BAR_SOURCES))
         .default('annual_returns')
-        .meta({ description: `What the bars are. ${meaningsOf(BAR_SOURCES)}.` }),
+        .meta({ description: `Source of the bars. ${meaningsOf(BAR_SOURCES)}.` }),
       limit: z.int().min(1).max(BARS_MAX).default(10).meta({
         description:
-          'At most so many bars, of contributors and detractors the same number. A single sector beyond them is shown, several are summed up.',
+          'Maximum number of bars, with equal numbers of contributors and detractors. A single further sector is shown, several are summed.',
       }),
       aum: z
         .number()

@@ -2,22 +2,22 @@ import { z } from 'zod';
 import { LIMIT_RULE_NAMES } from '../../compliance/rules.js';
 import { blockFields, blockKind, meaningsOf, namesOf } from '../block.js';
 
-/** What the lines of a chart can be. */
+/** Lines of a chart. */
 export const CHART_LINES = {
   level: 'the portfolio, rebased to 100',
-  index_level: 'the index it follows, rebased to 100',
-  benchmark: 'the benchmark, rebased to 100, where the run has one',
-  drawdown: 'fall of the level from its highest so far',
-  rolling_volatility: 'annualised volatility of the latest 252 sessions, of fewer for a short run',
-  headroom: 'distance to the nearest bound of a rule of concentration, which `rule` and `fallback_rule` say',
-  sector_weights: 'weights of the three sectors that weigh most on average',
+  index_level: 'the index that it follows, rebased to 100',
+  benchmark: 'the benchmark, rebased to 100, if the run has one',
+  drawdown: 'fall of the level from its running maximum',
+  rolling_volatility: 'annualised volatility of the latest 252 sessions, or fewer for a short run',
+  headroom: 'distance to the nearest bound of a concentration rule, set by `rule` and `fallback_rule`',
+  sector_weights: 'weights of the three sectors with the largest mean weight',
 } as const;
 export type ChartLine = keyof typeof CHART_LINES;
 
 const NAMES = namesOf(CHART_LINES);
 
 export const chart = blockKind({
-  help: 'Lines of a run over time. Levels share one panel; the others have panels of their own below it.',
+  help: 'Lines of a run over time. Levels share one panel; the others have separate panels below it.',
   schema: z
     .strictObject({
       kind: z.literal('chart'),
@@ -31,11 +31,11 @@ export const chart = blockKind({
       log_scale: z.boolean().default(false).meta({ description: 'Logarithmic axis for the levels.' }),
       rule: z.enum(LIMIT_RULE_NAMES).nullable().default(null).meta({
         description:
-          'Published rule of concentration whose headroom is drawn; the one that calls for rebalances unless given.',
+          'Published rule of concentration whose headroom is drawn; Default: the one that triggers rebalances.',
       }),
       fallback_rule: z.enum(LIMIT_RULE_NAMES).nullable().default(null).meta({
         description:
-          'Rule whose headroom is drawn where `rule` is not given and no rule calls for rebalances of the index; none unless given.',
+          'Rule whose headroom is drawn if `rule` is absent and no rule triggers rebalances of the index. Default: none.',
       }),
       height: z
         .number()

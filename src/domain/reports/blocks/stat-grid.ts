@@ -4,22 +4,22 @@ import { blockFields, blockKind, namesOf } from '../block.js';
 interface StatEntry {
   /** Printed above the figure. */
   readonly label: string;
-  /** What the figure is or does, behind its label. */
+  /** Definition of the figure, to follow its label. */
   readonly meaning: string;
-  /** The runs that show it where a grid does not name its figures. */
+  /** Runs for which a grid shows it by default. */
   readonly usual: 'every run' | 'no overlay' | 'derived' | 'short positions' | 'none';
 }
 
-/** The figures of a run that a grid prints. */
+/** Figures of a run for a grid. */
 export const STATS = {
   total_return: {
     label: 'Return',
-    meaning: 'is the last level over the first, less 1: price, total or net total return, as it is named.',
+    meaning: 'is the last level over the first, minus 1, for the named variant: price, total or net total return.',
     usual: 'every run',
   },
   annualised_return: {
     label: 'Annualised return',
-    meaning: 'compounds the return over the sessions of a year: 252, or 365 where the calendar trades every day.',
+    meaning: 'compounds the return over the sessions of a year: 252, or 365 if the calendar trades every day.',
     usual: 'every run',
   },
   volatility: {
@@ -45,18 +45,18 @@ export const STATS = {
   },
   tracking_difference: {
     label: 'Tracking difference to index',
-    meaning: 'is the return of the portfolio less that of its index.',
+    meaning: 'is the return of the portfolio minus that of its index.',
     usual: 'no overlay',
   },
   parent_tracking_error: {
     label: 'Tracking error to parent',
-    meaning: 'is the same against the index that a derived index was made from.',
+    meaning: 'is the tracking error against the parent of a derived index.',
     usual: 'derived',
   },
   forecast_tracking_error: {
     label: 'Forecast tracking error',
     meaning:
-      'is that to the parent as the risk model forecast it at the rebalances, a root mean square over the dates.',
+      'is the tracking error to the parent forecast by the risk model at the rebalances, as a root mean square over the dates.',
     usual: 'derived',
   },
   constituents: {
@@ -66,10 +66,10 @@ export const STATS = {
   },
   effective_assets: {
     label: 'Effective assets',
-    meaning: 'is 1 over the sum of the squared weights held on the last date.',
+    meaning: 'is 1 over the sum of the squared weights on the last date.',
     usual: 'every run',
   },
-  largest: { label: 'Largest weight', meaning: 'is that held on the last date.', usual: 'every run' },
+  largest: { label: 'Largest weight', meaning: 'is the largest weight on the last date.', usual: 'every run' },
   long_exposure: {
     label: 'Long exposure',
     meaning: 'is the sum of the long weights of the last rebalance.',
@@ -82,17 +82,17 @@ export const STATS = {
   },
   gross_exposure: {
     label: 'Gross exposure',
-    meaning: 'is the sum of the magnitudes of the weights of the last rebalance.',
+    meaning: 'is the sum of the absolute weights of the last rebalance.',
     usual: 'short positions',
   },
   net_exposure: {
     label: 'Net exposure',
-    meaning: 'is the sum of the weights of the last rebalance; what it leaves of 1 is cash.',
+    meaning: 'is the sum of the weights of the last rebalance; the difference from 1 is cash.',
     usual: 'short positions',
   },
   transaction_cost: {
     label: 'Transaction cost',
-    meaning: 'is what a trade cost, in basis points of its value.',
+    meaning: 'is the cost of a trade, in basis points of its value.',
     usual: 'none',
   },
 } as const satisfies Readonly<Record<string, StatEntry>>;
@@ -110,9 +110,9 @@ export const statGrid = blockKind({
       ...blockFields,
       stats: z.array(z.enum(NAMES)).max(VALUES_MAX).nullable().default(null).meta({
         description:
-          'Figures in the order printed. Default: those of every run, tracking of the index unless it is an overlay, tracking error to the parent for a derived index, exposures for a run with short positions; none where values are given.',
+          'Figures in the order printed. Default: those of every run, tracking of the index unless it is an overlay, tracking error to the parent for a derived index, exposures for a run with short positions; none if values are given.',
       }),
-      columns: z.int().min(1).max(6).default(4).meta({ description: 'Figures in a row.' }),
+      columns: z.int().min(1).max(6).default(4).meta({ description: 'Number of figures per row.' }),
       values: z
         .record(z.string().max(80), z.string().max(200))
         .refine((values) => Object.keys(values).length <= VALUES_MAX, {
@@ -133,15 +133,15 @@ export const statGrid = blockKind({
   runUse: (block) => (statsOf(block).length > 0 ? 'always' : 'never'),
 });
 
-/** What decides which figures a run shows. */
+/** Properties of a run that determine its figures. */
 export interface StatRun {
   readonly isDerived: boolean;
-  /** Its index is the overlay itself, which nothing else follows. */
+  /** Its index is an overlay, which nothing else follows. */
   readonly isOverlay: boolean;
   readonly hasShorts: boolean;
 }
 
-/** The figures that a grid shows of a run; unless one is given, those of every run. */
+/** Returns the figures that a grid shows of a run. Default: those of every run. */
 export function statsOf(
   {
     stats,

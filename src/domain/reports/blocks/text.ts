@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { blockFields, blockKind } from '../block.js';
 
-/** Some six printed pages. */
+/** Maximum number of characters: some six printed pages. */
 const CHARACTERS_MAX = 20_000;
 
 export const text = blockKind({
-  help: 'Paragraphs, parted by empty lines. `**bold**`, lists of lines that begin with `- ` or `* `, and numbered ones with `1. `.',
+  help: 'Paragraphs, separated by empty lines. `**bold**`, lists of lines that begin with `- ` or `* `, and numbered ones with `1. `.',
   schema: z
     .strictObject({
       kind: z.literal('text'),

@@ -3,43 +3,43 @@ import { compareText } from '../../refusals/findings.js';
 import { LIMITS } from '../../refusals/limits.js';
 import type { FactorFit, FactorModel } from '../factor-model.js';
 
-/** The factor every name is exposed to with 1. */
+/** Factor to which every security has exposure 1. */
 export const MARKET = 'MARKET';
 
 /** Magnitude of a t-statistic that counts as significant. */
 const SIGNIFICANT = 2;
 
-/** Returns that were regressed on exposures known before them. */
+/** Returns that are regressed on exposures known before them. */
 export interface RegressedSpan {
   /** Rows of the panel, from the first to before the last. */
   readonly from: number;
   readonly to: number;
   /** Exposures to styles, [n x P]. */
   readonly styles: Float64Array;
-  /** Of the names in the regression, above 0, [n]. */
+  /** Weights of the securities in the regression, above 0, [n]. */
   readonly weights: Float64Array;
 }
 
 export interface CrossSectionFactorsInput {
-  /** [T x n] returns; spent: becomes the residuals. */
+  /** [T x n] returns; overwritten by the residuals. */
   readonly panel: Float64Array;
-  /** Sector of each name, [n]. */
+  /** Sector of each security, [n]. */
   readonly sectors: readonly string[];
   readonly styleNames: readonly string[];
-  /** Spans of the panel, together all of it. */
+  /** Spans that together cover the panel. */
   readonly spans: readonly RegressedSpan[];
   /** Exposures to styles at the end, [n x P]. */
   readonly exposures: Float64Array;
-  /** Of the observations, [T], summing to 1. */
+  /** Weights of the observations, [T], with sum 1. */
   readonly weights: Float64Array;
   /** Sessions of a year; 252 by default. */
   readonly periods?: number;
 }
 
 /**
- * Market, sectors and styles as factors. The returns of each session are regressed on a constant, sector dummies and
- * style exposures; sector returns average zero.
- * @cost of the regressions: T n (S + P), and n (S + P)^2 a span
+ * Computes market, sectors and styles as factors. The returns of each session are regressed on a constant, sector
+ * dummies and style exposures; sector returns average zero.
+ * @cost of the regressions: T n (S + P), and n (S + P)^2 per span
  */
 export function crossSectionFactors(input: CrossSectionFactorsInput): FactorModel & { readonly fit: FactorFit } {
   const { panel, sectors, styleNames, exposures: own, weights, periods = LIMITS.PERIODS_PER_YEAR } = input;
@@ -58,7 +58,7 @@ export function crossSectionFactors(input: CrossSectionFactorsInput): FactorMode
   };
 }
 
-/** Labels of sectors, ascending, and the place of each name's among them. */
+/** Returns labels of sectors, ascending, and the position of each security's label among them. */
 export function labelled(sectors: readonly string[]): { readonly labels: string[]; readonly sectorAt: Int32Array } {
   const labels = [...new Set(sectors)].toSorted(compareText);
   const placeOf = new Map(labels.map((label, place) => [label, place]));
@@ -70,7 +70,7 @@ export function factorNames(sectors: readonly string[], styles: readonly string[
   return [MARKET, ...sectors.map((label) => (others.has(label) ? `SECTOR ${label}` : label)), ...styles];
 }
 
-/** Exposures to market, sectors and styles, [n x (1 + S + P)]. */
+/** Returns exposures to market, sectors and styles, [n x (1 + S + P)]. */
 export function exposuresOf(sectorAt: Int32Array, styles: Float64Array, S: number, P: number): Float64Array {
   const K = 1 + S + P;
   const exposures = new Float64Array(sectorAt.length * K);
@@ -81,7 +81,10 @@ export function exposuresOf(sectorAt: Int32Array, styles: Float64Array, S: numbe
   return exposures;
 }
 
-/** Returns of market, sectors and styles, [T x K], and how well they explain; the panel becomes the residuals. */
+/**
+ * Computes returns of market, sectors and styles, [T x K], and their explanatory power; the panel becomes the
+ * residuals.
+ */
 export function factorReturns(
   { panel, styleNames: { length: P }, spans }: Pick<CrossSectionFactorsInput, 'panel' | 'styleNames' | 'spans'>,
   sectorAt: Int32Array,
@@ -114,7 +117,7 @@ export function factorReturns(
   return { returns, fit: { rSquared, tStatistics: tSums, significant } };
 }
 
-/** Sector dummies and styles, [n x (S + P)]. */
+/** Returns sector dummies and styles, [n x (S + P)]. */
 function designOf(sectorAt: Int32Array, styles: Float64Array, S: number, P: number): Float64Array {
   const p = S + P;
   const design = new Float64Array(sectorAt.length * p);
@@ -125,7 +128,7 @@ function designOf(sectorAt: Int32Array, styles: Float64Array, S: number, P: numb
   return design;
 }
 
-/** The market is the mean of the sectors; a sector is what it returns beyond the market. */
+/** The market is the mean of the sectors; a sector factor is its return beyond the market. */
 function combine(coefficients: Float64Array, S: number, out: Float64Array): void {
   let market = 0;
   for (let s = 0; s < S; s++) market += coefficients[s]! / S;
@@ -133,7 +136,7 @@ function combine(coefficients: Float64Array, S: number, out: Float64Array): void
   for (let k = 0; k < coefficients.length; k++) out[1 + k] = coefficients[k]! - (k < S ? market : 0);
 }
 
-/** Variances of those combinations over the residual variance, [K]. */
+/** Returns variances of those combinations over the residual variance, [K]. */
 function combinedVariances(inverse: Float64Array, S: number, P: number): Float64Array {
   const p = S + P;
   const variances = new Float64Array(1 + p);
@@ -156,11 +159,11 @@ function combinedVariances(inverse: Float64Array, S: number, P: number): Float64
 interface Observed {
   /** [T]. */
   readonly weights: Float64Array;
-  /** Factor of a weighted sum of squares. */
+  /** Factor on a weighted sum of squares. */
   readonly scale: number;
 }
 
-/** Annualised covariance of factor returns: sum w (f - m)(f - m)' / (1 - sum w^2). */
+/** Returns the annualised covariance of factor returns: sum w (f - m)(f - m)' / (1 - sum w^2). */
 function weightedCovariance(returns: Float64Array, K: number, { weights, scale }: Observed): Float64Array {
   const centred = centredBy(returns, K, weights);
   const covariance = new Float64Array(K * K);
@@ -189,7 +192,7 @@ function centredBy(panel: Float64Array, columns: number, weights: Float64Array):
   return panel.map((value, at) => value - means[at % columns]!);
 }
 
-/** Periods of a year over 1 - sum w^2. */
+/** Returns periods of a year over 1 - sum w^2. */
 function unbiased(weights: Float64Array, periods: number): number {
   return periods / (1 - weights.reduce((sum, weight) => sum + weight * weight, 0));
 }

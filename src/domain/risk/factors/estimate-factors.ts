@@ -16,34 +16,34 @@ import { crossSectionFactors, type RegressedSpan } from './cross-section-factors
 import { sectorOf } from './sectors.js';
 import { styleExposures, stylesIn, type StyleName } from './styles.js';
 
-/** Principal components where none are asked for. */
+/** Default number of principal components. */
 const DEFAULT_COMPONENTS = 10;
 
-/** Sessions that exposures to styles hold for, at most: a month. */
+/** Maximum number of sessions for which exposures to styles apply: a month. */
 export const EXPOSURE_SESSIONS = 23;
 
 export interface FactorSettings {
   readonly estimator: FactorEstimator;
-  /** Principal components. */
+  /** Number of principal components. */
   readonly factors?: number | undefined;
   readonly half_life: number | null;
-  /** Samples drawn to adjust the eigenvalues of the factor covariance. */
+  /** Number of samples drawn to adjust the eigenvalues of the factor covariance. */
   readonly eigenvalue_simulations?: number | undefined;
 }
 
-/** A factor model as it was estimated. */
+/** Estimated factor model. */
 export interface EstimatedFactors {
   readonly model: FactorModel;
-  /** Of principal components the share of the variance that they explain. */
+  /** For principal components the share of the variance that they explain. */
   readonly fit: Pick<FactorFit, 'rSquared'> & Partial<FactorFit>;
-  /** First row of the panel that was used: styles need a history of their own. */
+  /** First row of the panel that was used: styles need earlier history. */
   readonly from: number;
 }
 
 /**
- * A factor model of the covered names of a window. Sectors and exposures at its end are those known on its last session;
- * styles are regressed on exposures known before each return.
- * @param panel [T x n] returns; spent.
+ * Estimates a factor model of the covered securities of a window. Sectors and exposures at its end are those known on
+ * its last session; returns are regressed on exposures known before each return.
+ * @param panel [T x n] returns; overwritten.
  * @cost an eigenproblem of min(T, n), or T n (S + P) and the datapoints of a session in 21
  */
 export function estimateFactors(
@@ -62,7 +62,7 @@ export function estimateFactors(
   const sectors = Array.from(columns, (column) => sectorOf(window, column));
   const { names, exposures, spans } =
     estimator === 'styles' ? styledSpans(window, columns, sessions) : plainSpan(n, sessions.length);
-  const [{ from }] = spans as [RegressedSpan, ...RegressedSpan[]]; // of one at least
+  const [{ from }] = spans as [RegressedSpan, ...RegressedSpan[]]; // There is at least one.
   const rows = panel.subarray(from * n);
   const weights = new Float64Array(sessions.length - from).fill(1 / (sessions.length - from));
   if (halfLife !== null) halfLifeWeights(halfLife, weights);
@@ -82,7 +82,7 @@ export function estimateFactors(
   return { model, fit, from };
 }
 
-/** Share of the summed variances that factors explain. */
+/** Returns the share of the summed variances that factors explain. */
 function explainedBy({ exposures, covariance, specific }: FactorModel): number {
   const n = specific.length;
   const K = exposures.length / n;
@@ -99,7 +99,7 @@ interface StyledSpans {
   readonly spans: readonly RegressedSpan[];
 }
 
-/** Every name counts the same, and has no style. */
+/** Returns a span in which every security has equal weight and no style. */
 function plainSpan(n: number, observations: number): StyledSpans {
   const none = new Float64Array(0);
   const weights = new Float64Array(n).fill(1);
@@ -107,8 +107,8 @@ function plainSpan(n: number, observations: number): StyledSpans {
 }
 
 /**
- * Calendar months with the exposures known at the close before each. They begin where
- * every style that has values now had some, unless too few returns would be left.
+ * Returns calendar months with the exposures known at the close before each. They begin where every current style had
+ * some values, unless too few returns would be left.
  */
 function styledSpans({ sm, datapoints, to }: ReturnWindow, columns: Int32Array, sessions: Int32Array): StyledSpans {
   if (datapoints === undefined) throw new Error('a window without datapoints has no styles');
@@ -130,7 +130,7 @@ function styledSpans({ sm, datapoints, to }: ReturnWindow, columns: Int32Array, 
   return { names, exposures, spans: isEnough ? spans.slice(first) : spans };
 }
 
-/** Whether every style has data. */
+/** Returns true if every style has data. */
 function isWhole(styles: Float64Array, count: number): boolean {
   for (let k = 0; k < count; k++) {
     let at = k;
@@ -140,14 +140,14 @@ function isWhole(styles: Float64Array, count: number): boolean {
   return true;
 }
 
-/** Rows of a panel in calendar months, ascending, and the last session before each month. */
+/** Returns rows of a panel in calendar months, ascending, and the last session before each month. */
 function spansOf(
   { sessions: days }: SessionMarket,
   sessions: Int32Array,
 ): { from: number; to: number; readonly known: number }[] {
   const spans: { from: number; to: number; readonly known: number }[] = [];
   sessions.forEach((session, row) => {
-    let known = session - 1; // a return has a session before it
+    let known = session - 1; // a return has an earlier session
     while (known > 0 && monthOf(days[known]!) === monthOf(days[session]!)) known--;
     const span = spans.at(-1);
     if (span?.known === known) span.to = row + 1;
@@ -156,12 +156,12 @@ function spansOf(
   return spans;
 }
 
-/** Sessions whose exposures are kept: the months of forty years. */
+/** Number of sessions whose exposures are cached: the months of forty years. */
 const KEPT_MAX = 480;
 
 const kept = new WeakMap<CrossSections, Map<number, CrossSection>>();
 
-/** The cross-section of a session, which has what was read of it before. */
+/** Returns the cross-section of a session, with a cache of earlier reads. */
 export function crossSectionAt(datapoints: CrossSections, session: number, columns: Int32Array): CrossSection {
   const known = kept.get(datapoints) ?? new Map<number, CrossSection>();
   kept.set(datapoints, known);
@@ -171,7 +171,10 @@ export function crossSectionAt(datapoints: CrossSections, session: number, colum
   return cross;
 }
 
-/** Roots of the market capitalisation, with mean 1; that of a name without one is the mean. Ones without the datapoint. */
+/**
+ * Returns square roots of the market capitalisation, with mean 1; the mean for a security without one. Ones without the
+ * datapoint.
+ */
 export function weightsAt(cross: CrossSection, columns: Int32Array): Float64Array {
   const field = latest('MARKET_CAP');
   if ('missing' in resolve(cross.market.market, field)) return new Float64Array(columns.length).fill(1);
@@ -181,7 +184,7 @@ export function weightsAt(cross: CrossSection, columns: Int32Array): Float64Arra
   return roots.map((root) => (root > 0 ? root / mean : 1));
 }
 
-/** Rows in the order of columns, from that of ascending ones. */
+/** Reorders rows from ascending columns to the given order. */
 function ordered(rows: Float64Array, ascending: Int32Array, columns: Int32Array): Float64Array {
   const width = rows.length / columns.length;
   const placeOf = new Map(Array.from(ascending, (column, place) => [column, place]));
@@ -197,7 +200,7 @@ function hasSpread(scores: Float64Array): boolean {
   return scores.some((score) => score !== 0);
 }
 
-/** Loadings whose products are the factor part of a covariance, [n x K]: exposures times a root of F. */
+/** Returns loadings whose products are the factor part of a covariance, [n x K]: exposures times a root of F. */
 export function loadingsOf({ exposures, covariance, specific }: FactorModel): Float64Array {
   const n = specific.length;
   const K = exposures.length / n;
@@ -212,7 +215,7 @@ export function loadingsOf({ exposures, covariance, specific }: FactorModel): Fl
   return loadings;
 }
 
-/** B F B' + D, annualised. @param out [n x n], overwritten */
+/** Returns B F B' + D, annualised. @param out [n x n], overwritten */
 export function factorCovariance(engine: Engine, model: FactorModel, out: Float64Array): void {
   const n = model.specific.length;
   const loadings = loadingsOf(model);

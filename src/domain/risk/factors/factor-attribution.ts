@@ -9,48 +9,48 @@ import { crossSectionAt, weightsAt } from './estimate-factors.js';
 import { sectorOf } from './sectors.js';
 import { STYLE_NAMES, styleExposures, stylesIn } from './styles.js';
 
-/** Factor models that returns can be attributed to. */
+/** Factor models for attribution of returns. */
 export const ATTRIBUTION_MODELS = ['styles', 'market_sector'] as const;
 export type AttributionModel = (typeof ATTRIBUTION_MODELS)[number];
 
 export interface FactorAttributionInput extends Pick<AttributionInput, 'returns' | 'days'> {
-  /** Market of every name; its sessions are the days of the run. */
+  /** Market of every security; its sessions are the days of the run. */
   readonly window: Required<ReturnWindow>;
   readonly model: AttributionModel;
   /** Session of the market on which each period ends, [n]. */
   readonly sessions: Int32Array;
-  /** Column of the market of each name of the run, -1 for none, [H]. */
+  /** Column of the market of each security of the run, -1 for none, [H]. */
   readonly columns: Int32Array;
-  /** Weights held at the beginning of a period, [H]. Read before the next period. */
+  /** Returns weights held at the start of a period, [H]. Valid until the next period is read. */
   weightsBefore(period: number): Float64Array;
 }
 
 export interface FactorAttribution extends Pick<Attribution, 'totalReturn' | 'residual' | 'reconciles'> {
   readonly factors: readonly string[];
-  /** Mean exposures at the beginning of the periods, [K]. */
+  /** Mean exposures at the start of the periods, [K]. */
   readonly exposures: Float64Array;
   /** Linked contributions, [K]. */
   readonly contributions: Float64Array;
-  /** Of what the factors leave of the returns of names. */
+  /** Part of the returns of securities that the factors do not explain. */
   readonly specific: number;
-  /** Of costs, of names without a regression, and of what is no name. */
+  /** Part from costs, from securities without a regression, and from other sources than securities. */
   readonly other: number;
-  /** Mean share of the gross weight that is in a regression. */
+  /** Mean share of the gross weight in a regression. */
   readonly coveredWeight: number;
-  /** Months, and those of them without a regression. */
+  /** Number of months, and of those without a regression. */
   readonly months: number;
   readonly unexplained: readonly TooFew[];
 }
 
-/** A month in which too few names of the market have returns to be regressed on the factors. */
+/** Month in which too few securities of the market have returns for a regression. */
 export interface TooFew {
-  /** Names with a return on each of its sessions. */
+  /** Number of securities with a return on each of its sessions. */
   readonly names: number;
-  /** Names needed at least. */
+  /** Minimum number of securities. */
   readonly needed: number;
 }
 
-/** The regressions of one calendar month. */
+/** Regressions of one calendar month. */
 interface Month {
   readonly first: number;
   readonly factors: readonly string[];
@@ -64,7 +64,7 @@ interface Month {
   readonly rowOf: Int32Array;
 }
 
-/** What a period earned by factor. */
+/** Return of a period by factor. */
 interface Earned {
   readonly exposures: ReadonlyMap<string, number>;
   readonly contributions: ReadonlyMap<string, number>;
@@ -73,9 +73,10 @@ interface Earned {
 }
 
 /**
- * Attributes the return of a run to factors. In every calendar month the names of the market with a return on each of its
- * sessions are regressed on exposures known at the close before it; a factor earns its return times the exposure of the
- * weights held. Periods are linked, so that factors, specific and other returns add up to the total return.
+ * Attributes the return of a run to factors. In every calendar month the securities of the market with a return on each
+ * of its sessions are regressed on exposures known at the close before it; a factor contributes its return times the
+ * exposure of the held weights. Periods are linked, so that factors, specific and other returns sum to the total
+ * return.
  * @throws Refusal TOTAL_LOSS
  * @cost of the regressions: S N (sectors + styles)
  */
@@ -114,7 +115,7 @@ export function factorAttribution(input: FactorAttributionInput): FactorAttribut
   };
 }
 
-/** Factors of all periods in the order of a model: the market, sectors, styles. */
+/** Returns factors of all periods in the order of a model: the market, sectors, styles. */
 function factorsOf(earned: readonly Earned[]): string[] {
   const found = new Set(earned.flatMap(({ exposures }) => [...exposures.keys()]));
   const styles = STYLE_NAMES.filter((name) => found.delete(name));
@@ -175,7 +176,7 @@ function earnedOver(
   };
 }
 
-/** The regressions of the month that a session is in, where enough names have returns. */
+/** Runs the regressions of the month of a session, if enough securities have returns. */
 function regressedMonth({ window, model }: FactorAttributionInput, session: number): Month | TooFew {
   const { sm, growth, datapoints } = window;
   const [first, last] = monthAround(window, session);
@@ -206,7 +207,10 @@ function regressedMonth({ window, model }: FactorAttributionInput, session: numb
   return { first, factors, exposures, returns, residuals, rowOf };
 }
 
-/** First and last session of the month around one, within the window; the first session of a market has no return. */
+/**
+ * Returns first and last session of the month of a session, within the window; the first session of a market has no
+ * return.
+ */
 function monthAround({ sm: { sessions }, to }: ReturnWindow, session: number): readonly [number, number] {
   const month = monthOf(sessions[session]!);
   let first = session;

@@ -1,10 +1,10 @@
 import { referenceAt } from '../../market/market-data.js';
 import type { ReturnWindow } from '../return-panel.js';
 
-/** Names without a sector form one of their own. */
+/** Group of securities without a sector. */
 const UNCLASSIFIED = 'UNCLASSIFIED';
 
-/** Sector of a name as known on the last session of a window. */
+/** Returns the sector of a security as known on the last session of a window. */
 export function sectorOf({ sm, to }: Pick<ReturnWindow, 'sm' | 'to'>, column: number): string {
   const sector = referenceAt(sm.market.reference, sm.identifiers[column]!, 'SECTOR', sm.sessions[to]!);
   return typeof sector === 'string' && sector !== '' ? sector : UNCLASSIFIED;

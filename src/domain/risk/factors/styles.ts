@@ -8,16 +8,16 @@ const YEAR = 252;
 const MONTH = 21;
 
 interface StyleEntry {
-  /** Datapoints that its descriptors are made of: it is left out of a market that lacks all of them. */
+  /** Datapoints of its descriptors: the style is omitted if a market lacks all of them. */
   readonly fields: readonly FieldRequest[];
   readonly meaning: string;
-  /** Descriptor of a datapoint; NaN where it has none. */
+  /** Returns the descriptor of a datapoint; NaN if there is none. */
   readonly of?: (value: number) => number;
 }
 
 const logarithm = (value: number): number => (value > 0 ? Math.log(value) : Number.NaN);
 
-/** The styles of a factor model, in the order of its factors. */
+/** Styles of a factor model, in the order of its factors. */
 export const STYLES = {
   SIZE: { fields: [latest('MARKET_CAP')], of: logarithm, meaning: 'logarithm of MARKET_CAP' },
   VALUE: {
@@ -32,7 +32,7 @@ export const STYLES = {
   LIQUIDITY: {
     fields: [latest('VALUE_TRADED', { window: 3 * MONTH, aggregate: 'mean' })],
     of: logarithm,
-    meaning: 'logarithm of mean VALUE_TRADED over 63 sessions, its part along SIZE taken out',
+    meaning: 'logarithm of mean VALUE_TRADED over 63 sessions, orthogonalised to SIZE',
   },
   QUALITY: { fields: [latest('RETURN_ON_EQUITY')], meaning: 'RETURN_ON_EQUITY' },
   DIVIDEND: { fields: [latest('DIVIDEND_YIELD')], meaning: 'DIVIDEND_YIELD' },
@@ -44,21 +44,21 @@ export const STYLE_NAMES = Object.keys(STYLES) as StyleName[]; // Object.keys re
 /** Every datapoint that the styles read. */
 export const STYLE_FIELDS: readonly FieldRequest[] = STYLE_NAMES.flatMap((name) => entryOf(name).fields);
 
-/** Score beyond which a descriptor is pulled in. */
+/** Score to which descriptors are winsorised. */
 const SCORE_MAX = 3;
 
 function entryOf(name: StyleName): StyleEntry {
   return STYLES[name];
 }
 
-/** The styles that a market has datapoints for. */
+/** Returns the styles for which a market has datapoints. */
 export function stylesIn({ market: { market } }: Pick<CrossSection, 'market'>): StyleName[] {
   return STYLE_NAMES.filter((name) => entryOf(name).fields.some((field) => 'dataset' in resolve(market, field)));
 }
 
 /**
- * Exposures to styles as known on the session of a cross-section: descriptors winsorised at three deviations,
- * standardised to mean 0 and deviation 1, 0 for a name without one.
+ * Computes exposures to styles as known on the session of a cross-section: descriptors winsorised at three deviations,
+ * standardised to mean 0 and deviation 1, 0 for a security without one.
  * @param columns ascending, [n].
  * @returns [n x styles] row-major
  */
@@ -73,7 +73,7 @@ export function styleExposures(cross: CrossSection, styles: readonly StyleName[]
   return exposures;
 }
 
-/** Mean of the scores of its datapoints, standardised; 0 where there is none. */
+/** Returns the mean of the scores of its datapoints, standardised; 0 if there is none. */
 function scoresOf(cross: CrossSection, { fields, of }: StyleEntry, columns: Int32Array): Float64Array {
   const held = fields.filter((field) => 'dataset' in resolve(cross.market.market, field));
   const parts = held.map((field) => {
@@ -93,7 +93,7 @@ function winsorised(values: Float64Array): Float64Array {
   return zScores(scores.map((score) => (score > SCORE_MAX ? SCORE_MAX : score < -SCORE_MAX ? -SCORE_MAX : score)));
 }
 
-/** What a regression on another score leaves. */
+/** Returns the residual of a regression on another score. */
 function without(scores: Float64Array, other: Float64Array): Float64Array {
   let product = 0;
   let square = 0;

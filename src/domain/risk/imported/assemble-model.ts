@@ -12,27 +12,27 @@ import { fullTable, namesOfTable, symmetricTable } from './dense-table.js';
 import { FACTOR_TABLES, MODEL_TABLES, type ImportTerms, type ModelProblems } from './import-terms.js';
 import type { DatedTables, ModelTable } from './model-tables.js';
 
-/** A model of one date. */
+/** Model of one date. */
 export interface AssembledModel {
   readonly date: string;
   /** Securities, ascending, [n]. */
   readonly identifiers: readonly string[];
   /** Annual, [n x n], exactly symmetric. */
   readonly covariance: Float64Array;
-  /** Null of covariances without factors. */
+  /** Null for covariances without factors. */
   readonly factors: FactorModel | null;
   readonly diagnostics: Omit<CovarianceDiagnostics, 'intensity'>;
 }
 
 type Diagnostics = AssembledModel['diagnostics'];
 
-/** Names whose finding is listed. */
+/** Maximum number of securities listed in findings. */
 const NAMED_MAX = 5;
 
 /**
- * Checks the tables of a date, and makes the covariance of a year from them. Run it inside an engine's scope.
- * @returns undefined where there is a problem
- * @cost Of the eigenvalues: 4/3 n^3 of covariances, n K^2 of factors
+ * Checks the tables of a date, and computes the annual covariance from them. Must run inside an engine's scope.
+ * @returns undefined if there is a problem
+ * @cost of the eigenvalues: 4/3 n^3 for covariances, n K^2 for factors
  */
 export function assembleModel(
   engine: Engine,
@@ -53,12 +53,12 @@ export function assembleModel(
   return model;
 }
 
-/** Covariances alone, or the three tables of factors. */
+/** Requires only covariances, or the three tables of factors. */
 function assertTables({ date, path, tables }: DatedTables, problems: ModelProblems): void {
   const given = MODEL_TABLES.filter((name) => tables[name] !== undefined);
   const isWhole = tables.covariance === undefined ? given.length === FACTOR_TABLES.length : given.length === 1;
   if (isWhole) return;
-  const message = `The model of ${date} has ${given.length === 0 ? 'no table' : given.join(' and ')}; covariance alone is needed, or ${FACTOR_TABLES.join(', ')}.`;
+  const message = `The model of ${date} has ${given.length === 0 ? 'no table' : given.join(' and ')}; either covariance or ${FACTOR_TABLES.join(', ')} is required.`;
   problems.error({ code: 'REQUIRED', path, message, value: given });
 }
 
@@ -83,7 +83,7 @@ function fromCovariance(
   return { date, identifiers, covariance, factors: null, diagnostics: withRepairs(diagnostics, repaired) };
 }
 
-/** B F B' + D, as an estimate of factors makes it. */
+/** Returns B F B' + D, as an estimate of factors does. */
 function fromFactors(
   engine: Engine,
   { date, tables }: DatedTables,
@@ -94,7 +94,7 @@ function fromFactors(
     ModelTable,
     ModelTable,
     ModelTable,
-  ]; // As was asserted.
+  ]; // This was asserted above.
   const identifiers = [...exposures.rows.keys()].toSorted(compareText);
   const factors = [...exposures.columns.keys()];
   if (!isWithinSize(identifiers.length, exposures, problems) || !hasFactors(factors.length, exposures, problems))
@@ -107,7 +107,7 @@ function fromFactors(
   const F = symmetricTable(table, { names: factors, repair }, problems);
   D.forEach((variance, i) => {
     if (!(variance < 0)) return;
-    const message = `The specific variance of ${identifiers[i]} is ${variance}; at least 0 is needed.`;
+    const message = `The specific variance of ${identifiers[i]} is ${variance}; it must be at least 0.`;
     problems.error({ code: 'OUT_OF_RANGE', path: variances.path, message, value: identifiers[i] });
   });
   if (problems.errors > before) return undefined;
@@ -127,7 +127,7 @@ function fromFactors(
 const withRepairs = (diagnostics: Diagnostics, repaired: number): Diagnostics =>
   repaired === 0 ? diagnostics : { ...diagnostics, isRepaired: true };
 
-/** Numbers of a year. */
+/** Converts to annual numbers. */
 function scaled(values: Float64Array, { units, annualisation }: Omit<ImportTerms, 'repair'>): Float64Array {
   return units === 'annual' ? values : values.map((value) => annualisation * value);
 }
@@ -139,14 +139,14 @@ interface Definite {
   readonly what: string;
 }
 
-/** A matrix without negative eigenvalues: repaired where that is asked for, a problem otherwise. */
+/** Returns a matrix without negative eigenvalues: repaired on request, otherwise a problem. */
 function semidefinite(engine: Engine, { matrix, repair, table, what }: Definite, problems: ModelProblems): Diagnostics {
   const diagnostics = diagnosedCovariance(engine, matrix, { repair });
   if (!diagnostics.isPositiveSemiDefinite)
     problems.error({
       code: 'OUT_OF_RANGE',
       path: table.path,
-      message: `The ${what} is not positive semi-definite: its smallest eigenvalue is ${diagnostics.smallestEigenvalue} a year, and at least 0 is needed; repair replaces negative eigenvalues by 0.`,
+      message: `The ${what} is not positive semi-definite: its smallest eigenvalue is ${diagnostics.smallestEigenvalue} per year, but must be at least 0; repair replaces negative eigenvalues by 0.`,
       value: diagnostics.smallestEigenvalue,
     });
   return diagnostics;
@@ -166,7 +166,7 @@ function hasFactors(count: number, { path }: ModelTable, problems: ModelProblems
   return false;
 }
 
-/** Names that the exposures do not have. */
+/** Reports securities without exposures. */
 function assertAmong(
   names: ReadonlyMap<string, number>,
   known: readonly string[],
@@ -176,16 +176,16 @@ function assertAmong(
   const accepted = new Set(known);
   const others = [...names.keys()].filter((name) => !accepted.has(name));
   for (const name of others.slice(0, NAMED_MAX)) {
-    const message = `The ${what} ${name} has no exposures; there are those of ${known.slice(0, NAMED_MAX).join(', ')}${known.length > NAMED_MAX ? ' and others' : ''}.`;
+    const message = `The ${what} ${name} has no exposures; exposures exist for ${known.slice(0, NAMED_MAX).join(', ')}${known.length > NAMED_MAX ? ' and others' : ''}.`;
     problems.error({ code: 'UNKNOWN_FIELD', path: table.path, message, value: name });
   }
 }
 
-/** Median volatilities a year between which the units of a model are believed. */
+/** Plausible range of median annual volatilities, to check the units of a model. */
 const VOLATILITY_MIN = 0.02;
 const VOLATILITY_MAX = 3;
 
-/** A volatility that no market has is one of other units. */
+/** Warns about a volatility that suggests other units. */
 function warnOfUnits(
   { identifiers, covariance, date }: AssembledModel,
   path: string,
@@ -196,6 +196,6 @@ function warnOfUnits(
   const volatilities = Float64Array.from(identifiers, (_, i) => Math.sqrt(covariance[i * (n + 1)]!)).toSorted();
   const median = volatilities[Math.floor(n / 2)]!;
   if (median === 0 || (median >= VOLATILITY_MIN && median <= VOLATILITY_MAX)) return;
-  const message = `The median volatility of ${date} is ${Number((100 * median).toPrecision(4))} % a year with ${units} units; ${100 * VOLATILITY_MIN} to ${100 * VOLATILITY_MAX} % are usual.`;
+  const message = `The median volatility of ${date} is ${Number((100 * median).toPrecision(4))} % per year with ${units} units; ${100 * VOLATILITY_MIN} to ${100 * VOLATILITY_MAX} % are usual.`;
   problems.warning({ code: 'OUT_OF_RANGE', path, message, value: median });
 }

@@ -9,24 +9,25 @@ export type ModelTableName = (typeof MODEL_TABLES)[number];
 
 export const FACTOR_TABLES = ['exposures', 'factor_covariance', 'specific_variances'] as const;
 
-/** Media types of a file with a model, and what they hold. */
+/** Media types of a file with a model, and their contents. */
 export const MODEL_FILES = {
   'text/csv': 'csv',
   'application/vnd.apache.arrow.stream': 'arrow',
 } as const;
 export type ModelFileFormat = (typeof MODEL_FILES)[keyof typeof MODEL_FILES];
 
-/** How the numbers of a model from outside are read. */
+/** Units and treatment of the numbers of an external model. */
 export const importTermFields = {
   units: z.enum(['annual', 'daily']).meta({
-    description: 'Period of variances and covariances: a year, or a session, which is multiplied by `annualisation`.',
+    description:
+      'Period of variances and covariances: year, or session; session values are multiplied by `annualisation`.',
   }),
   annualisation: z.int().min(1).max(366).default(LIMITS.PERIODS_PER_YEAR).meta({
     description: 'Sessions of a year. Read with daily units.',
   }),
   repair: z.boolean().default(false).meta({
     description:
-      'Replaces covariances that are not symmetric by the mean of both, and negative eigenvalues by 0; variances are kept. Both are errors otherwise.',
+      'Replaces covariances that are not symmetric by the mean of both, and negative eigenvalues by 0; variances are kept. Otherwise both are errors.',
   }),
 };
 
@@ -46,7 +47,7 @@ export const ImportedModelDate = z
   .strictObject({
     date: IsoDate.meta({ description: 'Day from which the model is in force, ascending.' }),
     covariance: frame('Securities.', 'The same securities.').meta({
-      description: 'Covariances of the securities; as GET /risk-models/{model_id} answers them.',
+      description: 'Covariances of the securities, in the form of GET /risk-models/{model_id}.',
     }),
     exposures: frame('Securities.', 'Factors.').meta({
       description: 'B: exposures of the securities to the factors, with factor_covariance and specific_variances.',
@@ -60,29 +61,27 @@ export const ImportedModelDate = z
   .meta({ id: 'ImportedModelDate' });
 export type ImportedModelDate = z.infer<typeof ImportedModelDate>;
 
-/** A model from outside, by date. */
+/** External model, by date. */
 export const RiskModelImport = z
   .strictObject({
     ...importTermFields,
-    models: z
-      .array(ImportedModelDate)
-      .min(1)
-      .max(LIMITS.MAX_MODEL_DATES)
-      .meta({ description: 'One model a date, ascending: all covariances, or all factor models of the same factors.' }),
+    models: z.array(ImportedModelDate).min(1).max(LIMITS.MAX_MODEL_DATES).meta({
+      description: 'One model per date, ascending: all covariances, or all factor models of the same factors.',
+    }),
   })
   .meta({ id: 'RiskModelImport' });
 export type RiskModelImport = z.infer<typeof RiskModelImport>;
 
 /** Terms of a file, in the query. */
 export const RiskModelImportQuery = z.strictObject({
-  units: importTermFields.units.optional().meta({ description: 'As in the body of JSON. Needed with a file.' }),
-  annualisation: z.int().min(1).max(366).optional().meta({ description: 'As in the body of JSON.' }),
-  repair: z.boolean().optional().meta({ description: 'As in the body of JSON.' }),
+  units: importTermFields.units.optional().meta({ description: 'As in the JSON body. Required with a file.' }),
+  annualisation: z.int().min(1).max(366).optional().meta({ description: 'As in the JSON body.' }),
+  repair: z.boolean().optional().meta({ description: 'As in the JSON body.' }),
   date: IsoDate.optional().meta({ description: 'Date of a file without a column `date`.' }),
 });
 export type RiskModelImportQuery = z.infer<typeof RiskModelImportQuery>;
 
-/** One thing that is wrong with a model, at its path. */
+/** Problem of a model, with its path. */
 export interface ModelProblem {
   readonly code: FindingCode;
   readonly path: string;

@@ -1,11 +1,11 @@
-/** A date of an imported model, from which it is in force. */
+/** Date of an imported model, from which it is in force. */
 export interface ModelDate {
   readonly date: string;
-  /** Securities of the other dates that it has no covariance of, ascending. */
+  /** Securities of the other dates without a covariance on this date, ascending. */
   readonly lacks: readonly string[];
 }
 
-/** Where the model of a date is in the files of an imported one: numbers from the first on. */
+/** Position of the model of a date in the files of an imported one. */
 export interface DatedPart {
   readonly date: string;
   /** Securities in the order of its matrix. */
@@ -16,7 +16,7 @@ export interface DatedPart {
   readonly factorsAt: number;
 }
 
-/** Dates of a model, ascending, with their places: each matrix and each packed factor model follows the one before. */
+/** Returns dates of a model, ascending, with their positions: matrices and packed factor models are concatenated. */
 export function partsByDate(names: readonly string[], dates: readonly ModelDate[], factors: number): DatedPart[] {
   let [at, factorsAt] = [0, 0];
   return dates.map(({ date, lacks }) => {
@@ -29,7 +29,7 @@ export function partsByDate(names: readonly string[], dates: readonly ModelDate[
   });
 }
 
-/** The part in force on a date: the newest of that date or before it; undefined before the first. */
+/** Returns the part in force on a date: the newest of that date or before it; undefined before the first. */
 export function partOn<P extends Pick<DatedPart, 'date'>>(parts: readonly P[], date: string): P | undefined {
   return parts.findLast((part) => part.date <= date);
 }

@@ -1,7 +1,7 @@
 import { LIMITS } from '../../refusals/limits.js';
 import type { ModelProblems, ModelTableName } from './import-terms.js';
 
-/** A cell of a table: positions of its row and column, and its place in what was read. */
+/** Cell of a table: positions of its row and column, and its position in the source. */
 export interface ModelCell {
   readonly row: number;
   readonly column: number;
@@ -13,12 +13,12 @@ export interface ModelCell {
 export interface ModelTable {
   /** Path of the table, for problems. */
   readonly path: string;
-  /** Names of rows and columns in the order in which they came. */
+  /** Names of rows and columns in the order of occurrence. */
   readonly rows: ReadonlyMap<string, number>;
   readonly columns: ReadonlyMap<string, number>;
   add(cell: { readonly row: string; readonly column: string; readonly value: number; readonly place: number }): void;
   each(visit: (cell: ModelCell) => void): void;
-  /** Path of a place, for problems. */
+  /** Returns the path of a position, for problems. */
   pathOf(place: number): string;
 }
 
@@ -40,7 +40,7 @@ interface Placed {
 
 /** Collects the tables of a model by date. */
 export interface ModelTables {
-  /** A table of the last date, or of a later one; undefined where the date is a problem. */
+  /** Returns a table of the last date, or of a later one; undefined if the date is a problem. */
   tableOf(name: ModelTableName, placed: Placed): ModelTable | undefined;
   readonly dates: readonly DatedTables[];
 }
@@ -49,7 +49,7 @@ export function createModelTables(problems: ModelProblems): ModelTables {
   const dates: (DatedTables & { readonly tables: Partial<Record<ModelTableName, ModelTable>> })[] = [];
   const refused = new Set<string>();
 
-  /** Reported once for each date. */
+  /** Reports a problem once for each date. */
   function refuse(code: 'BAD_DATE' | 'OUT_OF_RANGE', { date, path }: Placed, message: string): undefined {
     if (!refused.has(date)) problems.error({ code, path, message, value: date });
     refused.add(date);
@@ -61,14 +61,10 @@ export function createModelTables(problems: ModelProblems): ModelTables {
       const { date, path, table, pathOf } = placed;
       const last = dates.at(-1);
       if (last !== undefined && date < last.date)
-        return refuse('BAD_DATE', placed, `The date ${date} comes after ${last.date}; dates are ascending.`);
+        return refuse('BAD_DATE', placed, `The date ${date} comes after ${last.date}; dates must be ascending.`);
       if (last?.date !== date) {
         if (dates.length === LIMITS.MAX_MODEL_DATES)
-          return refuse(
-            'OUT_OF_RANGE',
-            placed,
-            `At most ${LIMITS.MAX_MODEL_DATES} dates are accepted; ${date} is one more.`,
-          );
+          return refuse('OUT_OF_RANGE', placed, `The maximum is ${LIMITS.MAX_MODEL_DATES} dates; ${date} exceeds it.`);
         dates.push({ date, path, tables: {} });
       }
       return (dates.at(-1)!.tables[name] ??= createTable(table, pathOf));
@@ -76,10 +72,10 @@ export function createModelTables(problems: ModelProblems): ModelTables {
   };
 }
 
-/** Cells that a table begins with room for. */
+/** Initial capacity of a table in cells. */
 const ROOM = 1024;
 
-/** Whole numbers of a cell: row, column and place. */
+/** Integers of a cell: row, column and position. */
 const WHOLE = 3;
 
 function createTable(path: string, pathOf: (place: number) => string): ModelTable {

@@ -1,20 +1,20 @@
 import { deviation, mean } from '../../analytics/series.js';
 
-/** Outcomes of a window over which a rolling bias is taken: a year of months. */
+/** Number of outcomes in a window of the rolling bias: a year of months. */
 const ROLLING = 12;
 
-/** How the forecasts made of one portfolio did, T of them. */
+/** Accuracy of the forecasts of one portfolio, T of them. */
 export interface ForecastStatistics {
   readonly observations: number;
-  /** Standard deviation of the standardised outcomes; 1 where forecasts are right. */
+  /** Standard deviation of the standardised outcomes; 1 if forecasts are right. */
   readonly bias: number;
-  /** Within which the bias of right forecasts of normal returns lies in 95 of 100 cases. */
+  /** Interval that contains the bias of right forecasts of normal returns in 95 of 100 cases. */
   readonly biasBand: readonly [low: number, high: number];
   /** Mean of |bias - 1| over rolling windows of 12 outcomes; null with fewer. */
   readonly rollingDeviation: number | null;
-  /** Mean of z^2 - ln z^2, 2.27 where forecasts are right and returns normal; null where an outcome is exactly 0. */
+  /** Mean of z^2 - ln z^2, 2.27 if forecasts are right and returns normal; null if an outcome is exactly 0. */
   readonly qStatistic: number | null;
-  /** Mean of ln s^2 + r^2 / s^2 over the horizon: least for the right forecasts. */
+  /** Mean of ln s^2 + r^2 / s^2 over the horizon: smallest for the right forecasts. */
   readonly qlike: number;
   /** Root mean square of the forecasts, annualised. */
   readonly forecastVolatility: number;
@@ -22,20 +22,20 @@ export interface ForecastStatistics {
   readonly realisedVolatility: number;
 }
 
-/** Outcomes of a portfolio and what was forecast of them, [T] each. */
+/** Outcomes of a portfolio and their forecasts, [T] each. */
 export interface ForecastSeries {
-  /** Standard deviation of an outcome, as forecast: over the horizon, above 0. */
+  /** Forecast standard deviation of an outcome: over the horizon, above 0. */
   readonly forecasts: Float64Array;
   /** Returns over the horizon. */
   readonly outcomes: Float64Array;
 }
 
 /**
- * Statistics of variance forecasts.
+ * Computes statistics of variance forecasts.
  * @param of.horizon sessions of an outcome.
  * @param of.periods sessions of a year.
- * @source Menchero, Orr, Wang (2011), The Barra US Equity Model (USE4), methodology notes: bias statistics;
- *   Patton (2011), Journal of Econometrics 160, 246-256: QLIKE
+ * @source Menchero, Orr, Wang (2011), The Barra US Equity Model (USE4), methodology notes: bias statistics; Patton
+ *   (2011), Journal of Econometrics 160, 246-256: QLIKE
  */
 export function forecastStatistics(
   { forecasts, outcomes }: ForecastSeries,

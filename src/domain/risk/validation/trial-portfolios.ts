@@ -5,16 +5,16 @@ import { naturalLog } from '#kernels/random/natural-log.js';
 export const PORTFOLIO_FAMILIES = ['equal_weight', 'index', 'random', 'active', 'eigenportfolio'] as const;
 export type PortfolioFamily = (typeof PORTFOLIO_FAMILIES)[number];
 
-/** A portfolio that a model is tried on, on one day. */
+/** Portfolio on which a model is tested, on one day. */
 export interface TrialPortfolio {
   readonly family: PortfolioFamily;
   /** From 1 within its family. */
   readonly number: number;
-  /** Of the covered names, [n]. */
+  /** Weights of the covered securities, [n]. */
   readonly weights: Float64Array;
 }
 
-/** Names of a random portfolio, at most. */
+/** Maximum number of securities of a random portfolio. */
 const RANDOM_NAMES = 20;
 
 export interface RandomTrials {
@@ -22,16 +22,16 @@ export interface RandomTrials {
   readonly seed: number;
 }
 
-/** The same share of every covered name. */
+/** Returns equal weights of every covered security. */
 export function equalTrial(n: number): TrialPortfolio {
   return { family: 'equal_weight', number: 1, weights: new Float64Array(n).fill(1 / n) };
 }
 
 /**
- * Random long portfolios of names: exponential weights on those with the least keys. Keys and weights of a name depend on
- * seed, portfolio and name alone, so that portfolios stay what they are while names come and go.
- * @param names of the covered names, as streams of random numbers, [n].
- * @returns each with what it is beside the equally weighted portfolio
+ * Returns random long portfolios: exponential weights on the securities with the smallest keys. Keys and weights of a
+ * security depend only on seed, portfolio and security, so that portfolios are stable while securities come and go.
+ * @param names covered securities, as streams of random numbers, [n].
+ * @returns each with its difference from the equally weighted portfolio
  */
 export function randomTrials(names: Int32Array, { count, seed }: RandomTrials): TrialPortfolio[] {
   const n = names.length;
@@ -57,8 +57,8 @@ export function randomTrials(names: Int32Array, { count, seed }: RandomTrials): 
 }
 
 /**
- * Eigenvectors of a covariance as portfolios of gross weight 1: `count` of them evenly by rank, from the largest
- * eigenvalue on.
+ * Returns eigenvectors of a covariance as portfolios of gross weight 1: `count` of them evenly by rank, from the
+ * largest eigenvalue on.
  * @param covariance [n x n].
  * @cost a symmetric eigenproblem of order n
  */

@@ -16,31 +16,31 @@ import {
   type TrialPortfolio,
 } from './trial-portfolios.js';
 
-/** Days of one validation, the latest: a week of sessions apart over forty years. */
+/** Maximum number of days of one validation, the latest: one per week over forty years. */
 const FORECASTS_MAX = 2_000;
 
-/** Outcomes that a portfolio needs to be told about. */
+/** Minimum number of outcomes for a report on a portfolio. */
 const OUTCOMES_MIN = 2;
 
 export interface ValidationInput {
-  /** The market with its growth; forecasts are made on its sessions from `from`, and outcomes end at `to`. */
+  /** Market with its growth; forecasts are made on its sessions from `from`, and outcomes end at `to`. */
   readonly window: ReturnWindow;
-  /** Columns of the names of the model. */
+  /** Columns of the securities of the model. */
   readonly asked: readonly number[];
   readonly settings: RiskSettings;
   readonly terms: Pick<RiskValidationRequest, 'sessions' | 'horizon' | 'random' | 'eigenportfolios' | 'seed'>;
-  /** What the index held at the close of a day, by column; undefined on a day it has no weights for. */
+  /** Returns the holdings of the index at the close of a day, by column; undefined on a day without weights. */
   readonly heldOn: ((day: Day) => ReadonlyMap<number, number> | undefined) | null;
   readonly report: (fraction: number) => void;
 }
 
-/** A portfolio with how its forecasts did. */
+/** Portfolio with the accuracy of its forecasts. */
 export interface PortfolioValidation extends ForecastStatistics {
   readonly family: PortfolioFamily;
   readonly number: number;
 }
 
-/** One forecast of a portfolio. */
+/** Forecast of a portfolio. */
 export interface TriedForecast {
   readonly family: PortfolioFamily;
   readonly number: number;
@@ -50,29 +50,29 @@ export interface TriedForecast {
   readonly outcome: number;
 }
 
-/** All forecasts made on one day. */
+/** All forecasts of one day. */
 export interface ForecastDay {
   readonly day: Day;
   /** Last day of the outcomes. */
   readonly until: Day;
-  /** Names with an estimate. */
+  /** Number of securities with an estimate. */
   readonly names: number;
   readonly tried: readonly TriedForecast[];
 }
 
 export interface RiskValidation {
   readonly days: readonly ForecastDay[];
-  /** Days on which too little was known for an estimate. */
+  /** Number of days with too little data for an estimate. */
   readonly skipped: number;
   readonly portfolios: readonly PortfolioValidation[];
 }
 
 /**
- * How well the settings of a risk model forecast over history. On each day a model is estimated on the returns up to it,
- * forecasts the volatility of portfolios over the horizon, and is held to what they returned. Forecasts know nothing
- * after their day.
- * @throws Refusal RISK_INSUFFICIENT_DATA with fewer than two days, and what an estimate refuses on all of them
- * @cost an estimate and an eigenproblem a day
+ * Measures how well the settings of a risk model forecast over history. On each day a model is estimated on the returns
+ * up to it, forecasts the volatility of portfolios over the horizon, and is compared with their returns. Forecasts use
+ * no data after their day.
+ * @throws Refusal RISK_INSUFFICIENT_DATA with fewer than two days, and refusals of an estimate on all of them
+ * @cost an estimate and an eigenproblem per day
  */
 export function validateRiskModel(engine: Engine, input: ValidationInput): RiskValidation {
   const sessions = forecastSessions(input);
@@ -95,7 +95,7 @@ function forecastSessions({ window: { from, to }, terms: { sessions, horizon } }
   return found.slice(-FORECASTS_MAX);
 }
 
-/** The refusal where nothing can be estimated from what was known. */
+/** Returns a refusal if the known data allows no estimate. */
 function forecastOn(engine: Engine, input: ValidationInput, session: number): ForecastDay | Refusal {
   const { window, asked, settings, terms } = input;
   const { sm } = window;
@@ -124,7 +124,7 @@ function forecastOn(engine: Engine, input: ValidationInput, session: number): Fo
   return { day: sm.sessions[session]!, until: sm.sessions[session + terms.horizon]!, names: n, tried };
 }
 
-/** Places of the covered names among those of the model. */
+/** Returns positions of the covered securities among those of the model. */
 function placesOf(columns: Int32Array, asked: readonly number[]): Int32Array {
   const placeOf = new Map(asked.map((column, place) => [column, place]));
   return columns.map((column) => placeOf.get(column)!);
@@ -139,7 +139,7 @@ function estimated<T>(estimate: () => T): T | Refusal {
   }
 }
 
-/** What the index held of the covered names, scaled to its whole; none where that is nothing. */
+/** Returns the holdings of the index among the covered securities, scaled to its total; none if that is zero. */
 function indexTrial(held: ReadonlyMap<number, number> | undefined, columns: Int32Array): TrialPortfolio[] {
   const weights = Float64Array.from(columns, (column) => held?.get(column) ?? 0);
   const sum = weights.reduce((total, weight) => total + weight, 0);
@@ -151,14 +151,14 @@ interface Horizon {
   readonly horizon: number;
 }
 
-/** Returns of names held from the close of a session over the horizon, [n]. */
+/** Returns the returns of securities held from the close of a session over the horizon, [n]. */
 function returnsAfter({ sm, growth }: ReturnWindow, columns: Int32Array, { session, horizon }: Horizon): Float64Array {
   const values = new Float64Array(columns.length).fill(1);
   for (let s = session + 1; s <= session + horizon; s++) {
     const row = growthRow(sm, s);
     for (let i = 0; i < values.length; i++) {
       const factor = growth[row + columns[i]!]!;
-      if (factor === factor) values[i]! *= factor; // NaN where a rate is missing: nothing is known to have happened.
+      if (factor === factor) values[i]! *= factor; // NaN if a rate is missing: no change is assumed.
     }
   }
   return values.map((value) => value - 1);
@@ -193,7 +193,7 @@ function portfoliosOf(days: readonly ForecastDay[], { window, terms }: Validatio
 function tooFew({ terms: { sessions, horizon } }: ValidationInput, forecasts: number): Refusal {
   return new Refusal(
     'RISK_INSUFFICIENT_DATA',
-    `${forecasts} forecasts with ${sessions} sessions before and ${horizon} after them lie in the window; at least ${OUTCOMES_MIN} are needed.`,
+    `The window contains ${forecasts} forecasts with ${sessions} sessions before and ${horizon} after them; at least ${OUTCOMES_MIN} are required.`,
     { forecasts, forecasts_needed: OUTCOMES_MIN },
   );
 }

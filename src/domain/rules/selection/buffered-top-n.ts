@@ -11,19 +11,19 @@ const rank = z.int().min(1).max(100_000).nullable().default(null);
 export const bufferedTopN = selectionClass({
   type: 'BufferedTopN',
   label: 'Best by a field, with a buffer',
-  help: 'Keeps the count best names, letting constituents stay while they rank within a buffer: fewer changes at each rebalance.',
+  help: 'Keeps the `count` best securities; constituents stay while they rank within a buffer, which reduces turnover.',
   params: z
     .strictObject({
       field: parameters.rankedField('MARKET_CAP'),
       count: parameters.count,
       enter_rank: rank.meta({
         label: 'Enter rank',
-        help: 'Names ranked so far up always enter; without one 0.8 times count, rounded down.',
+        help: 'Securities ranked at or above this always enter. Default: 80 % of count, rounded down.',
         unit: 'rank',
       }),
       exit_rank: rank.meta({
         label: 'Exit rank',
-        help: 'Constituents stay while ranked so far up; without one 1.2 times count, rounded up.',
+        help: 'Constituents ranked at or above this stay. Default: 120 % of count, rounded up.',
         unit: 'rank',
       }),
       ascending: parameters.ascending,
@@ -66,7 +66,7 @@ export const bufferedTopN = selectionClass({
       ranks: true,
       remembers: true,
       sentence:
-        `Keep ${count} names by ${ascending ? 'smallest' : 'largest'} ${named(value)}${group_by === null ? '' : ` in each ${group_by}`}: those ranked ${enter} or better enter, constituents ranked ${exit} or better stay, ` +
+        `Keep ${count} securities by ${ascending ? 'smallest' : 'largest'} ${named(value)}${group_by === null ? '' : ` in each ${group_by}`}: those ranked ${enter} or better enter, constituents ranked ${exit} or better stay, ` +
         `and the best others fill up; ${missingText(missing)}${missing === 'include' ? ' and ranked last' : ''}.`,
       select(scope) {
         const { columns, incumbents } = scope;
@@ -90,11 +90,14 @@ interface Buffer {
   readonly count: number;
   readonly enter: number;
   readonly exit: number;
-  /** Of a position among the columns of the scope. */
+  /** Returns true for a constituent, by position among the columns of the scope. */
   isConstituent(position: number): boolean;
 }
 
-/** Names on the enter rank, then constituents within the exit rank while places are left, then the best others. */
+/**
+ * Keeps securities up to the enter rank, then constituents up to the exit rank while places remain, then the best
+ * others.
+ */
 function buffered(order: Int32Array, { count, enter, exit, isConstituent }: Buffer): Chosen {
   const isKept = new Uint8Array(order.length).fill(1, 0, enter);
   let size = Math.min(enter, order.length);

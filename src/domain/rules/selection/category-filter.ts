@@ -9,13 +9,13 @@ const categories = z.array(z.string()).min(1).max(1000).nullable().default(null)
 export const categoryFilter = selectionClass({
   type: 'CategoryFilter',
   label: 'Category filter',
-  help: 'Keeps the names whose category is in one list and not in another.',
+  help: 'Keeps securities whose category is in one list and not in another.',
   params: z
     .strictObject({
       field: parameters.fieldName,
       include: categories.meta({
         label: 'Include',
-        help: 'Categories that are kept; without any all that are not excluded.',
+        help: 'Categories to keep. Default: all that are not excluded.',
       }),
       exclude: categories.meta({ label: 'Exclude', help: 'Categories that are removed.' }),
       missing: parameters.missing,
@@ -23,7 +23,7 @@ export const categoryFilter = selectionClass({
     .refine(({ include, exclude }) => include !== null || exclude !== null, {
       path: ['include'],
       params: { finding: 'MISSING_PARAMETER' },
-      error: 'or exclude must be given',
+      error: 'or exclude is required',
     }),
   example: {
     id: 'no-financials',
@@ -41,7 +41,7 @@ export const categoryFilter = selectionClass({
     return {
       reads: [use],
       remembers: false,
-      sentence: `Keep the names whose ${field} is ${conditions}; ${missingText(missing)}.`,
+      sentence: `Keep securities whose ${field} is ${conditions}; ${missingText(missing)}.`,
       select({ cross, columns }) {
         const { of, names } = cross.groups(use.field, columns);
         const passes = (group: string | null): boolean =>

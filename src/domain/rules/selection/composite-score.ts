@@ -12,14 +12,14 @@ const Term = z
     field: parameters.field,
     weight: z.number().gt(0).max(1e6).default(1).meta({ description: 'Weight of the term in the average.' }),
     direction: z.enum(['high', 'low']).default('high').meta({ description: 'Which end of the datapoint is good.' }),
-    winsorise: z.number().gt(0).max(100).default(3).meta({ description: 'Largest z-score counted, either way.' }),
+    winsorise: z.number().gt(0).max(100).default(3).meta({ description: 'Limit on the absolute z-score.' }),
   })
   .meta({ id: 'ScoreTerm' });
 
 export const compositeScore = selectionClass({
   type: 'CompositeScore',
   label: 'Composite score',
-  help: 'Scores the names by a weighted average of winsorised z-scores and keeps the best, those above a score, or both.',
+  help: 'Scores securities by a weighted average of winsorised z-scores and keeps the best, those above a score, or both.',
   params: z
     .strictObject({
       terms: z.array(Term).min(1).max(32).meta({ label: 'Terms', help: 'Datapoints of the score.', ref: 'ScoreTerm' }),
@@ -27,13 +27,13 @@ export const compositeScore = selectionClass({
         .nullable()
         .default(null)
         .meta({ label: 'Count', help: 'How many of the best are kept; without one there is no limit.', unit: 'names' }),
-      minimum: parameters.bound('Minimum', 'Least score; null for none.', 'z units'),
+      minimum: parameters.bound('Minimum', 'Minimum score; null for none.', 'z units'),
       missing: parameters.missing,
     })
     .refine(({ count, minimum }) => count !== null || minimum !== null, {
       path: ['count'],
       params: { finding: 'MISSING_PARAMETER' },
-      error: 'or minimum must be given',
+      error: 'or minimum is required',
     }),
   example: {
     id: 'quality-value',
@@ -61,7 +61,7 @@ export const compositeScore = selectionClass({
     return {
       reads: uses,
       remembers: false,
-      sentence: `Score the names by the weighted average z-score of ${words} and keep ${limits}; ${missingText(missing)}${missing === 'include' ? ' and ranked last' : ''}.`,
+      sentence: `Score securities by the weighted average z-score of ${words} and keep ${limits}; ${missingText(missing)}${missing === 'include' ? ' and ranked last' : ''}.`,
       select(scope) {
         const scores = new Float64Array(scope.columns.length);
         const total = terms.reduce((sum, { weight }) => sum + weight, 0);
@@ -90,16 +90,16 @@ interface ScoreLimits {
   readonly minimum: number | null;
 }
 
-/** The best scores, as many as are asked for and none below the minimum; names without one come last. */
+/** Keeps the best scores, up to a number and none below the minimum; securities without one come last. */
 function bestScores(order: Int32Array, { scores, count, minimum }: ScoreLimits): Chosen {
   const isScored = (position: number): boolean => !Number.isNaN(scores[position]!);
   const good = order.filter((position) => !isScored(position) || minimum === null || scores[position]! >= minimum);
   const scored = good.filter(isScored).length;
   const most: RankThreshold[] = count === null ? [] : [{ type: 'count', rank: count }];
   const least: RankThreshold[] = minimum === null ? [] : [{ type: 'minimum', rank: scored, bound: minimum }];
-  // The one that fewer names reach comes first.
+  // The threshold that fewer securities reach comes first.
   const ofScored = count !== null && count <= scored ? [...most, ...least] : [...least, ...most];
-  // Names without a score rank behind those below the minimum, but none of these takes a place.
+  // Securities without a score rank after those below the minimum, which take no place.
   const below = order.length - good.length;
   const ofUnscored: RankThreshold[] = [{ type: 'count', rank: below + (count ?? good.length) }];
   return {

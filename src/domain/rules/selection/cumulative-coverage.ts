@@ -7,7 +7,7 @@ import type { RankThreshold } from '../thresholds.js';
 import { groupsOf, keepRanked, missingText, named, valuesOf, type Chosen } from '../verdicts.js';
 import { shareText } from '../../catalogue/sentence-numbers.js';
 
-/** Slack of the cumulative share, so that a share reached up to rounding counts as reached. */
+/** Tolerance of the cumulative share, so that a share reached up to rounding counts as reached. */
 const SHARE_TOLERANCE = 1e-12;
 
 const share = z.number().min(0).max(1).nullable().default(null);
@@ -15,7 +15,7 @@ const share = z.number().min(0).max(1).nullable().default(null);
 export const cumulativeCoverage = selectionClass({
   type: 'CumulativeCoverage',
   label: 'Cumulative coverage',
-  help: 'Keeps the best securities until they cover a share of the total, letting constituents stay within a buffer or a band.',
+  help: 'Keeps the best securities until they cover a share of the total; constituents stay within a buffer or a band.',
   params: z
     .strictObject({
       field: parameters
@@ -23,7 +23,7 @@ export const cumulativeCoverage = selectionClass({
         .meta({ label: 'Coverage field', help: 'Datapoint whose total is covered.' }),
       coverage: z.number().gt(0).max(1).meta({
         label: 'Coverage',
-        help: 'Share of the total that is covered; the security that crosses it is kept.',
+        help: 'Share of the total to cover; the security that crosses it is kept.',
         unit: 'fraction',
       }),
       buffer: z
@@ -35,12 +35,12 @@ export const cumulativeCoverage = selectionClass({
       group_by: parameters.groupBy,
       rank_field: parameters.field.nullable().default(null).meta({
         label: 'Rank field',
-        help: 'Datapoint by which the best are found. Default: the coverage field.',
+        help: 'Datapoint of the ranking. Default: the coverage field.',
       }),
       ascending: parameters.ascending,
       lower: share.meta({
         label: 'Lower band',
-        help: 'Securities that are no constituents enter up to this coverage before constituents are looked at.',
+        help: 'Securities outside the index enter up to this coverage before constituents are considered.',
         unit: 'fraction',
       }),
       upper: share.meta({
@@ -65,7 +65,7 @@ export const cumulativeCoverage = selectionClass({
       ranks: true,
       remembers: buffer > 0 || limits.bands !== null,
       sentence:
-        `From the ${ascending ? 'smallest' : 'largest'} ${named(rank)} ${ascending ? 'up' : 'down'}, keep names until they cover ${shareText(coverage)} of the total${rank === size ? '' : ` of ${named(size)}`}${group_by === null ? '' : ` in each ${group_by}`}, the crossing name included; ` +
+        `From the ${ascending ? 'smallest' : 'largest'} ${named(rank)} ${ascending ? 'up' : 'down'}, keep securities until they cover ${shareText(coverage)} of the total${rank === size ? '' : ` of ${named(size)}`}${group_by === null ? '' : ` in each ${group_by}`}, including the crossing security; ` +
         `${staySentence(limits)}; ${missingText(missing)}${missing === 'include' ? ' and ranked last' : ''}.`,
       select(scope) {
         const { columns, incumbents } = scope;
@@ -97,7 +97,7 @@ interface BandParams {
   readonly upper: number | null;
 }
 
-/** What is wrong with the bands beside the other parameters. */
+/** Reports problems of the bands in combination with the other parameters. */
 function bandProblems({ coverage, buffer, lower, upper }: BandParams) {
   const problems: {
     readonly name: 'buffer' | 'lower' | 'upper';
@@ -131,7 +131,7 @@ const staySentence = ({ buffer, bands, coverage }: Limits): string =>
 interface Covered {
   /** Positions, best first. */
   readonly order: Int32Array;
-  /** In that order. */
+  /** Sizes in that order. */
   readonly sizes: Float64Array;
   readonly hasConstituents: boolean;
   isConstituent(position: number): boolean;
@@ -154,7 +154,10 @@ function withinBuffer(
   };
 }
 
-/** The best up to the lower band, constituents up to the upper one while the coverage is not reached, then the best others. */
+/**
+ * Keeps the best up to the lower band, constituents up to the upper one while the coverage is not reached, then the
+ * best others.
+ */
 function withinBands(
   { order, sizes, isConstituent }: Covered,
   { lower, upper, coverage }: { readonly lower: number; readonly upper: number; readonly coverage: number },
@@ -187,13 +190,13 @@ function withinBands(
   };
 }
 
-/** Number of the sizes, in order, that reach a share of their sum. */
+/** Returns the number of leading sizes that reach a share of their sum. */
 function reachedBy(sizes: Float64Array, part: number): number {
   const total = sizes.reduce((sum, size) => sum + size, 0);
   return total > 0 && part > 0 ? countUntil(sizes, part * total) : 0;
 }
 
-/** Number of sizes, in order, that reach a sum. */
+/** Returns the number of leading sizes that reach a sum. */
 function countUntil(sizes: Float64Array, sum: number): number {
   let reached = 0;
   for (let i = 0; i < sizes.length; i++) {

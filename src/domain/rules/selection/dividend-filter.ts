@@ -9,11 +9,11 @@ import { shareText } from '../../catalogue/sentence-numbers.js';
 export const dividendFilter = selectionClass({
   type: 'DividendFilter',
   label: 'Dividend filter',
-  help: 'Keeps the names with a high enough trailing yield that have paid in every one of the last calendar years.',
+  help: 'Keeps securities with a minimum trailing yield that have paid in each of the last calendar years.',
   params: z.strictObject({
     minimum_yield: z.number().min(0).max(100).default(0).meta({
       label: 'Minimum yield',
-      help: 'Least ordinary dividends of twelve months over the close.',
+      help: 'Minimum ordinary dividends of twelve months over the close.',
       unit: 'fraction',
     }),
     minimum_years: z.int().min(0).max(100).default(0).meta({
@@ -30,7 +30,7 @@ export const dividendFilter = selectionClass({
       reads: [value],
       remembers: false,
       dividendYears: minimum_years,
-      sentence: `Keep the names with a trailing ${named(value)} of at least ${shareText(minimum_yield)} and an ordinary dividend in each of the last ${minimum_years} full calendar years; ${missingText(missing)}.`,
+      sentence: `Keep securities with a trailing ${named(value)} of at least ${shareText(minimum_yield)} and an ordinary dividend in each of the last ${minimum_years} full calendar years; ${missingText(missing)}.`,
       select(scope) {
         const { cross, columns } = scope;
         const byYield = keepWithin(scope, {
@@ -71,7 +71,7 @@ interface Year {
   readonly last: Day;
 }
 
-/** The full calendar years before the one of a day. */
+/** Returns the full calendar years before that of a day. */
 function calendarYears(day: Day, count: number): Year[] {
   const { year } = civilOf(day);
   return Array.from({ length: count }, (_, i) => ({

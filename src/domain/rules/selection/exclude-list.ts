@@ -6,7 +6,7 @@ import { listText, reason } from '../verdicts.js';
 export const excludeList = selectionClass({
   type: 'ExcludeList',
   label: 'Exclude list',
-  help: 'Removes the names of a list.',
+  help: 'Removes the securities of a list.',
   params: z.strictObject({ identifiers: parameters.identifiers }),
   example: { id: 'sanctioned', type: 'ExcludeList', params: { identifiers: ['XYZ'] } },
   behaviour({ identifiers: listed }) {
@@ -14,7 +14,7 @@ export const excludeList = selectionClass({
     return {
       reads: [],
       remembers: false,
-      sentence: `Remove these names: ${listText(listed)}.`,
+      sentence: `Remove these securities: ${listText(listed)}.`,
       select: ({ columns, identifiers }) => ({
         kept: Uint8Array.from(columns, (column) => (set.has(identifiers[column]!) ? 0 : 1)),
         because: (position) => reason('not on the list', { value: !set.has(identifiers[columns[position]!]!) }),

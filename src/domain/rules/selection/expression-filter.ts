@@ -12,7 +12,7 @@ import { reason } from '../verdicts.js';
 export const expressionFilter = selectionClass({
   type: 'ExpressionFilter',
   label: 'Expression filter',
-  help: 'Keeps the names for which an expression over datapoints is true.',
+  help: 'Keeps securities for which an expression of datapoints is true.',
   params: z.strictObject({
     expression: Condition.meta({
       label: 'Expression',
@@ -22,7 +22,7 @@ export const expressionFilter = selectionClass({
     }),
     missing: parameters.missing.meta({
       label: 'Missing values',
-      help: 'What happens to a name for which the expression is unknown because a datapoint is missing.',
+      help: 'Treatment of a security for which the expression is unknown because a datapoint is missing.',
     }),
   }),
   example: {
@@ -56,7 +56,7 @@ export const expressionFilter = selectionClass({
         ];
       }),
       remembers: false,
-      sentence: `Keep the names for which this holds: ${text}; ${missing === 'exclude' ? 'names for which it is unknown are excluded' : 'names for which it is unknown are kept'}.`,
+      sentence: `Keep securities for which this is true: ${text}; ${missing === 'exclude' ? 'securities for which it is unknown are excluded' : 'securities for which it is unknown are kept'}.`,
       select({ cross, columns }) {
         const truths = cross.truths(expression, columns);
         const kept = truths.map((truth) => (truth === TRUE || (truth === UNKNOWN && missing === 'include') ? 1 : 0));

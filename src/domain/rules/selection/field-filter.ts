@@ -12,7 +12,7 @@ import { missingText, reason } from '../verdicts.js';
 export const fieldFilter = selectionClass({
   type: 'FieldFilter',
   label: 'Field filter',
-  help: 'Keeps the names whose datapoint meets one comparison: the short form of an expression.',
+  help: 'Keeps securities whose datapoint meets one comparison: the short form of an expression.',
   params: z
     .strictObject({
       field: parameters.field,
@@ -43,7 +43,7 @@ export const fieldFilter = selectionClass({
     return {
       reads: [{ field: node.field, path: 'field', as: 'any', money: false, comparison: node }],
       remembers: false,
-      sentence: `Keep the names with ${text}; ${missingText(missing)}.`,
+      sentence: `Keep securities with ${text}; ${missingText(missing)}.`,
       select({ cross, columns }) {
         const truths = cross.truths(node, columns);
         const kept = truths.map((truth) => (truth === TRUE || (truth === UNKNOWN && missing === 'include') ? 1 : 0));

@@ -7,7 +7,7 @@ import { boundsText, keepWithin, missingText, named, valuesOf } from '../verdict
 export const freeFloatFilter = selectionClass({
   type: 'FreeFloatFilter',
   label: 'Free float filter',
-  help: 'Keeps the names with enough of their shares in free float.',
+  help: 'Keeps securities with a minimum share of free float.',
   params: z.strictObject({
     minimum: z
       .number()
@@ -24,7 +24,7 @@ export const freeFloatFilter = selectionClass({
     return {
       reads: [value],
       remembers: false,
-      sentence: `Keep the names with a ${named(value)} ${boundsText(bounds)}; ${missingText(missing)}.`,
+      sentence: `Keep securities with a ${named(value)} ${boundsText(bounds)}; ${missingText(missing)}.`,
       select: (scope) => keepWithin(scope, { values: valuesOf(scope, value), what: named(value), bounds, missing }),
     };
   },

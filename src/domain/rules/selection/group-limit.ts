@@ -7,15 +7,15 @@ import { best, groupsOf, keepRanked, missingText, named, valuesOf } from '../ver
 export const groupLimit = selectionClass({
   type: 'GroupLimit',
   label: 'Group limit',
-  help: 'Keeps at most so many names of each group, the best by a field.',
+  help: 'Keeps a maximum number of securities of each group, the best by a field.',
   params: z.strictObject({
     field: parameters.fieldName.meta({
       label: 'Field',
-      help: 'Column whose values are the groups; names without a value form one group.',
+      help: 'Column whose values are the groups; securities without a value form one group.',
     }),
     rank_field: parameters
       .rankedField('MARKET_CAP')
-      .meta({ label: 'Rank field', help: 'Datapoint by which the best of a group are found.' }),
+      .meta({ label: 'Rank field', help: 'Datapoint of the ranking within a group.' }),
     maximum: z.int().min(1).max(20_000).meta({ label: 'Maximum', help: 'Most names of one group.', unit: 'names' }),
     missing: parameters.missing,
   }),
@@ -26,7 +26,7 @@ export const groupLimit = selectionClass({
     return {
       reads: [group, value],
       remembers: false,
-      sentence: `Keep at most ${maximum} names of each ${field}, those with the largest ${named(value)}; ${missingText(missing)}${missing === 'include' ? ' and ranked last' : ''}.`,
+      sentence: `Keep at most ${maximum} securities of each ${field}, those with the largest ${named(value)}; ${missingText(missing)}${missing === 'include' ? ' and ranked last' : ''}.`,
       select: (scope) =>
         keepRanked(scope, {
           values: valuesOf(scope, value),

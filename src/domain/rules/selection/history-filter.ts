@@ -10,20 +10,20 @@ import { shareText } from '../../catalogue/sentence-numbers.js';
 export const historyFilter = selectionClass({
   type: 'HistoryFilter',
   label: 'History filter',
-  help: 'Keeps the names that have bars on enough of the trailing sessions.',
+  help: 'Keeps securities with price bars on a minimum share of the trailing sessions.',
   params: z.strictObject({
     sessions: z
       .int()
       .min(1)
       .max(SESSIONS_BACK_MAX)
       .default(252)
-      .meta({ label: 'Sessions', help: 'Trailing sessions that are looked at.', unit: 'sessions' }),
+      .meta({ label: 'Sessions', help: 'Number of trailing sessions.', unit: 'sessions' }),
     coverage: z
       .number()
       .min(0)
       .max(1)
       .default(0.95)
-      .meta({ label: 'Coverage', help: 'Least share of them with a bar.', unit: 'fraction' }),
+      .meta({ label: 'Coverage', help: 'Minimum share of them with a price bar.', unit: 'fraction' }),
     missing: parameters.missing,
   }),
   example: { id: 'history', type: 'HistoryFilter', params: { sessions: 252, coverage: 0.95 } },
@@ -33,11 +33,16 @@ export const historyFilter = selectionClass({
     return {
       reads: [value],
       remembers: false,
-      sentence: `Keep the names with bars on at least ${shareText(coverage)} of the trailing ${sessions} sessions; ${missingText(missing)}.`,
+      sentence: `Keep securities with price bars on at least ${shareText(coverage)} of the trailing ${sessions} sessions; ${missingText(missing)}.`,
       select(scope) {
         const bars = scope.cross.count(field, scope.columns);
         const bounds = { minimum: wholeCeiling(coverage * sessions), maximum: null };
-        return keepWithin(scope, { values: bars, what: `bars on the trailing ${sessions} sessions`, bounds, missing });
+        return keepWithin(scope, {
+          values: bars,
+          what: `price bars on the trailing ${sessions} sessions`,
+          bounds,
+          missing,
+        });
       },
     };
   },

@@ -6,7 +6,7 @@ import { listText, reason } from '../verdicts.js';
 export const includeList = selectionClass({
   type: 'IncludeList',
   label: 'Include list',
-  help: 'Keeps only the names of a list.',
+  help: 'Keeps only the securities of a list.',
   params: z.strictObject({ identifiers: parameters.identifiers }),
   example: { id: 'approved', type: 'IncludeList', params: { identifiers: ['AAPL', 'MSFT', 'NVDA'] } },
   behaviour({ identifiers: listed }) {
@@ -14,7 +14,7 @@ export const includeList = selectionClass({
     return {
       reads: [],
       remembers: false,
-      sentence: `Keep only these names: ${listText(listed)}.`,
+      sentence: `Keep only these securities: ${listText(listed)}.`,
       select: ({ columns, identifiers }) => ({
         kept: Uint8Array.from(columns, (column) => (set.has(identifiers[column]!) ? 1 : 0)),
         because: (position) => reason('on the list', { value: set.has(identifiers[columns[position]!]!) }),

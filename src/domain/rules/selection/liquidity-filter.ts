@@ -8,17 +8,17 @@ import { boundsText, keepWithin, missingText, named, valuesOf } from '../verdict
 export const liquidityFilter = selectionClass({
   type: 'LiquidityFilter',
   label: 'Liquidity filter',
-  help: 'Keeps the names whose value traded per day is high enough; constituents may have a lower bound of their own.',
+  help: 'Keeps securities with a minimum daily traded value; constituents may have a separate minimum.',
   params: z.strictObject({
-    minimum: parameters.moneyRequired('Minimum', 'Least value traded per day.', 'money per day in index currency'),
+    minimum: parameters.moneyRequired('Minimum', 'Minimum daily traded value.', 'money per day in index currency'),
     window: parameters.window(60),
     statistic: z
       .enum(['median', 'mean'])
       .default('median')
-      .meta({ label: 'Statistic', help: 'What is taken of the daily values.' }),
+      .meta({ label: 'Statistic', help: 'Aggregate of the daily values.' }),
     incumbent_minimum: parameters.moneyPerDay(
       'Incumbent minimum',
-      'Least value traded per day of a constituent; null for the same as others.',
+      'Minimum daily traded value of a constituent. Default: same as for others.',
     ),
     missing: parameters.missing,
   }),
@@ -33,7 +33,7 @@ export const liquidityFilter = selectionClass({
     return {
       reads: [value],
       remembers: incumbent_minimum !== null,
-      sentence: `Keep the names with a ${named(value)} ${boundsText(bounds)} in index currency; ${missingText(missing)}.`,
+      sentence: `Keep securities with a ${named(value)} ${boundsText(bounds)} in index currency; ${missingText(missing)}.`,
       select: (scope) => keepWithin(scope, { values: valuesOf(scope, value), what: named(value), bounds, missing }),
     };
   },

@@ -9,15 +9,15 @@ const order = parameters.ordered('minimum', 'maximum');
 export const marketCapFilter = selectionClass({
   type: 'MarketCapFilter',
   label: 'Market capitalisation filter',
-  help: 'Keeps the names whose market capitalisation lies between two bounds; constituents may have a lower bound of their own.',
+  help: 'Keeps securities with a market capitalisation between two bounds; constituents may have a separate minimum.',
   params: z
     .strictObject({
-      minimum: parameters.moneyBound('Minimum', 'Least market capitalisation; null for none.'),
-      maximum: parameters.moneyBound('Maximum', 'Greatest market capitalisation; null for none.'),
+      minimum: parameters.moneyBound('Minimum', 'Minimum market capitalisation; null for none.'),
+      maximum: parameters.moneyBound('Maximum', 'Maximum market capitalisation; null for none.'),
       free_float: z.boolean().default(true).meta({ label: 'Free float', help: 'Count only the shares in free float.' }),
       incumbent_minimum: parameters.moneyBound(
         'Incumbent minimum',
-        'Least market capitalisation of a constituent; null for the same as others.',
+        'Minimum market capitalisation of a constituent. Default: same as for others.',
       ),
       missing: parameters.missing,
     })
@@ -33,7 +33,7 @@ export const marketCapFilter = selectionClass({
     return {
       reads: [value],
       remembers: incumbent_minimum !== null,
-      sentence: `Keep the names with a ${named(value)} ${boundsText(bounds)} in index currency; ${missingText(missing)}.`,
+      sentence: `Keep securities with a ${named(value)} ${boundsText(bounds)} in index currency; ${missingText(missing)}.`,
       select: (scope) => keepWithin(scope, { values: valuesOf(scope, value), what: named(value), bounds, missing }),
     };
   },

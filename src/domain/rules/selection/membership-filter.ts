@@ -8,10 +8,10 @@ import { reason, valuesOf } from '../verdicts.js';
 export const membershipFilter = selectionClass({
   type: 'MembershipFilter',
   label: 'Membership filter',
-  help: 'Keeps the constituents of another index as it was last decided, or all other securities.',
+  help: 'Keeps the constituents of another index as last decided, or all other securities.',
   params: z.strictObject({
     index_id: Id.meta({ label: 'Index', help: 'A stored index.' }),
-    in: z.boolean().default(true).meta({ label: 'Constituents', help: 'Turned off, its constituents are excluded.' }),
+    in: z.boolean().default(true).meta({ label: 'Constituents', help: 'If false, its constituents are excluded.' }),
   }),
   example: { id: 'outside', type: 'MembershipFilter', params: { index_id: 'CORE-40', in: false } },
   behaviour({ index_id: indexId, in: isIn }) {
@@ -21,11 +21,11 @@ export const membershipFilter = selectionClass({
       operands: [{ node: 'value', value: indexId }],
     };
     const value = numeric(membership, 'index_id');
-    const test = `${isIn ? 'a' : 'no'} constituent of ${indexId}`;
+    const test = `${isIn ? 'a' : 'not a'} constituent of ${indexId}`;
     return {
       reads: [value],
       remembers: false,
-      sentence: `Keep the securities that are ${isIn ? 'constituents' : 'no constituents'} of the index ${indexId} as it was last decided.`,
+      sentence: `Keep the securities that are ${isIn ? 'constituents' : 'not constituents'} of the index ${indexId} as last decided.`,
       select(scope) {
         const members = valuesOf(scope, value);
         return {

@@ -8,7 +8,7 @@ import { boundsText, keepWithin, missingText, named, valuesOf } from '../verdict
 export const momentumFilter = selectionClass({
   type: 'MomentumFilter',
   label: 'Momentum filter',
-  help: 'Keeps the names whose total return over a window, the latest sessions skipped, is high enough; growth over missing bars counts.',
+  help: 'Keeps securities with a minimum total return over a window that skips the latest sessions; growth over missing price bars counts.',
   params: z.strictObject({
     window: parameters
       .window(252)
@@ -34,7 +34,7 @@ export const momentumFilter = selectionClass({
     return {
       reads: [value],
       remembers: false,
-      sentence: `Keep the names with a ${named(value)}, ${boundsText(bounds)}; ${missingText(missing)}.`,
+      sentence: `Keep securities with a ${named(value)}, ${boundsText(bounds)}; ${missingText(missing)}.`,
       select: (scope) => keepWithin(scope, { values: valuesOf(scope, value), what: named(value), bounds, missing }),
     };
   },

@@ -10,7 +10,7 @@ const NONE = new Int32Array(0);
 export const onePerIssuer = selectionClass({
   type: 'OnePerIssuer',
   label: 'One line per issuer',
-  help: 'Keeps the best share line of each issuer; a name without an issuer is its own.',
+  help: 'Keeps the best share line of each issuer; a security without an issuer counts as its own issuer.',
   params: z.strictObject({
     issuer_field: parameters.fieldName
       .default('ISSUER')
@@ -30,7 +30,7 @@ export const onePerIssuer = selectionClass({
     return {
       reads: [issuer, value],
       remembers: false,
-      sentence: `Of each ${issuer_field} keep the line with the largest ${named(value)}; a name without one is its own; ${missingText(missing)}.`,
+      sentence: `Of each ${issuer_field} keep the line with the largest ${named(value)}; a security without one counts as its own;  ${missingText(missing)}.`,
       select(scope) {
         const byIssuer = groupsOf(scope, issuer);
         const alone = Array.from(byIssuer.get(null) ?? NONE).map((position): [string | null, Int32Array] => [

@@ -8,7 +8,7 @@ export const pluginFilter = selectionClass({
   type: 'PluginFilter',
   label: 'Plug-in filter',
   takesPlugin: true,
-  help: 'Keeps the names that a plug-in of the document keeps.',
+  help: 'Keeps securities that a plug-in of the document keeps.',
   params: z.strictObject({ plugin: parameters.pluginName, missing: parameters.missing }),
   example: { id: 'near-high', type: 'PluginFilter', params: { plugin: 'NEAR_HIGH' } },
   behaviour({ plugin, missing }) {
@@ -16,7 +16,7 @@ export const pluginFilter = selectionClass({
     return {
       reads: [value],
       remembers: false,
-      sentence: `Keep the names that the plug-in ${plugin} keeps; ${missingText(missing)}.`,
+      sentence: `Keep securities that the plug-in ${plugin} keeps; ${missingText(missing)}.`,
       select(scope) {
         const values = valuesOf(scope, value);
         const kept = Uint8Array.from(values, (found) => Number(found === found ? found !== 0 : missing === 'include'));

@@ -9,11 +9,11 @@ const order = parameters.ordered('minimum', 'maximum');
 export const priceFilter = selectionClass({
   type: 'PriceFilter',
   label: 'Price filter',
-  help: 'Keeps the names whose close lies between two bounds.',
+  help: 'Keeps securities with a close between two bounds.',
   params: z
     .strictObject({
-      minimum: parameters.moneyBound('Minimum', 'Least close; null for none.'),
-      maximum: parameters.moneyBound('Maximum', 'Greatest close; null for none.'),
+      minimum: parameters.moneyBound('Minimum', 'Minimum close; null for none.'),
+      maximum: parameters.moneyBound('Maximum', 'Maximum close; null for none.'),
       missing: parameters.missing,
     })
     .refine(order.check, order.issue),
@@ -24,7 +24,7 @@ export const priceFilter = selectionClass({
     return {
       reads: [value],
       remembers: false,
-      sentence: `Keep the names with a ${named(value)} ${boundsText(bounds)} in index currency; ${missingText(missing)}.`,
+      sentence: `Keep securities with a ${named(value)} ${boundsText(bounds)} in index currency; ${missingText(missing)}.`,
       select: (scope) => keepWithin(scope, { values: valuesOf(scope, value), what: named(value), bounds, missing }),
     };
   },

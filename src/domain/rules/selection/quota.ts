@@ -4,7 +4,7 @@ import * as parameters from '../parameters.js';
 import { selectionClass } from '../selection-class.js';
 import { best, groupsOf, keepRanked, missingText, named, valuesOf } from '../verdicts.js';
 
-/** Groups of one rule. */
+/** Maximum number of groups of one rule. */
 const GROUPS_MAX = 1000;
 
 export const quota = selectionClass({
@@ -17,13 +17,13 @@ export const quota = selectionClass({
       .record(z.string().min(1).max(200), z.int().min(0).max(20_000))
       .refine((quotas) => Object.keys(quotas).length > 0, {
         params: { finding: 'OUT_OF_RANGE' },
-        error: 'has no group; at least 1 is needed',
+        error: 'has no group; at least 1 is required',
       })
       .refine((quotas) => Object.keys(quotas).length <= GROUPS_MAX, { error: `has more than ${GROUPS_MAX} groups` })
       .meta({ label: 'Quotas', help: 'Number of securities by group.', unit: 'securities' }),
     rank_field: parameters
       .rankedField('MARKET_CAP')
-      .meta({ label: 'Rank field', help: 'Datapoint by which the best of a group are found.' }),
+      .meta({ label: 'Rank field', help: 'Datapoint of the ranking within a group.' }),
     ascending: parameters.ascending,
     missing: parameters.missing,
   }),

@@ -9,7 +9,7 @@ const order = parameters.ordered('minimum', 'maximum');
 export const rangeFilter = selectionClass({
   type: 'RangeFilter',
   label: 'Range filter',
-  help: 'Keeps the names whose datapoint lies between two bounds.',
+  help: 'Keeps securities with a datapoint between two bounds.',
   params: z
     .strictObject({
       field: parameters.field,
@@ -18,7 +18,7 @@ export const rangeFilter = selectionClass({
       inclusive: z
         .boolean()
         .default(true)
-        .meta({ label: 'Inclusive', help: 'Whether a value equal to a bound passes.' }),
+        .meta({ label: 'Inclusive', help: 'True if a value equal to a bound passes.' }),
       missing: parameters.missing,
     })
     .refine(order.check, order.issue),
@@ -29,7 +29,7 @@ export const rangeFilter = selectionClass({
     return {
       reads: [value],
       remembers: false,
-      sentence: `Keep the names with a ${named(value)} ${boundsText(bounds)}; ${missingText(missing)}.`,
+      sentence: `Keep securities with a ${named(value)} ${boundsText(bounds)}; ${missingText(missing)}.`,
       select: (scope) => keepWithin(scope, { values: valuesOf(scope, value), what: named(value), bounds, missing }),
     };
   },

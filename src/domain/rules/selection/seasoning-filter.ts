@@ -8,14 +8,14 @@ import { boundsText, keepWithin, missingText, named, valuesOf } from '../verdict
 export const seasoningFilter = selectionClass({
   type: 'SeasoningFilter',
   label: 'Seasoning filter',
-  help: 'Keeps the names that have been trading for long enough.',
+  help: 'Keeps securities that have been trading for a minimum time.',
   params: z.strictObject({
     sessions: z
       .int()
       .min(0)
       .max(SESSIONS_BACK_MAX)
       .default(63)
-      .meta({ label: 'Sessions', help: 'Least sessions since the first bar.', unit: 'sessions' }),
+      .meta({ label: 'Sessions', help: 'Minimum number of sessions since the first price bar.', unit: 'sessions' }),
     missing: parameters.missing,
   }),
   example: { id: 'seasoned', type: 'SeasoningFilter', params: { sessions: 63 } },
@@ -25,7 +25,7 @@ export const seasoningFilter = selectionClass({
     return {
       reads: [value],
       remembers: false,
-      sentence: `Keep the names with an ${named(value)} ${boundsText(bounds)} sessions since their first bar; ${missingText(missing)}.`,
+      sentence: `Keep securities with an ${named(value)} ${boundsText(bounds)} sessions since their first price bar; ${missingText(missing)}.`,
       select: (scope) => keepWithin(scope, { values: valuesOf(scope, value), what: named(value), bounds, missing }),
     };
   },

@@ -9,14 +9,14 @@ import { shareText } from '../../catalogue/sentence-numbers.js';
 export const topFraction = selectionClass({
   type: 'TopFraction',
   label: 'Best fraction by a field',
-  help: 'Keeps the best fraction of the names by a field, rounded up, overall or in each group.',
+  help: 'Keeps the best fraction of the securities by a field, rounded up, overall or in each group.',
   params: z.strictObject({
     field: parameters.field,
     fraction: z
       .number()
       .gt(0)
       .max(1)
-      .meta({ label: 'Fraction', help: 'Share of the ranked names that is kept.', unit: 'fraction' }),
+      .meta({ label: 'Fraction', help: 'Share of the ranked securities to keep.', unit: 'fraction' }),
     ascending: parameters.ascending,
     group_by: parameters.groupBy,
     missing: parameters.missing,
@@ -29,7 +29,7 @@ export const topFraction = selectionClass({
       reads: [value, ...(group === null ? [] : [group])],
       ranks: true,
       remembers: false,
-      sentence: `Keep ${shareText(fraction)} of the names with the ${ascending ? 'smallest' : 'largest'} ${named(value)}${group_by === null ? '' : ` in each ${group_by}`}, rounded up; ${missingText(missing)}${missing === 'include' ? ' and ranked last' : ''}.`,
+      sentence: `Keep ${shareText(fraction)} of the securities with the ${ascending ? 'smallest' : 'largest'} ${named(value)}${group_by === null ? '' : ` in each ${group_by}`}, rounded up; ${missingText(missing)}${missing === 'include' ? ' and ranked last' : ''}.`,
       select: (scope) =>
         keepRanked(scope, {
           values: valuesOf(scope, value),

@@ -7,7 +7,7 @@ import { best, groupsOf, keepRanked, missingText, named, valuesOf } from '../ver
 export const topN = selectionClass({
   type: 'TopN',
   label: 'Best by a field',
-  help: 'Keeps the count best names by a field, overall or in each group.',
+  help: 'Keeps the `count` best securities by a field, overall or in each group.',
   params: z.strictObject({
     field: parameters.rankedField('MARKET_CAP'),
     count: parameters.count,
@@ -23,7 +23,7 @@ export const topN = selectionClass({
       reads: [value, ...(group === null ? [] : [group])],
       ranks: true,
       remembers: false,
-      sentence: `Keep the ${count} names with the ${ascending ? 'smallest' : 'largest'} ${named(value)}${group_by === null ? '' : ` in each ${group_by}`}; ${missingText(missing)}${missing === 'include' ? ' and ranked last' : ''}.`,
+      sentence: `Keep the ${count} securities with the ${ascending ? 'smallest' : 'largest'} ${named(value)}${group_by === null ? '' : ` in each ${group_by}`}; ${missingText(missing)}${missing === 'include' ? ' and ranked last' : ''}.`,
       select: (scope) =>
         keepRanked(scope, {
           values: valuesOf(scope, value),

@@ -10,12 +10,12 @@ const order = parameters.ordered('minimum', 'maximum');
 export const volatilityFilter = selectionClass({
   type: 'VolatilityFilter',
   label: 'Volatility filter',
-  help: 'Keeps the names whose annualised volatility, of the returns between bars on sessions in a row, lies between two bounds.',
+  help: 'Keeps securities with an annualised volatility, of the returns between price bars on consecutive sessions, between two bounds.',
   params: z
     .strictObject({
       window: parameters.window(252),
-      maximum: parameters.bound('Maximum', 'Greatest volatility; null for none.', 'fraction per year'),
-      minimum: parameters.bound('Minimum', 'Least volatility; null for none.', 'fraction per year'),
+      maximum: parameters.bound('Maximum', 'Maximum volatility; null for none.', 'fraction per year'),
+      minimum: parameters.bound('Minimum', 'Minimum volatility; null for none.', 'fraction per year'),
       missing: parameters.missing,
     })
     .refine(order.check, order.issue),
@@ -26,7 +26,7 @@ export const volatilityFilter = selectionClass({
     return {
       reads: [value],
       remembers: false,
-      sentence: `Keep the names with a ${named(value)} ${boundsText(bounds)} per year; ${missingText(missing)}.`,
+      sentence: `Keep securities with a ${named(value)} ${boundsText(bounds)} per year; ${missingText(missing)}.`,
       select: (scope) => keepWithin(scope, { values: valuesOf(scope, value), what: named(value), bounds, missing }),
     };
   },

@@ -11,14 +11,14 @@ import { riskParameters, riskText } from './risk-parameters.js';
 export const equalRiskWeight = weightingClass({
   type: 'EqualRiskWeight',
   label: 'Equal risk weight',
-  help: 'Weights under which every constituent contributes the same risk.',
+  help: 'Weights with equal risk contributions of all constituents.',
   params: z.strictObject(riskParameters),
   example: { type: 'EqualRiskWeight', params: { window: 252, target: 'constant_correlation' } },
   behaviour(params) {
     return {
       reads: [numeric(latest('RETURN', { aggregate: 'std', window: params.window }))],
-      sentence: `Weigh constituents so that each contributes the same risk, by ${riskText(params)}.`,
-      formula: 'variance / (count * marginal), marginal = (covariance * weights) of the name',
+      sentence: `Weight constituents so that each contributes the same risk, by ${riskText(params)}.`,
+      formula: 'variance / (count * marginal), marginal = (covariance * weights) of the security',
       weigh(scope) {
         const risk = estimateRisk(scope, params);
         if (risk.kind === 'refused') return risk;

@@ -9,7 +9,7 @@ export const equalWeight = weightingClass({
   example: { type: 'EqualWeight', params: {} },
   behaviour: () => ({
     reads: [],
-    sentence: 'Weigh every constituent equally.',
+    sentence: 'Weight every constituent equally.',
     formula: '1',
     weigh: ({ columns }) => weighed(new Float64Array(columns.length).fill(1)),
   }),

@@ -20,20 +20,20 @@ export const fieldWeight = weightingClass({
       .meta({ label: 'Power', help: 'Exponent of the value; -1 weighs by the inverse.' }),
     negative: z.enum(['zero', 'abs', 'fail']).default('zero').meta({
       label: 'Negative values',
-      help: 'A negative value is not held, counts by its size, or fails the decision.',
+      help: 'A security with a negative value is not held, counts with its absolute value, or fails the decision.',
     }),
   }),
   example: { type: 'FieldWeight', params: { field: 'DIVIDEND_YIELD', power: 1 } },
   behaviour({ field, power, negative }) {
     const value = numeric(field, 'field');
     const onNegative = {
-      zero: 'names with a negative value are not held',
-      abs: 'a negative value counts by its size',
+      zero: 'securities with a negative value are not held',
+      abs: 'a negative value counts with its absolute value',
       fail: 'a negative value fails the decision',
     }[negative];
     return {
       reads: [value],
-      sentence: `Weigh constituents in proportion to ${named(value)} to the power of ${power}; ${onNegative}.`,
+      sentence: `Weight constituents in proportion to ${named(value)} to the power of ${power}; ${onNegative}.`,
       formula: `${named(value)}^${power}`,
       weigh(scope) {
         const values = valuesOf(scope, value);
@@ -45,7 +45,7 @@ export const fieldWeight = weightingClass({
             code: 'VALIDATION_FAILED',
             finding: {
               code: 'OUT_OF_RANGE',
-              message: `${named(value)} of ${name} is ${values[below]!}; at least 0 is needed.`,
+              message: `${named(value)} of ${name} is ${values[below]!}; it must be at least 0.`,
               path: 'params.negative',
             },
           };

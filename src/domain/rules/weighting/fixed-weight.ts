@@ -3,7 +3,7 @@ import { AssetIdentifier } from '../../schema/shape.js';
 import { weighed, weightingClass } from '../weighting-class.js';
 import { shareText } from '../../catalogue/sentence-numbers.js';
 
-/** Tolerance on the sum of given weights without renormalising. */
+/** Tolerance on the sum of given weights without renormalisation. */
 const SUM_TOLERANCE = 1e-9;
 
 const sumOf = (weights: Iterable<number>): number => {
@@ -15,7 +15,7 @@ const sumOf = (weights: Iterable<number>): number => {
 export const fixedWeight = weightingClass({
   type: 'FixedWeight',
   label: 'Fixed weight',
-  help: 'Weights given by name; constituents without one are not held.',
+  help: 'Weights by identifier; constituents without one are not held.',
   params: z
     .strictObject({
       weights: z
@@ -23,7 +23,7 @@ export const fixedWeight = weightingClass({
         .meta({ label: 'Weights', help: 'Identifier to weight.', unit: 'fraction' }),
       renormalise: z.boolean().default(true).meta({
         label: 'Renormalise',
-        help: 'Scale the weights of the surviving names to 1; otherwise they must sum to 1 as given.',
+        help: 'Scale the weights of the selected securities to a sum of 1; otherwise they must sum to 1.',
       }),
     })
     .superRefine(({ weights, renormalise }, context) => {
@@ -34,7 +34,7 @@ export const fixedWeight = weightingClass({
         path: ['weights'],
         input: undefined,
         params: { finding: 'WEIGHTS_NOT_ONE' },
-        message: `sum to ${total}; 1 is needed when they are not renormalised`,
+        message: `sum to ${total}; they must sum to 1 without renormalisation`,
       });
     }),
   example: { type: 'FixedWeight', params: { weights: { AAPL: 0.5, MSFT: 0.5 } } },
@@ -43,7 +43,7 @@ export const fixedWeight = weightingClass({
     const words = [...given].map(([name, weight]) => `${name} ${shareText(weight)}`).join(', ');
     return {
       reads: [],
-      sentence: `Weigh constituents as given (${words})${renormalise ? ', scaled to sum to 1 over those that survive' : '; the surviving ones must sum to 1'}.`,
+      sentence: `Weight constituents as given (${words})${renormalise ? ', scaled to sum to 1 over the selected ones' : '; the selected ones must sum to 1'}.`,
       formula: 'given weight',
       weigh({ columns, identifiers }) {
         const values = Float64Array.from(columns, (column) => given.get(identifiers[column]!) ?? 0);
@@ -54,7 +54,7 @@ export const fixedWeight = weightingClass({
             code: 'VALIDATION_FAILED',
             finding: {
               code: 'WEIGHTS_NOT_ONE',
-              message: `The weights of the surviving names sum to ${total}; 1 is needed when they are not renormalised.`,
+              message: `The weights of the selected securities sum to ${total}; they must sum to 1 without renormalisation.`,
               path: 'params.weights',
             },
           };

@@ -6,7 +6,7 @@ import { weighed, weightingClass } from '../weighting-class.js';
 
 interface Group {
   readonly name: string | null;
-  /** Before normalisation over the groups. */
+  /** Weight before normalisation over the groups. */
   readonly weight: number;
   /** Sum of the weights within it. */
   readonly total: number;
@@ -15,31 +15,31 @@ interface Group {
 export const groupWeight = weightingClass({
   type: 'GroupWeight',
   label: 'Group weight',
-  help: 'Weights groups first and the names within each group after.',
+  help: 'Weights groups first, then the securities within each group.',
   params: z
     .strictObject({
       field: parameters.fieldName.meta({
         label: 'Field',
-        help: 'Column whose values are the groups; names without a value form one group.',
+        help: 'Column whose values are the groups; securities without a value form one group.',
       }),
       between: z
         .enum(['equal', 'market_cap', 'fixed'])
         .default('equal')
-        .meta({ label: 'Between groups', help: 'How the groups are weighted; market_cap counts the free float.' }),
+        .meta({ label: 'Between groups', help: 'Weighting of the groups; market_cap uses the free float.' }),
       group_weights: z.record(z.string(), z.number().min(0).max(1e15)).nullable().default(null).meta({
         label: 'Group weights',
-        help: 'Weight of each group when they are fixed; a group without one is not held.',
+        help: 'Weight of each group if they are fixed; a group without one is not held.',
         unit: 'fraction',
       }),
       within: z.enum(['equal', 'market_cap']).default('market_cap').meta({
         label: 'Within groups',
-        help: 'How the names of a group are weighted; market_cap counts the free float.',
+        help: 'Weighting of the securities in a group; market_cap uses the free float.',
       }),
     })
     .refine(({ between, group_weights }) => between !== 'fixed' || group_weights !== null, {
       path: ['group_weights'],
       params: { finding: 'MISSING_PARAMETER' },
-      error: 'is required when the groups are fixed',
+      error: 'is required if the groups are fixed',
     }),
   example: { type: 'GroupWeight', params: { field: 'SECTOR', between: 'equal', within: 'market_cap' } },
   behaviour({ field, between, group_weights, within }) {
@@ -52,7 +52,7 @@ export const groupWeight = weightingClass({
     const words = { equal: 'equally', market_cap: 'by free-float market capitalisation', fixed: `as given (${given})` };
     return {
       reads: [group, ...(readsSize ? [size] : [])],
-      sentence: `Weigh the groups of ${field} ${words[between]} and the names within a group ${words[within]}.`,
+      sentence: `Weight the groups of ${field} ${words[between]} and the securities within a group ${words[within]}.`,
       formula: 'group_weight * within / group_total',
       weigh(scope) {
         const sizes = readsSize ? valuesOf(scope, size) : new Float64Array(scope.columns.length).fill(1);

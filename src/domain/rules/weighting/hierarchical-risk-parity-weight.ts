@@ -20,7 +20,7 @@ import { solved } from './solved-weights.js';
 export const hierarchicalRiskParityWeight = weightingClass({
   type: 'HierarchicalRiskParityWeight',
   label: 'Hierarchical risk parity weight',
-  help: 'Orders securities by a tree of their correlations and splits the weight from the root down, each half against the variance of the other.',
+  help: 'Orders securities by a tree of their correlations and splits the weight from the root down, in inverse proportion to the variance of each half.',
   params: z.strictObject({
     window: parameters
       .window(252)
@@ -35,7 +35,7 @@ export const hierarchicalRiskParityWeight = weightingClass({
     }),
     risk_model: Id.nullable().default(null).meta({
       label: 'Risk model',
-      help: 'Stored risk model whose covariance takes the place of the sample covariance. Default: the sample covariance.',
+      help: 'Stored risk model whose covariance replaces the sample covariance. Default: the sample covariance.',
       format: 'risk_model',
     }),
   }),
@@ -46,7 +46,7 @@ export const hierarchicalRiskParityWeight = weightingClass({
       modelId === null ? `the sample covariance of ${window} returns` : `the covariance of the risk model ${modelId}`;
     return {
       reads: modelId === null ? [numeric(latest('RETURN', { aggregate: 'std', window }))] : [],
-      sentence: `Weigh constituents by hierarchical risk parity on ${by}: a tree by ${linkage} linkage of ${DISTANCE_WORDS[distance]}, then recursive bisection of its order of leaves by inverse-variance cluster variances.`,
+      sentence: `Weight constituents by hierarchical risk parity on ${by}: a tree by ${linkage} linkage of ${DISTANCE_WORDS[distance]}, then recursive bisection of its order of leaves by inverse-variance cluster variances.`,
       formula: 'product of (1 - variance / (variance + variance of the other half)) from the root to the leaf',
       weigh(scope) {
         const { columns } = scope;
@@ -75,7 +75,7 @@ function split(risk: RiskEstimate, terms: HierarchyTerms, count: number) {
 const sampleRisk = (scope: WeightingScope, window: number): RiskEstimate | Unweighed =>
   estimateRisk(scope, { window, target: 'constant_correlation', intensity: 0 });
 
-/** What a stored model refuses holds the rebalance. */
+/** Refusals of a stored model that suspend the rebalance. */
 const MODEL_REFUSALS: ReadonlySet<ErrorCode> = new Set(['LOOK_AHEAD', 'MODEL_LACKS_NAMES']);
 
 function storedRisk(
@@ -94,6 +94,6 @@ function storedRisk(
 }
 
 function tooMany(count: number, most: number): Unweighed {
-  const message = `Hierarchical risk parity is asked of ${count} securities; at most ${most} are accepted.`;
+  const message = `Hierarchical risk parity was requested for ${count} securities; the maximum is ${most}.`;
   return { kind: 'refused', code: 'VALIDATION_FAILED', finding: { code: 'OUT_OF_RANGE', message, path: 'type' } };
 }

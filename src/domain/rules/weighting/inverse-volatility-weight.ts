@@ -6,13 +6,13 @@ import { numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { weighed, weightingClass } from '../weighting-class.js';
 
-/** Volatility up to which a price counts as not moving: what rounding leaves of a constant growth. */
+/** Volatility below which a price counts as constant: rounding of a constant growth. */
 const VOLATILITY_MIN = 1e-12;
 
 export const inverseVolatilityWeight = weightingClass({
   type: 'InverseVolatilityWeight',
   label: 'Inverse volatility weight',
-  help: 'Weights in proportion to the inverse of annualised volatility, of the returns between bars on sessions in a row.',
+  help: 'Weights in proportion to the inverse of annualised volatility, of the returns between price bars on consecutive sessions.',
   params: z.strictObject({
     window: parameters
       .window(252)
@@ -22,7 +22,7 @@ export const inverseVolatilityWeight = weightingClass({
       .min(2)
       .max(SESSIONS_BACK_MAX)
       .default(60)
-      .meta({ label: 'Minimum observations', help: 'Returns a name needs to be held.', unit: 'sessions' }),
+      .meta({ label: 'Minimum observations', help: 'Minimum number of returns of a held security.', unit: 'sessions' }),
   }),
   example: { type: 'InverseVolatilityWeight', params: { window: 252, minimum_observations: 60 } },
   behaviour({ window, minimum_observations }) {
@@ -30,7 +30,7 @@ export const inverseVolatilityWeight = weightingClass({
     const value = numeric(field);
     return {
       reads: [value],
-      sentence: `Weigh constituents in proportion to the inverse of their volatility over ${window} sessions; a name needs ${minimum_observations} returns between bars on sessions in a row.`,
+      sentence: `Weight constituents in proportion to the inverse of their volatility over ${window} sessions; a security needs ${minimum_observations} returns between price bars on consecutive sessions.`,
       formula: '1 / VOLATILITY',
       weigh({ cross, columns }) {
         const deviations = cross.statistic(field, deviation, minimum_observations, columns);

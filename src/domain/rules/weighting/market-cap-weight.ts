@@ -16,7 +16,7 @@ export const marketCapWeight = weightingClass({
     const value = numeric(free_float ? 'FREE_FLOAT_MARKET_CAP' : 'MARKET_CAP');
     return {
       reads: [value],
-      sentence: `Weigh constituents in proportion to their ${free_float ? 'free-float market capitalisation' : 'full market capitalisation, free float not counted'}.`,
+      sentence: `Weight constituents in proportion to their ${free_float ? 'free-float market capitalisation' : 'full market capitalisation, without free float'}.`,
       formula: labelOf(value.field),
       weigh: (scope) => weighed(valuesOf(scope, value)),
     };

@@ -16,7 +16,7 @@ export const minimumVarianceWeight = weightingClass({
     ...riskParameters,
     upper: z.number().gt(0).max(1).default(1).meta({
       label: 'Upper',
-      help: 'Largest weight inside the minimisation; too low a bound for full investment gives equal weights.',
+      help: 'Maximum weight in the minimisation; a bound that is too low for full investment gives equal weights.',
       unit: 'fraction',
     }),
   }),
@@ -24,7 +24,7 @@ export const minimumVarianceWeight = weightingClass({
   behaviour(params) {
     return {
       reads: [numeric(latest('RETURN', { aggregate: 'std', window: params.window }))],
-      sentence: `Weigh constituents for the least variance, long only and at most ${shareText(params.upper)} each, by ${riskText(params)}.`,
+      sentence: `Weight constituents for the least variance, long only and at most ${shareText(params.upper)} each, by ${riskText(params)}.`,
       formula: 'argmin of weights * covariance * weights',
       weigh(scope) {
         const risk = estimateRisk(scope, params);

@@ -1,13 +1,13 @@
 import type { RiskEstimate } from './risk-panel.js';
 
 export interface MovingBlock {
-  /** Of the securities that moved, [n x n]. */
+  /** Covariance of the securities that moved, [n x n]. */
   readonly covariance: Float64Array;
-  /** Their positions among the survivors. */
+  /** Their positions among the selected securities. */
   readonly positions: readonly number[];
 }
 
-/** The covariance of the securities that moved: one that never did is not held, as one without data. */
+/** Returns the covariance of the securities that moved: one that never did is not held, like one without data. */
 export function movingBlock({ covariance, positions }: RiskEstimate): MovingBlock {
   const n = positions.length;
   const moving = Array.from({ length: n }, (_, k) => k).filter((k) => covariance[k * n + k]! > 0);

@@ -15,7 +15,7 @@ export const pluginWeight = weightingClass({
     const value = numeric(plugin, 'plugin');
     return {
       reads: [value],
-      sentence: `Weigh constituents in proportion to the plug-in ${plugin}; names with a negative or missing value are not held.`,
+      sentence: `Weight constituents in proportion to the plug-in ${plugin}; securities with a negative or missing value are not held.`,
       formula: plugin,
       weigh(scope) {
         const values = valuesOf(scope, value);

@@ -11,7 +11,7 @@ export const PriceWeightParams = z.strictObject({
   }),
   splits: z.enum(['divisor', 'keep_weight']).default('divisor').meta({
     label: 'Splits',
-    help: 'A split leaves the number of shares and changes the divisor, or multiplies the shares so that the weight is kept.',
+    help: 'A split keeps the number of shares and changes the divisor, or multiplies the shares to keep the weight.',
   }),
 });
 
@@ -27,7 +27,7 @@ export const priceWeight = weightingClass({
     const held = factorField === null ? 'one share of each constituent' : `${factorField} shares of each constituent`;
     const ofSplits =
       splits === 'divisor'
-        ? 'A split leaves the number of shares and changes the divisor'
+        ? 'A split keeps the number of shares and changes the divisor'
         : 'A split multiplies the number of shares';
     return {
       reads: factor === null ? [value] : [value, factor],

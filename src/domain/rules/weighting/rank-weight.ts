@@ -23,7 +23,7 @@ export const rankWeight = weightingClass({
     const value = numeric(field, 'field');
     return {
       reads: [value],
-      sentence: `Weigh constituents by their rank on ${named(value)}, ${ascending ? 'smallest' : 'largest'} first, with ${scheme === 'linear' ? 'linear weights (count + 1 - rank)' : 'reciprocal weights (1 / rank)'}.`,
+      sentence: `Weight constituents by their rank on ${named(value)}, ${ascending ? 'smallest' : 'largest'} first, with ${scheme === 'linear' ? 'linear weights (count + 1 - rank)' : 'reciprocal weights (1 / rank)'}.`,
       formula: scheme === 'linear' ? 'count + 1 - rank' : '1 / rank',
       weigh(scope) {
         const values = valuesOf(scope, value);

@@ -9,20 +9,20 @@ export interface RiskRequest {
   /** Trailing returns. */
   readonly window: number;
   readonly target: ShrinkageTarget;
-  /** Weight on the target; null takes names / (names + observations). */
+  /** Weight on the target. Default (null): securities / (securities + observations). */
   readonly intensity: number | null;
 }
 
 export interface RiskEstimate {
   readonly kind: 'estimated';
-  /** Names covered, as positions among the survivors. */
+  /** Covered securities, as positions among the selected ones. */
   readonly positions: Int32Array;
   /** Annualised, [n x n]. */
   readonly covariance: Float64Array;
 }
 
 /**
- * Shrunk covariance of the survivors' trailing returns as known at the decision.
+ * Computes the shrunk covariance of the trailing returns of the selected securities as known at the decision.
  * @cost window * n^2 / 2 multiply-adds
  */
 export function estimateRisk(
@@ -45,7 +45,7 @@ export function estimateRisk(
       code: 'RISK_INSUFFICIENT_DATA',
       finding: {
         code: 'NO_WEIGHT_DATA',
-        message: `${n} of ${columns.length} names are covered, with ${observations} complete observations over ${window} sessions; 1 name and ${LIMITS.MIN_MODEL_OBSERVATIONS} observations are needed.`,
+        message: `${n} of ${columns.length} securities are covered, with ${observations} complete observations over ${window} sessions; at least 1 security and ${LIMITS.MIN_MODEL_OBSERVATIONS} observations are required.`,
         path: 'params.window',
       },
     };

@@ -13,7 +13,7 @@ export const riskParameters = {
     .meta({ label: 'Target', help: 'Structure the sample covariance is shrunk towards.' }),
   intensity: z.number().min(0).max(1).nullable().default(null).meta({
     label: 'Intensity',
-    help: 'Weight on the target; without one names / (names + observations).',
+    help: 'Weight on the target. Default: securities / (securities + observations).',
     unit: 'fraction',
   }),
 };
@@ -25,6 +25,6 @@ export interface RiskParameters {
 }
 
 export function riskText({ window, target, intensity }: RiskParameters): string {
-  const weight = intensity === null ? 'names / (names + observations)' : String(intensity);
+  const weight = intensity === null ? 'securities / (securities + observations)' : String(intensity);
   return `a covariance of ${window} returns shrunk towards ${target === 'scaled_identity' ? 'a scaled identity' : 'constant correlation'} (${target}) with intensity ${weight}`;
 }

@@ -1,20 +1,20 @@
 import { weighed, type RawWeights, type Unweighed } from '../weighting-class.js';
 
-/** Solved weights below this are zero up to the solver's accuracy. */
+/** Solved weight below which a weight counts as zero, from the accuracy of the solver. */
 const WEIGHT_MIN = 1e-9;
 
 export interface Solved {
-  /** By covered name. */
+  /** By covered security. */
   readonly weights: Float64Array;
-  /** Position of each covered name among the survivors. */
+  /** Position of each covered security among the selected ones. */
   readonly positions: ArrayLike<number>;
-  /** Survivors. */
+  /** Number of selected securities. */
   readonly count: number;
-  /** Of the covered names, [n x n]. */
+  /** Covariance of the covered securities, [n x n]. */
   readonly covariance: Float64Array;
 }
 
-/** Weights of the covered names laid out over the survivors; the others are not held. */
+/** Extends the weights of the covered securities to the selected ones; the others are not held. */
 export function solved({ weights, positions, count, covariance }: Solved): RawWeights {
   const values = new Float64Array(count);
   weights.forEach((weight, k) => {

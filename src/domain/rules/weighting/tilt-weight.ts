@@ -7,7 +7,7 @@ import * as parameters from '../parameters.js';
 import { named, valuesOf } from '../verdicts.js';
 import { weighed, weightingClass } from '../weighting-class.js';
 
-/** Largest z-score that counts, either way. */
+/** Limit on the absolute z-score. */
 const WINSORISED_AT = 3;
 
 const strength = z
@@ -15,15 +15,15 @@ const strength = z
   .min(0)
   .max(100)
   .default(1)
-  .meta({ label: 'Strength', help: 'Exponent of the tilt; 0 leaves the base weights.' });
+  .meta({ label: 'Strength', help: 'Exponent of the tilt; 0 keeps the base weights.' });
 const direction = z
   .enum(['high', 'low'])
   .default('high')
-  .meta({ label: 'Direction', help: 'End of the datapoint that gains.' });
+  .meta({ label: 'Direction', help: 'End of the datapoint that gains weight.' });
 
 const Tilt = z.strictObject({ field: parameters.field, strength, direction }).meta({ id: 'Tilt' });
 
-/** Tilts of one weighting beside its first. */
+/** Maximum number of tilts in addition to the first. */
 const TILTS_MAX = 16;
 
 export const tiltWeight = weightingClass({

@@ -138,7 +138,8 @@ test('a row that chooses names costs what the search without it is better by, an
   const left = input.problem.identifiers.filter((_, i) => input.solution.weights[i] === 0);
   const held = [{ type: 'Exclude', params: { identifiers: left } }];
   expect(Math.abs(bound!.without! - valueOf({ ...market, rows: held }))).toBeLessThan(1e-9);
-  for (const { sentence } of sensitivitiesOf(solvers, input)) expect(sentence).toContain(', with the same names held.');
+  for (const { sentence } of sensitivitiesOf(solvers, input))
+    expect(sentence).toContain(', with the same securities held.');
 });
 
 test('rows are weighed as far as counted work goes, the same every time, and the others tell of it', () => {

@@ -152,8 +152,8 @@ export function describeDerivedIndex(): void {
       expect(error).toMatchObject({
         code: 'INFEASIBLE',
         message:
-          'The index NEVER has no composition on its first date 2023-03-01: Row pos and the full-investment budget cannot hold together. ' +
-          'pos asks for upper 5 %; the lowest that the other rows allow is 9.091 %.',
+          'The index NEVER has no composition on its first date 2023-03-01: Row pos and the full-investment budget are jointly infeasible. ' +
+          'pos requires upper 5 %; the lowest that the other rows allow is 9.091 %.',
         detail: {
           proven: true,
           conflict: [
@@ -253,7 +253,7 @@ export function describeDerivedIndex(): void {
         code: 'NO_DATA_AT_DATE',
         detail: { as_of: '2023-05-29' },
         message:
-          'The parent HOLIDAY has no rebalance on or before 2023-05-29: from its base date 2023-05-28 to that day the store holds no price of its universe.',
+          'The parent HOLIDAY has no rebalance on or before 2023-05-29: from its base date 2023-05-28 to that day the data contains no price for its universe.',
       });
       expect(await at('2023-04-03')).toMatchObject({
         code: 'NO_DATA_AT_DATE',

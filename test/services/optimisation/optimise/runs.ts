@@ -182,12 +182,12 @@ export function describeRuns(): void {
       const late = { start: '2024-03-19', end: '2024-03-28' };
       const first = { start: '2023-01-03', end: '2023-01-11' };
       for (const [window, returns, told] of [
-        [late, 7, ' The window begins on start 2024-03-19; an earlier start has enough.'],
+        [late, 7, ' The window begins on start 2024-03-19; choose an earlier start.'],
         [first, 6, ''],
       ] as const)
         expect((await optimised([], window)).error).toMatchObject({
           code: 'RISK_INSUFFICIENT_DATA',
-          message: `0 of 11 names are covered, with ${returns} sessions of returns for risk_model; 20 are needed.${told}`,
+          message: `0 of 11 securities are covered, with ${returns} sessions of returns for risk_model; at least 20 are required.${told}`,
           detail: { assets: 0, observations: returns, needed: 20 },
         });
     });

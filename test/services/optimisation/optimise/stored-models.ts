@@ -187,7 +187,7 @@ export function describeStoredModels(): void {
     test('that is estimated again makes the run stale, and the run can still be replayed', async () => {
       expect(await staleReasons('MODELLED')).toBeNull();
       await estimate('early', { identifiers: NAMES, end: BEFORE, intensity: 0.9 });
-      expect(await staleReasons('MODELLED')).toEqual(['The risk model early is not that of the run.']);
+      expect(await staleReasons('MODELLED')).toEqual(['The risk model early changed since this run.']);
       expect(await replayed('MODELLED')).toMatchObject({ equal: true, inputs_equal: true, definition_changed: true });
       // The same model once more: nothing differs from the run any more.
       await estimate('early', { identifiers: NAMES, end: BEFORE, intensity: 0.3 });

@@ -55,7 +55,7 @@ export function describeTails(): void {
         'NO_EFFECT constraints[1].params.block',
         'NO_EFFECT constraints[1].params.scenarios',
       ]);
-      expect(findings[0]!.message).toBe('objective.seed has no effect beside source historical.');
+      expect(findings[0]!.message).toBe('objective.seed has no effect if source is historical.');
       await put('tail', [...CAPS, { id: 'tail', type: 'CVaR', params: { limit: 0.95 * average, ...drawn } }]);
       const { error } = await finished({ ...utility, constraint_set_id: 'tail' });
       expect(error!.code).toBe('INFEASIBLE');

@@ -33,7 +33,7 @@ export function describeRepairs(): void {
           {
             code: 'OUT_OF_RANGE',
             path: 'models[0].covariance',
-            message: `The covariance of ${a} and ${b} is 0.01, and that of ${b} and ${a} 0.02; repair takes their mean.`,
+            message: `The covariance of ${a} and ${b} is 0.01, and that of ${b} and ${a} 0.02; repair uses their mean.`,
           },
         ],
       });

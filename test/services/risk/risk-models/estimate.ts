@@ -102,7 +102,7 @@ export function describeEstimate(): void {
       expect(job.message).toContain('LATE (prices on');
       const model = await view('late');
       expect(model.asset_ids).toEqual(['AAA', 'BBB']);
-      expect(model.excluded['LATE']).toMatch(/^prices on \d+ of 300 sessions; 240 are needed$/);
+      expect(model.excluded['LATE']).toMatch(/^prices on \d+ of 300 sessions; at least 240 are required$/);
     });
 
     test('keeps a name that never moves, with correlation 0', async () => {
@@ -191,7 +191,7 @@ export function describeEstimate(): void {
         status: 'failed',
         error: { code: 'RISK_INSUFFICIENT_DATA', detail: { start: DAYS.at(-1), end: '2031-12-31', ...held } },
       });
-      expect(job.error?.message).toContain(`start ${DAYS.at(-1)} and end 2031-12-31; the store holds ${DAYS[0]} to`);
+      expect(job.error?.message).toContain(`start ${DAYS.at(-1)} and end 2031-12-31; the data covers ${DAYS[0]} to`);
     });
 
     test('tells settings that its estimator does not read, in the model as in the message', async () => {
@@ -237,7 +237,7 @@ export function describeEstimate(): void {
           error: { code: 'RISK_INSUFFICIENT_DATA', detail: { half_life: 0.05, weight_needed: 1e-4 } },
         });
         expect(job.error?.message).toMatch(
-          /^A half_life of 0.05 sessions leaves 9.54e-7 of the weight .* at least 0.0001 is needed\.$/,
+          /^A half_life of 0.05 sessions leaves 9.54e-7 of the weight .* at least 0.0001 is required\.$/,
         ); // 2^-20
       },
     );
@@ -246,7 +246,7 @@ export function describeEstimate(): void {
       const job = await estimated('both', { identifiers: ['AAA'], index_id: 'no-such-index' });
       expect(job).toMatchObject({
         status: 'succeeded',
-        message: `1 name, ${DAYS.length - 1} observations. Both identifiers and index_id were given: identifiers win.`,
+        message: `1 name, ${DAYS.length - 1} observations. Both identifiers and index_id were given; identifiers take precedence.`,
       });
       expect((await view('both')).findings).toMatchObject([{ code: 'NO_EFFECT', path: 'index_id' }]);
     });
@@ -255,7 +255,7 @@ export function describeEstimate(): void {
       const before = await view('core');
       const job = await estimated('core', { identifiers: ['AAA'], start: DAYS[0], end: DAYS[19] });
       expect(job).toMatchObject({ status: 'failed', error: { code: 'RISK_INSUFFICIENT_DATA' } });
-      expect(job.error?.message).toContain('Left out: AAA (19 returns in the window; 20 are needed).');
+      expect(job.error?.message).toContain('Excluded: AAA (19 returns in the window; at least 20 are required).');
       expect(await view('core')).toEqual(before);
     });
 

@@ -35,7 +35,7 @@ export function describeIndexModels(): void {
       }); // closed on the fourth of July
       expect(half.diagnostics.observations).toBe(125); // of 126 sessions
       expect((await estimated('pair', { index_id: 'PAIR', identifiers: ['AAA'] })).message).toContain(
-        'identifiers win',
+        'identifiers take precedence',
       );
       expect((await view('pair')).asset_ids).toEqual(['AAA']);
     });

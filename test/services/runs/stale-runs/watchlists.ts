@@ -61,7 +61,7 @@ export function describeWatchlistUniverses(service: () => LiveService): void {
         'GET',
         '/indices/FOLLOWED/methodology',
       );
-      expect(sentences.map(({ text }) => text).join(' ')).toContain('names of the watchlist mine');
+      expect(sentences.map(({ text }) => text).join(' ')).toContain('securities of the watchlist mine');
       expect(await service().ok('GET', '/indices/FOLLOWED')).toMatchObject({ universe });
     });
 
@@ -77,7 +77,7 @@ export function describeWatchlistUniverses(service: () => LiveService): void {
       await follow(['A', 'C', 'D']);
       expect(await staleOf('FOLLOWED')).toMatchObject({
         definition: true,
-        reasons: ['The index FOLLOWED is not that of the run: universe.'],
+        reasons: ['The index FOLLOWED changed since this run: universe.'],
       });
       await follow(['A', 'C']);
       expect(await staleOf('FOLLOWED')).toBeNull();

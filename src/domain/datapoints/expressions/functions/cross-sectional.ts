@@ -8,7 +8,7 @@ type Described = Pick<CrossSectional, 'name' | 'help' | 'example' | 'across'> & 
 
 const sameUnit = ([unit]: readonly Unit[]): Unit => unit!;
 
-/** A function of one operand, in groups where they are asked for. */
+/** Creates a function of one operand, with optional groups. */
 const acrossAll = (entry: Described): CrossSectional => ({
   form: 'cross_section',
   signature: `${entry.name}(x, by=COLUMN, over="selection")`,
@@ -20,7 +20,10 @@ const acrossAll = (entry: Described): CrossSectional => ({
   ...entry,
 });
 
-/** The same number for every security of the set, those without a value too; missing where none has one. */
+/**
+ * Creates a function with the same number for every security of the set, including those without a value; missing if
+ * none has one.
+ */
 const single =
   (of: (present: Float64Array) => number): CrossSectional['across'] =>
   (values) => {
@@ -33,7 +36,7 @@ const sumOf = (present: Float64Array): number => present.reduce((total, value) =
 const winsorise = acrossAll({
   name: 'winsorise',
   signature: 'winsorise(x, k) or winsorise(x, low=0.05, high=0.95), both with by= and over=',
-  help: 'x, but at most k standard deviations from the mean, or within the percentiles low and high.',
+  help: 'x, limited to k standard deviations from the mean, or within the percentiles low and high.',
   example: 'winsorise(zscore(DIVIDEND_YIELD), 3)',
   operands: ['number', 'constant'],
   most: 2,
@@ -79,7 +82,7 @@ export const CROSS_SECTIONAL: readonly CrossSectional[] = [
   }),
   acrossAll({
     name: 'percentile',
-    help: 'Share of the others that are ranked lower, from 0 to 1; 1 for a single security.',
+    help: 'Share of the other securities that are ranked lower, from 0 to 1; 1 for a single security.',
     example: 'percentile(VOLATILITY(window=126))',
     across: (values) => transformed(values, 'percentile'),
   }),
@@ -108,7 +111,7 @@ export const CROSS_SECTIONAL: readonly CrossSectional[] = [
   }),
   acrossAll({
     name: 'coverage',
-    help: 'Share of the sum that x and all larger values make up together; securities with equal values share it.',
+    help: 'Share of the sum from x and all larger values; securities with equal values have the same share.',
     example: 'coverage(FREE_FLOAT_MARKET_CAP, by=SECTOR, over="universe")',
     across: covered,
   }),

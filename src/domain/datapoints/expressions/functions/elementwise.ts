@@ -6,7 +6,7 @@ import type { Elementwise } from './function-entry.js';
 
 type Described = Omit<Elementwise, 'form' | 'options' | 'values'>;
 
-/** A function of one number. */
+/** Creates a function of one number. */
 const ofOne = (entry: Omit<Described, 'operands' | 'least' | 'most'>, apply: (x: number) => number): Elementwise => ({
   ...entry,
   form: 'elementwise',
@@ -17,10 +17,10 @@ const ofOne = (entry: Omit<Described, 'operands' | 'least' | 'most'>, apply: (x:
   values: ({ operands }, at) => at.numbers(operands[0]!).map((x) => finite(apply(x))),
 });
 
-/** A number, or missing where there is none. */
+/** Returns a number, or missing if it is not finite. */
 const finite = (x: number): number => (x - x === 0 ? x : NaN);
 
-/** Folds operands from left to right; missing as soon as one is. */
+/** Folds operands from left to right; missing if any is missing. */
 const fold = (
   entry: Omit<Described, 'operands' | 'least' | 'most' | 'unit'>,
   apply: (a: number, b: number) => number,
@@ -47,7 +47,7 @@ const clip: Elementwise = {
   name: 'clip',
   form: 'elementwise',
   signature: 'clip(x, low, high)',
-  help: 'x, but at least low and at most high.',
+  help: 'x, limited to the range from low to high.',
   example: 'clip(zscore(DIVIDEND_YIELD), -3, 3)',
   operands: ['number'],
   least: 3,
@@ -64,7 +64,7 @@ const choose: Elementwise = {
   name: 'if',
   form: 'elementwise',
   signature: 'if(condition, x, y)',
-  help: 'x where the condition is true, y where it is false, missing where a value that decides it is missing.',
+  help: 'x if the condition is true, y if it is false, missing if a value that decides it is missing.',
   example: 'if(SECTOR == "Technology", 0.5, 1)',
   operands: ['condition', 'number'],
   least: 3,
@@ -105,7 +105,7 @@ const ladder: Elementwise = {
   name: 'ladder',
   form: 'elementwise',
   signature: 'ladder(x, [edges], [values])',
-  help: 'The value of the step that x is on: n ascending edges and n + 1 values; a step ends at its edge, which belongs to it.',
+  help: 'Value of the step that contains x: n ascending edges and n + 1 values; each step includes its upper edge.',
   example: 'ladder(FREE_FLOAT, [0.15, 0.2, 0.3], [0, 0.2, 0.3, 1])',
   operands: ['number', 'numbers'],
   least: 3,
@@ -128,12 +128,12 @@ function listsOf({ operands }: FunctionNode): [edges: readonly number[], values:
   const listAt = (place: number) => {
     const node = operands[place];
     const value: Constant = node?.node === 'value' ? node.value : [];
-    return (Array.isArray(value) ? value : []) as readonly number[]; // The kinds of operands are checked.
+    return (Array.isArray(value) ? value : []) as readonly number[]; // Operand kinds have been checked.
   };
   return [listAt(1), listAt(2)];
 }
 
-/** Number of edges below x. */
+/** Returns the number of edges below x. */
 function stepOf(edges: readonly number[], x: number): number {
   let [low, high] = [0, edges.length];
   while (low < high) {
@@ -167,7 +167,7 @@ export const ELEMENTWISE: readonly Elementwise[] = [
     {
       name: 'abs',
       signature: 'abs(x)',
-      help: 'x without its sign.',
+      help: 'Absolute value of x.',
       example: 'abs(BETA - 1)',
       unit: ([unit]) => unit!,
     },
@@ -177,7 +177,7 @@ export const ELEMENTWISE: readonly Elementwise[] = [
     {
       name: 'log',
       signature: 'log(x)',
-      help: 'Natural logarithm; missing where x is not positive.',
+      help: 'Natural logarithm; missing if x is not positive.',
       example: 'log(MARKET_CAP)',
       unit: () => PLAIN,
     },
@@ -197,7 +197,7 @@ export const ELEMENTWISE: readonly Elementwise[] = [
     {
       name: 'sqrt',
       signature: 'sqrt(x)',
-      help: 'Square root; missing where x is negative.',
+      help: 'Square root; missing if x is negative.',
       example: 'sqrt(FREE_FLOAT_MARKET_CAP)',
       unit: ([unit]) => powerUnit(unit!, 0.5),
     },

@@ -2,7 +2,7 @@ import type { FunctionNode } from '../tree.js';
 import { PLAIN, YEARS } from '../units.js';
 import type { OfDecision } from './function-entry.js';
 
-/** The index that an operand names. */
+/** Returns the index to which an operand refers. */
 export function indexNamed({ operands: [operand] }: FunctionNode): string {
   return operand?.node === 'value' ? String(operand.value) : '';
 }
@@ -12,7 +12,7 @@ export const OF_DECISION: readonly OfDecision[] = [
     name: 'years_of_growth',
     form: 'decision',
     signature: 'years_of_growth(DIVIDEND)',
-    help: 'Complete calendar years of rising ordinary dividends per share, adjusted for splits, counted back from the last one; a year counts where the one before paid as well, and less.',
+    help: 'Complete calendar years of rising ordinary dividends per share, adjusted for splits, counted back from the last one; a year counts if the previous year also paid, but less.',
     example: 'years_of_growth(DIVIDEND)',
     operands: ['dividends'],
     least: 1,
@@ -51,7 +51,7 @@ export const OF_DECISION: readonly OfDecision[] = [
     name: 'weight_in',
     form: 'decision',
     signature: 'weight_in("INDEX-ID")',
-    help: 'Weight in another index as it was last decided, 0 outside of it.',
+    help: 'Weight in another index as it was last decided, 0 outside it.',
     example: 'min(0.09, 3 * weight_in("CORE-40"))',
     operands: ['index'],
     least: 1,

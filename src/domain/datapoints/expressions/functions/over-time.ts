@@ -19,7 +19,7 @@ const overWindow = (entry: Described): OverTime => ({
   ...entry,
 });
 
-/** Number of values; missing where there are fewer than asked. */
+/** Counts values; missing if there are fewer than required. */
 const count: Statistic = ({ cells, starts, length, enough }, out) => {
   for (let k = 0; k < starts.length; k++) {
     let found = 0;
@@ -28,7 +28,7 @@ const count: Statistic = ({ cells, starts, length, enough }, out) => {
   }
 };
 
-/** The first value of each window, or the last. */
+/** Returns the first value of each window, or the last. */
 const valueFrom =
   (end: 'first' | 'last'): Statistic =>
   ({ cells, starts, length }, out) => {
@@ -41,7 +41,7 @@ const valueFrom =
     }
   };
 
-/** Slope of the least-squares line through the values by session, NaN for fewer than two. */
+/** Computes the slope of the least-squares line through the values by session, NaN for fewer than two. */
 const slope: Statistic = ({ cells, starts, length, enough }, out) => {
   for (let k = 0; k < starts.length; k++) {
     let [found, sumX, sumY] = [0, 0, 0];
@@ -109,7 +109,7 @@ export const OVER_TIME: readonly OverTime[] = [
   }),
   overWindow({
     name: 'count',
-    help: 'Number of values over trailing sessions; missing where they are fewer than half of them.',
+    help: 'Number of values over trailing sessions; missing if fewer than half of the sessions have one.',
     example: 'count(CLOSE, window=252)',
     aggregate: 'count',
     statistic: count,

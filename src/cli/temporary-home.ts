@@ -5,16 +5,16 @@ import { createLog } from './log.js';
 import { start, stop } from './serve.js';
 import { readSettings } from './settings.js';
 
-export interface ThrowAwayHome {
-  /** Part of its folder's name. */
+export interface TemporaryHome {
+  /** Part of the name of its folder. */
   readonly name: string;
   readonly port: string;
   readonly environment: NodeJS.ProcessEnv;
 }
 
-/** Serves an empty home on loopback while `use` works with it, and removes it. */
-export async function onThrowAwayHome<T>(
-  { name, port, environment }: ThrowAwayHome,
+/** Serves an empty home on loopback while `use` works with it, then removes the home. */
+export async function withTemporaryHome<T>(
+  { name, port, environment }: TemporaryHome,
   use: (url: string) => Promise<T>,
 ): Promise<T> {
   const home = await mkdtemp(join(tmpdir(), `divisor-${name}-`));
@@ -31,7 +31,7 @@ export async function onThrowAwayHome<T>(
   }
 }
 
-/** Such a home is served on loopback without keys, whatever the environment says of the real service. */
+/** Removes keys from the environment: a temporary home on loopback needs none. */
 function withoutKeys(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const { DIVISOR_API_KEYS: _keys, HOST: _host, DIVISOR_HOME: _home, DATABASE_URL: _database, ...rest } = environment;
   return rest;

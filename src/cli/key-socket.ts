@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { IssuedKey, KeyRecord, Keys, NewKey, ListedKey } from '#services/operations/keys.js';
 
-/** What `divisor keys` asks for, of the home itself or of the service that runs on it. */
+/** A request of `divisor keys`, to the home itself or to the service that runs on it. */
 export type KeyCommand =
   | { readonly verb: 'create'; readonly key: NewKey }
   | { readonly verb: 'list' }
@@ -14,32 +14,35 @@ export type KeyCommand =
 export interface KeyAnswer {
   readonly issued?: IssuedKey;
   readonly records?: readonly (KeyRecord & Partial<ListedKey>)[];
-  /** Why the command was refused. */
+  /** Reason of a refusal. */
   readonly refused?: string;
 }
 
-/** Longest command or answer, in characters. */
+/** Maximum length of a command or response, in characters. */
 const TEXT_MAX = 1_048_576;
 const PATIENCE_MS = 10_000;
 
-/** Addresses of Unix sockets are this long at most, over all systems that have them. */
+/** Maximum length of a Unix socket address on all supported systems. */
 const PATH_MAX = 100;
 
 const pathIn = (home: string) => join(home, 'keys.sock');
 
 /**
- * The door by which `divisor keys` reaches the service that runs on a home, since only that service may write there:
- * a Unix socket in the home's folder, which only the service's user can enter. One JSON line in, one out.
+ * Opens the entry point through which `divisor keys` reaches the service that runs on a home, because only that
+ * service may write there: a Unix socket in the home's folder, which only the service's user can enter. One JSON
+ * line in, one out.
  */
-export async function openKeyDoor(home: string, keys: Keys): Promise<{ close(): Promise<void> }> {
+export async function openKeySocket(home: string, keys: Keys): Promise<{ close(): Promise<void> }> {
   const path = pathIn(home);
   if (path.length > PATH_MAX || process.platform === 'win32') return { async close() {} };
-  // The lock of the home is ours, so a socket that is there was left by a process that is gone.
+  // This process holds the lock of the home, so an existing socket was left by a process that ended.
   await rm(path, { force: true });
   const server = createServer((socket) => {
     socket.setTimeout(PATIENCE_MS, () => socket.destroy());
     readLine(socket)
-      .then(async (line) => socket.end(`${JSON.stringify(await obey(keys, JSON.parse(line) as KeyCommand))}\n`))
+      .then(async (line) =>
+        socket.end(`${JSON.stringify(await executeKeyCommand(keys, JSON.parse(line) as KeyCommand))}\n`),
+      )
       .catch(() => socket.destroy());
   });
   await new Promise<void>((resolve, reject) => server.once('error', reject).listen(path, resolve));
@@ -47,8 +50,8 @@ export async function openKeyDoor(home: string, keys: Keys): Promise<{ close(): 
   return { close: () => new Promise((resolve) => server.close(() => resolve())) };
 }
 
-/** Asks the service that runs on a home. @returns undefined when none answers there */
-export async function askKeyDoor(home: string, command: KeyCommand): Promise<KeyAnswer | undefined> {
+/** Sends a command to the service that runs on a home. @returns undefined if none answers there */
+export async function requestFromService(home: string, command: KeyCommand): Promise<KeyAnswer | undefined> {
   const path = pathIn(home);
   if (path.length > PATH_MAX) return undefined;
   const socket = await new Promise<Socket | undefined>((resolve) => {
@@ -60,8 +63,8 @@ export async function askKeyDoor(home: string, command: KeyCommand): Promise<Key
   return JSON.parse(await readLine(socket)) as KeyAnswer;
 }
 
-/** Does what a command asks. */
-export async function obey(keys: Keys, command: KeyCommand): Promise<KeyAnswer> {
+/** Executes a command. */
+export async function executeKeyCommand(keys: Keys, command: KeyCommand): Promise<KeyAnswer> {
   try {
     switch (command.verb) {
       case 'create':
@@ -87,5 +90,5 @@ async function readLine(socket: Socket): Promise<string> {
     if (text.length > TEXT_MAX) throw new Error(`a line of more than ${TEXT_MAX} characters`);
     if (text.includes('\n')) return text.slice(0, text.indexOf('\n'));
   }
-  throw new Error('the connection ended before the line did');
+  throw new Error('the connection ended before the end of the line');
 }

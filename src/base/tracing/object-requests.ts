@@ -9,7 +9,7 @@ export interface ObjectRequest {
   readonly isAnswered: boolean;
 }
 
-/** Clients are many, and are opened from settings that go to threads as data: who measures listens beside them. */
+/** A channel, because there are many clients, and threads open some from settings that are plain data. */
 const REQUESTS = channel('divisor:object-request');
 
 /** Sends a request and reports its time to those who listen in this thread. */
@@ -31,4 +31,29 @@ export function onObjectRequest(call: (request: ObjectRequest) => void): () => v
   const listener = (message: unknown): void => call(message as ObjectRequest); // As `timedRequest` publishes it.
   REQUESTS.subscribe(listener);
   return () => void REQUESTS.unsubscribe(listener);
+}
+
+/** Requests that a thread reports at most at once, so that one task does not send a message of any length. */
+const REPORTED_MAX = 10_000;
+
+/**
+ * Collects the requests of this thread from now on, for a thread that hands them to another one.
+ * @returns a function that takes those since its last call, or undefined if there are none
+ */
+export function collectObjectRequests(): () => readonly ObjectRequest[] | undefined {
+  let collected: ObjectRequest[] = [];
+  onObjectRequest((request) => {
+    if (collected.length < REPORTED_MAX) collected.push(request);
+  });
+  return () => {
+    if (collected.length === 0) return undefined;
+    const taken = collected;
+    collected = [];
+    return taken;
+  };
+}
+
+/** Reports requests of another thread to the listeners in this thread. */
+export function reportObjectRequests(requests: readonly ObjectRequest[]): void {
+  for (const request of requests) REQUESTS.publish(request);
 }

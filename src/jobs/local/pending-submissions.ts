@@ -1,25 +1,25 @@
 import type { JobStatus } from '../status.js';
 
-/** A submission on its way to disk. */
-export interface Coming {
+/** A pending submission. */
+export interface PendingSubmission {
   readonly inputHash: string;
   readonly owner: string;
   readonly durable: Promise<JobStatus>;
 }
 
-/** Submissions on their way to disk, by the id of their job. */
-export interface ComingJobs {
-  find(jobId: string): Coming | undefined;
-  /** Holds a submission until it is on disk or refused. @returns the status once it is on disk */
-  hold(jobId: string, submission: Coming): Promise<JobStatus>;
+/** Pending submissions by the id of their job. */
+export interface PendingSubmissions {
+  find(jobId: string): PendingSubmission | undefined;
+  /** Keeps a submission until it is on disk or refused. @returns the status once it is on disk */
+  hold(jobId: string, submission: PendingSubmission): Promise<JobStatus>;
   readonly count: number;
   countOf(owner: string): number;
   /** Resolves when all of them are on disk or refused. */
   settled(): Promise<void>;
 }
 
-export function createComingJobs(): ComingJobs {
-  const coming = new Map<string, Coming>();
+export function createPendingSubmissions(): PendingSubmissions {
+  const coming = new Map<string, PendingSubmission>();
 
   return {
     find: (jobId) => coming.get(jobId),

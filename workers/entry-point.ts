@@ -1,4 +1,5 @@
 import { limitMemory } from '#kernels/memory/paged-memory.js';
+import { collectObjectRequests } from '#base/tracing/object-requests.js';
 import { epochMs } from '#base/tracing/spans.js';
 import { SandboxMissing } from '#base/sandbox/sandbox.js';
 import { LIMITS } from '#domain/refusals/limits.js';
@@ -8,19 +9,26 @@ import type { TaskControl, TaskMessage, TaskOutcome } from '#jobs/thread-message
 import { CancelledError, openControl } from './control.js';
 import { handOver } from './output/hand-over.js';
 
-/** A task as the door runs it, whatever its input and output. */
+/** A task as the entry point runs it, whatever its input and output. */
 type AnyTask = (input: never, control: TaskControl) => unknown;
 
 /**
  * The entry function of a pool's threads: finds the task, gives it its control, words what it threw.
  * Tasks are loaded when first asked for, so that a thread starts in milliseconds whatever the others need.
  */
-export function createDoor(
+export function createEntryPoint(
   tasks: Readonly<Record<string, () => Promise<AnyTask>>>,
 ): (message: TaskMessage) => Promise<TaskOutcome> {
+  const takeRequests = collectObjectRequests();
   return async ({ task, input, cells, memory, isTimed }) => {
     const startMs = isTimed === true ? epochMs() : 0;
-    const timing = () => (isTimed === true ? { timing: { startMs, endMs: epochMs() } } : {});
+    const figures = () => {
+      const requests = takeRequests();
+      return {
+        ...(isTimed === true && { timing: { startMs, endMs: epochMs() } }),
+        ...(requests !== undefined && { requests }),
+      };
+    };
     try {
       if (memory !== undefined) limitMemory(memory);
       const load = tasks[task];
@@ -30,13 +38,14 @@ export function createDoor(
       control.report(0);
       // The pool's types paired the input with the task's name before it was sent.
       const output = await withSandbox(async () => run(input as never, control));
-      return handOver<TaskOutcome>({ kind: 'output', output, ...timing() });
+      return handOver<TaskOutcome>({ kind: 'output', output, ...figures() });
     } catch (thrown) {
-      if (thrown instanceof CancelledError) return { kind: 'cancelled' };
-      if (thrown instanceof Refusal) return { kind: 'refused', error: thrown.toDetail() };
-      if (isOutOfMemory(thrown)) return { kind: 'refused', error: outOfMemory(thrown) };
-      if (isFull(thrown)) return { kind: 'refused', error: diskFull(thrown as Error) };
-      return { kind: 'threw', stack: thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown) };
+      if (thrown instanceof CancelledError) return { kind: 'cancelled', ...figures() };
+      if (thrown instanceof Refusal) return { kind: 'refused', error: thrown.toDetail(), ...figures() };
+      if (isOutOfMemory(thrown)) return { kind: 'refused', error: outOfMemory(thrown), ...figures() };
+      if (isFull(thrown)) return { kind: 'refused', error: diskFull(thrown as Error), ...figures() };
+      const stack = thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown);
+      return { kind: 'threw', stack, ...figures() };
     }
   };
 }

@@ -1,11 +1,11 @@
-/** Words that arrive while something is under way whose listener is there only afterwards. */
-export interface Hearing {
+/** Collects notifications that arrive during work, before its listener exists. */
+export interface NotificationBuffer {
   hear(word: string): void;
-  /** @returns what the work gives, and all that was heard meanwhile */
+  /** @returns the result of the work, and all notifications during it */
   during<T>(work: () => Promise<T>): Promise<{ readonly value: T; readonly heard: ReadonlySet<string> }>;
 }
 
-export function createHearing(): Hearing {
+export function createNotificationBuffer(): NotificationBuffer {
   const underWay = new Set<Set<string>>();
   return {
     hear: (word) => underWay.forEach((heard) => heard.add(word)),

@@ -1,0 +1,99 @@
+import { createArena } from '#kernels/engines/arena.js';
+import { kernelImports } from '#kernels/engines/kernel-imports.js';
+import { kernelModule } from '#kernels/engines/kernel-module.js';
+import { nativeSets, openNativeKernels } from '#kernels/engines/native-kernels.js';
+import type { KernelExports } from '#kernels/engines/wasm-exports.js';
+
+/**
+ * Native kernels of each instruction set of this processor compared with those of WebAssembly, in turns: the least
+ * processor time of each, and its ratio. The kernels give the same bits.
+ */
+const TURNS = 9;
+const BYTES = 8;
+
+const arena = createArena();
+const plain = new WebAssembly.Instance(kernelModule(), kernelImports(arena.memory)).exports as KernelExports;
+const sides: readonly (readonly [string, KernelExports])[] = [
+  ['wasm', plain],
+  ...nativeSets()
+    .toReversed()
+    .map((set) => [set, openNativeKernels(set).instantiate(kernelModule(), arena.memory)] as const),
+];
+
+for (const [rows, columns] of [
+  [756, 500],
+  [2520, 500],
+  [1260, 2016],
+  [756, 3000],
+] as const) {
+  const [x, c] = [filled(rows * columns), filled(columns * columns)];
+  compare(`X'X, ${rows} x ${columns}`, (kernels) =>
+    kernels.teamSymmetricRankK(x, rows, columns, c, arena.reserve(kernels.teamSymmetricRankKScratch(rows, columns))),
+  );
+}
+
+for (const n of [32, 128, 1000]) {
+  const [a, b, c] = [filled(n * n), filled(n * n), filled(n * n)];
+  const row = n * BYTES;
+  compare(`product, ${n} x ${n} x ${n}`, (kernels) =>
+    kernels.gemm(n, n, n, a, row, BYTES, b, row, BYTES, c, row, 1, 0, arena.reserve(kernels.gemmScratch())),
+  );
+}
+
+for (const n of [128, 500, 1000, 1334]) {
+  const [a, work] = [filled(n * n), filled(n * n)];
+  for (let i = 0; i < n; i++) arena.view(a, n * n)[i * (n + 1)] = n / 3;
+  compare(`Cholesky, ${n}`, (kernels) => {
+    arena.view(work, n * n).set(arena.view(a, n * n));
+    kernels.cholesky(work, n, arena.reserve(kernels.choleskyScratch(n)));
+  });
+  const b = filled(n * 100);
+  compare(`solve of 100 columns, ${n}`, (kernels) => {
+    const scratch = arena.reserve(kernels.triangularSolveScratch());
+    kernels.solveLower(work, n, b, 100, scratch);
+    kernels.solveLowerTransposed(work, n, b, 100, scratch);
+    arena.view(b, n * 100).fill(1);
+  });
+}
+
+for (const n of [250, 600]) {
+  const [a, values, vectors] = [filled(n * n), filled(n), filled(n * n)];
+  const work = filled(n * n);
+  compare(`eigenpairs, ${n}`, (kernels) => {
+    arena.view(work, n * n).set(arena.view(a, n * n));
+    arena.view(vectors, n * n).fill(0);
+    kernels.symmetricEigen(work, n, n, values, vectors, arena.reserve(kernels.symmetricEigenScratch(n)));
+  });
+}
+
+/** Numbers on the arena, for good. */
+function filled(length: number): number {
+  const at = arena.reserve(length * BYTES);
+  const values = arena.view(at, length);
+  for (let k = 0; k < length; k++) values[k] = ((k * 0.618033988749895) % 1) - 0.5;
+  return at;
+}
+
+function compare(label: string, work: (kernels: KernelExports) => void): void {
+  const least = sides.map(() => Infinity);
+  const repeats = Math.ceil(2 / Math.max(0.01, millisecondsOf(plain, work, 1))); // Two milliseconds or more a turn.
+  for (let turn = 0; turn < TURNS; turn++)
+    sides.forEach(([, kernels], side) => {
+      least[side] = Math.min(least[side]!, millisecondsOf(kernels, work, repeats));
+    });
+  const cells = sides.map(
+    ([name], side) => `${name} ${least[side]!.toPrecision(3)} ms (${(least[side]! / least[0]!).toFixed(2)})`,
+  );
+  console.log(`${label.padEnd(28)} ${cells.join('   ')}`);
+}
+
+function millisecondsOf(kernels: KernelExports, work: (kernels: KernelExports) => void, repeats: number): number {
+  const mark = arena.mark();
+  const begin = process.cpuUsage();
+  for (let repeat = 0; repeat < repeats; repeat++) {
+    work(kernels);
+    arena.release(mark);
+  }
+  const { user, system } = process.cpuUsage(begin);
+  return (user + system) / 1e3 / repeats;
+}

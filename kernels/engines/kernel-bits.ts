@@ -1,0 +1,84 @@
+import { createHash } from 'node:crypto';
+import type { Arena } from './arena.js';
+import type { KernelExports } from './wasm-exports.js';
+
+/** First digits of the SHA-256 of the result that the WebAssembly kernels have in each trial, on any machine. */
+const HASHES: Readonly<Record<string, string>> = {
+  "X'X": 'dbb0b2fdcda7a69b',
+  products: 'abbeda548565efe6',
+  Cholesky: 'ae779f004e5dc035',
+  solves: 'f1b21a5d0f7b61fc',
+};
+
+/**
+ * Runs kernels on small problems of known numbers.
+ * @throws Error naming the kernel whose result differs in a bit from that of WebAssembly
+ */
+export function testBits(kernels: KernelExports, arena: Arena): void {
+  for (const [kernel, run] of Object.entries(TRIALS)) {
+    const mark = arena.mark();
+    const { address, length } = run(kernels, arena);
+    const bytes = new Uint8Array(arena.memory.buffer, address, length * BYTES);
+    const hash = createHash('sha256').update(bytes).digest('hex').slice(0, 16);
+    arena.release(mark);
+    if (hash !== HASHES[kernel]) throw new Error(`the bits of its ${kernel} are not those of wasm: ${hash}`);
+  }
+}
+
+/**
+ * Sizes of the test: beyond a slab of rows, a block of columns, and over every edge of a tile; no larger, as each
+ * thread runs it.
+ */
+const ROWS = 325;
+const COLUMNS = 29;
+const ORDER = 133;
+const BYTES = 8;
+
+type Trial = (kernels: KernelExports, arena: Arena) => { readonly address: number; readonly length: number };
+
+/** Fills an array of the arena with numbers that have all their digits, and returns its address. */
+function filled(arena: Arena, length: number, seed: number): number {
+  const address = arena.reserve(length * BYTES);
+  const values = arena.view(address, length);
+  for (let k = 0; k < length; k++) values[k] = ((seed + k * 0.618033988749895) % 1) - 0.5;
+  return address;
+}
+
+function dominant(arena: Arena): number {
+  const address = filled(arena, ORDER * ORDER, 0.3);
+  const values = arena.view(address, ORDER * ORDER);
+  for (let i = 0; i < ORDER; i++) values[i * (ORDER + 1)] = ORDER / 3 + i / ORDER;
+  return address;
+}
+
+const TRIALS: Readonly<Record<string, Trial>> = {
+  "X'X"(kernels, arena) {
+    const x = filled(arena, ROWS * COLUMNS, 0.1);
+    const address = arena.reserve(COLUMNS * COLUMNS * BYTES);
+    const scratch = arena.reserve(kernels.teamSymmetricRankKScratch(ROWS, COLUMNS));
+    kernels.teamSymmetricRankK(x, ROWS, COLUMNS, address, scratch);
+    return { address, length: COLUMNS * COLUMNS };
+  },
+  products(kernels, arena) {
+    const [a, b] = [filled(arena, COLUMNS * ROWS, 0.2), filled(arena, ROWS * COLUMNS, 0.7)];
+    const address = filled(arena, COLUMNS * COLUMNS, 0.9);
+    const scratch = arena.reserve(kernels.gemmScratch());
+    const [n, long, short] = [COLUMNS, ROWS * BYTES, COLUMNS * BYTES];
+    kernels.gemm(n, ROWS, n, a, long, BYTES, b, short, BYTES, address, short, -1, 0, scratch);
+    kernels.gemm(n, ROWS, n, b, BYTES, short, a, BYTES, long, address, short, 1, 1, scratch);
+    return { address, length: COLUMNS * COLUMNS };
+  },
+  Cholesky(kernels, arena) {
+    const address = dominant(arena);
+    kernels.cholesky(address, ORDER, arena.reserve(kernels.choleskyScratch(ORDER)));
+    return { address, length: ORDER * ORDER };
+  },
+  solves(kernels, arena) {
+    const l = dominant(arena);
+    const address = filled(arena, ORDER * COLUMNS, 0.4);
+    const scratch = arena.reserve(kernels.triangularSolveScratch());
+    kernels.solveLower(l, ORDER, address, COLUMNS, scratch);
+    kernels.solveLowerTransposed(l, ORDER, address, COLUMNS, scratch);
+    return { address, length: ORDER * COLUMNS };
+  },
+};

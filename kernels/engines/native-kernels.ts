@@ -1,0 +1,179 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { fileURLToPath } from 'node:url';
+import { kernelImports, type NativeImports } from './kernel-imports.js';
+import type { KernelExports } from './wasm-exports.js';
+
+const require = createRequire(import.meta.url);
+
+/** Instruction sets, best first: the name in the functions, the readable one, and the number in `sets_here`. */
+const SETS = [
+  { set: 'avx512', name: 'AVX-512', bit: 2 },
+  { set: 'avx2', name: 'AVX2', bit: 1 },
+  { set: 'neon', name: 'NEON', bit: 4 },
+] as const;
+export type NativeSet = (typeof SETS)[number]['set'];
+
+/** Multiply-adds from which a native kernel is faster, its call included. */
+const WORTH_MIN = 8_192;
+
+/** Kernels that serve any memory; another thread opens the same ones by their `set`. */
+export interface NativeKernels {
+  readonly set: NativeSet;
+  /** Readable name of the instruction set. */
+  readonly name: string;
+  /** Instantiates the module of the kernels with native ones for all work of that many multiply-adds. */
+  instantiate(module: WebAssembly.Module, memory: WebAssembly.Memory, worth?: number): KernelExports;
+}
+
+/** The instruction sets of the library that this processor has, best first. @throws Error where there is no library */
+export function nativeSets(): readonly NativeSet[] {
+  const here = library().func('int32_t sets_here()') as unknown as () => number; // The prototypes in C are those of the types.
+  const bits = here();
+  return SETS.filter(({ bit }) => (bits & bit) !== 0).map(({ set }) => set);
+}
+
+/**
+ * The native kernels of an instruction set, by default the best that this processor has.
+ * @throws Error saying why there are none
+ */
+export function openNativeKernels(set: NativeSet | undefined = nativeSets()[0]): NativeKernels {
+  if (set === undefined) throw new Error('the processor has none of AVX2, AVX-512 and NEON');
+  const functions = functionsOf(set);
+  return {
+    set,
+    name: SETS.find((entry) => entry.set === set)!.name,
+    instantiate(module, memory, worth = WORTH_MIN) {
+      const base = functions.addressOf(new Uint8Array(memory.buffer)); // A shared memory grows in its place.
+      const native = importsOf(functions, base);
+      const { exports } = new WebAssembly.Instance(module, kernelImports(memory, native));
+      const kernels = exports as unknown as KernelExports; // The module is built from kernels/wasm/index.ts, whose exports that interface lists.
+      kernels.useNative(worth, functions.productScratch());
+      return kernels;
+    },
+  };
+}
+
+/** Functions of the library by absolute addresses; steps are numbers of doubles. */
+interface Functions {
+  readonly addressOf: (bytes: Uint8Array) => number;
+  readonly productScratch: () => number;
+  readonly product: (
+    m: number,
+    k: number,
+    n: number,
+    a: number,
+    aRow: number,
+    aInner: number,
+    b: number,
+    bInner: number,
+    bColumn: number,
+    c: number,
+    cStep: number,
+    sign: number,
+    upper: number,
+    scratch: number,
+  ) => void;
+  readonly symmetricRankK: (x: number, rows: number, columns: number, c: number, panels: number) => void;
+  readonly packSlab: (x: number, rows: number, columns: number, slab: number, panels: number) => void;
+  readonly addSlabGroup: (
+    rows: number,
+    columns: number,
+    c: number,
+    slab: number,
+    group: number,
+    panels: number,
+  ) => void;
+  readonly cholesky: (a: number, n: number, scratch: number) => number;
+  readonly solveLower: (l: number, n: number, b: number, columns: number, scratch: number) => void;
+  readonly solveLowerTransposed: (l: number, n: number, b: number, columns: number, scratch: number) => void;
+}
+
+type Library = import('koffi').LibraryHandle;
+
+let opened: Library | undefined;
+
+function library(): Library {
+  return (opened ??= loadLibrary());
+}
+
+/** @throws Error saying why there is no library */
+function loadLibrary(): Library {
+  const folder = new URL('../native/', import.meta.url);
+  const note = new URL('built.json', folder);
+  if (!existsSync(note)) throw new Error('the native kernels have not been built');
+  const { library: file, why } = JSON.parse(readFileSync(note, 'utf8')) as {
+    library: string | null;
+    why: string | null;
+  }; // by kernels/native/build.mjs
+  const suffix = `-${process.platform}-${process.arch}.`;
+  if (file === null) throw new Error(why ?? 'the native kernels have not been built');
+  if (!file.includes(suffix)) throw new Error(`the native kernels were built for another platform: ${file}`);
+  return koffi().load(fileURLToPath(new URL(file, folder)));
+}
+
+function koffi(): typeof import('koffi') {
+  try {
+    return require('koffi') as typeof import('koffi');
+  } catch (cause) {
+    throw new Error('the package koffi is not installed', { cause });
+  }
+}
+
+const P = 'uintptr_t';
+const STEP = 'intptr_t';
+const PRODUCT = ['int', 'int', 'int', P, STEP, STEP, P, STEP, STEP, P, STEP, 'double', 'int', P];
+
+function functionsOf(set: NativeSet): Functions {
+  const from = library();
+  const named = <F>(name: string, result: string, parameters: readonly string[]): F =>
+    from.func(name, result, [...parameters]) as unknown as F; // The prototypes in C are those of the types.
+  const kernel = <F>(name: string, result: string, ...parameters: readonly string[]): F =>
+    named(`${name}_${set}`, result, parameters);
+  return {
+    addressOf: named('address_of', P, ['void *']),
+    productScratch: kernel('product_scratch', 'int64_t'),
+    product: named(`product_${set}`, 'void', PRODUCT),
+    symmetricRankK: kernel('symmetric_rank_k', 'void', P, 'int', 'int', P, P),
+    packSlab: kernel('pack_slab', 'void', P, 'int', 'int', 'int', P),
+    addSlabGroup: kernel('add_slab_group', 'void', 'int', 'int', P, 'int', 'int', P),
+    cholesky: kernel('cholesky', 'int', P, 'int', P),
+    solveLower: kernel('solve_lower', 'void', P, 'int', P, 'int', P),
+    solveLowerTransposed: kernel('solve_lower_transposed', 'void', P, 'int', P, 'int', P),
+  };
+}
+
+/** Of a double. */
+const BYTES = 8;
+
+function importsOf(of: Functions, base: number): NativeImports {
+  return {
+    product(m, k, n, a, aRow, aInner, b, bInner, bColumn, c, ldc, sign, upper, scratch) {
+      of.product(
+        m,
+        k,
+        n,
+        base + a,
+        aRow / BYTES,
+        aInner / BYTES,
+        base + b,
+        bInner / BYTES,
+        bColumn / BYTES,
+        base + c,
+        ldc / BYTES,
+        sign,
+        upper,
+        base + scratch,
+      );
+    },
+    symmetricRankK: (x, rows, columns, c, panels) =>
+      of.symmetricRankK(base + x, rows, columns, base + c, base + panels),
+    packSlab: (x, rows, columns, slab, panels) => of.packSlab(base + x, rows, columns, slab, base + panels),
+    addSlabGroup: (rows, columns, c, slab, group, panels) =>
+      of.addSlabGroup(rows, columns, base + c, slab, group, base + panels),
+    cholesky: (a, n, scratch) => of.cholesky(base + a, n, base + scratch),
+    solveLower: (l, n, b, columns, scratch) => of.solveLower(base + l, n, base + b, columns, base + scratch),
+    solveLowerTransposed: (l, n, b, columns, scratch) =>
+      of.solveLowerTransposed(base + l, n, base + b, columns, base + scratch),
+  };
+}

@@ -1,0 +1,23 @@
+import { createArena } from './arena.js';
+import type { Engine } from './engine.js';
+import { testBits } from './kernel-bits.js';
+import { kernelModule } from './kernel-module.js';
+import { openNativeKernels } from './native-kernels.js';
+import { engineOn, type WasmEngineOptions } from './wasm.js';
+
+/**
+ * The engine of `wasm` with native kernels for its larger products, factorisations and solves: the same bits, by a test
+ * at its start.
+ *
+ * @throws Error saying why there is none: koffi not installed, no library, a processor without wide vectors, or other bits
+ */
+export function nativeEngine(options: WasmEngineOptions = {}): Engine {
+  const { native = openNativeKernels() } = options;
+  const arena = createArena();
+  testBits(native.instantiate(kernelModule(), arena.memory, 0), arena);
+  return engineOn(
+    kernelModule(),
+    { ...options, native },
+    { name: 'native', description: `native kernels, ${native.name}, float64, no fused operations, the bits of wasm` },
+  );
+}

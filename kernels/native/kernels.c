@@ -1,0 +1,4 @@
+// One instruction set: all of its kernels.
+#include "products.c"
+#include "cholesky.c"
+#include "solves.c"

@@ -1,0 +1,61 @@
+import type { Removals } from '#http/removals.js';
+import { scheduleHandlers } from '#http/routes/schedules.js';
+import { createDays } from '#services/daily-plans/days.js';
+import { createPerformers, type PerformerDependencies } from '#services/daily-plans/performers.js';
+import { createDayRunner } from '#services/daily-plans/runner.js';
+import { createSchedules } from '#services/daily-plans/schedules.js';
+import { createStoredDays } from '#services/daily-plans/stored-days.js';
+import type { ViewMaker } from '#services/runs/view-maker.js';
+import { systemClock } from '#jobs/clock.js';
+import { composePublication } from './publication.js';
+import type { Closable, Rooms } from './rooms.js';
+import type { Role } from './service-store.js';
+
+export interface SchedulesInput {
+  readonly role: Role;
+  readonly removals: Removals;
+  readonly open: Closable[];
+  readonly runs: Pick<PerformerDependencies, 'analytics' | 'exports'> & { readonly maker: ViewMaker };
+  readonly reports: Pick<PerformerDependencies, 'reports'>;
+}
+
+/** Publication, daily plans of index families, and their runner. */
+export function composeSchedules(rooms: Rooms, { role, removals, open, ...parts }: SchedulesInput) {
+  const { runs, reports } = parts;
+  const publication = composePublication(rooms, runs);
+  const { documents, settings, calendars, now, log } = rooms;
+  const isShared = settings.artifacts !== undefined;
+  const schedules = createSchedules({ documents, calendars, now });
+  const storedDays = createStoredDays({ documents, now, isShared });
+  const performers = createPerformers({
+    ...rooms,
+    ...runs,
+    ...reports,
+    publications: publication.publications,
+    follow: () => followed(rooms, isShared),
+  });
+  const runner = createDayRunner({
+    documents,
+    schedules,
+    days: storedDays,
+    performers,
+    calendars,
+    clock: { ...systemClock, now },
+    log,
+  });
+  const days = createDays({ documents, schedules, days: storedDays, calendars, now, wake: runner.wake });
+  open.push({ close: runner.close });
+  return {
+    schedules,
+    handlers: { ...publication.handlers, ...scheduleHandlers(schedules, days, removals) },
+    /** Begins to perform days, once jobs run. */
+    start: (): void => {
+      if (role !== 'worker') runner.start();
+    },
+  };
+}
+
+/** Serves the market that another process has activated. */
+async function followed({ activations }: Rooms, isShared: boolean): Promise<void> {
+  if (isShared) await activations.follow();
+}

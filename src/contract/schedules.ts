@@ -1,0 +1,234 @@
+import { z } from 'zod';
+import { ScheduleDay, ScheduleDaySummary } from '#domain/daily-plans/day-document.js';
+import { Judgement } from '#domain/daily-plans/judgement-document.js';
+import { ScheduleBody, ScheduleDocument } from '#domain/daily-plans/schedule-document.js';
+import { STEP_CATALOGUE, STEP_TYPES } from '#domain/daily-plans/step-catalogue.js';
+import { LIMITS } from '#domain/refusals/limits.js';
+import { Id, IsoDate } from '#domain/schema/shape.js';
+import { listingQuery, purgeQuery, skippedFields } from './common.js';
+import { routes } from './route.js';
+
+/** Longest reason of a decision, in characters: a paragraph. */
+const REASON_LENGTH_MAX = 2000;
+const DAYS_LISTED_MAX = 500;
+
+export const Schedule = ScheduleDocument.extend({
+  schedule_id: z.string(),
+  updated_at: z.string(),
+}).meta({ id: 'Schedule' });
+export type Schedule = z.infer<typeof Schedule>;
+
+export const ScheduleCollection = z
+  .strictObject({ schedules: z.array(Schedule).meta({ description: 'Schedules by id.' }), ...skippedFields })
+  .meta({ id: 'ScheduleCollection' });
+
+export const ScheduleDays = z
+  .strictObject({
+    days: z.array(ScheduleDaySummary).meta({ description: 'Newest first.' }),
+    next: z
+      .strictObject({
+        date: z.string().meta({ description: 'Session.' }),
+        due_at: z.string().meta({ description: 'When its day begins.' }),
+      })
+      .nullable()
+      .meta({ description: 'Next day; null for a schedule that is not enabled and at the end of the calendar.' }),
+  })
+  .meta({ id: 'ScheduleDays' });
+
+const Reason = z.string().min(1).max(REASON_LENGTH_MAX);
+const OptionalReason = Reason.nullable().default(null).meta({ description: 'Why, for the register of decisions.' });
+
+export const DayRun = z
+  .strictObject({
+    again: z
+      .array(z.enum(STEP_TYPES))
+      .default([])
+      .meta({
+        description: 'Steps whose results are dropped first: their files are written again.',
+        example: ['export'],
+      }),
+    reason: OptionalReason,
+  })
+  .meta({ id: 'DayRun' });
+
+export const DaySkip = z
+  .strictObject({ reason: Reason.meta({ description: 'Why, for the register of decisions.' }) })
+  .meta({ id: 'DaySkip' });
+
+export const DayBackfill = z
+  .strictObject({
+    start: IsoDate.meta({ description: 'First session.' }),
+    end: IsoDate.meta({ description: 'Last session.' }),
+    reason: OptionalReason,
+  })
+  .meta({ id: 'DayBackfill' });
+
+export const BackfilledDays = z
+  .strictObject({ dates: z.array(z.string()).meta({ description: 'Sessions whose days are performed now.' }) })
+  .meta({ id: 'BackfilledDays' });
+
+export const Judgements = z
+  .strictObject({ judgements: z.array(Judgement).meta({ description: 'Newest first.' }) })
+  .meta({ id: 'Judgements' });
+
+const params = z.strictObject({ schedule_id: Id.meta({ description: 'Id of the schedule.' }) });
+const dayParams = params.extend({ date: IsoDate.meta({ description: 'Session.' }) });
+const tag = 'schedules';
+const example = {
+  name: 'Large caps, New York close',
+  enabled: false,
+  indices: ['LARGE-100'],
+  calendar: 'XNYS',
+  at: '18:30',
+  starts_on: '2024-12-31',
+  steps: [
+    { type: 'run' },
+    { type: 'publish' },
+    { type: 'export', files: [{ table: 'closing', name: '{index}_{date:YYYYMMDD}_closing.csv' }] },
+  ],
+};
+const steps = Object.entries(STEP_CATALOGUE).map(
+  ([type, { help, scope }]) => `- \`${type}\` (scope \`${scope}\`): ${help}`,
+);
+
+export const scheduleRoutes = routes({
+  listSchedules: {
+    method: 'GET',
+    path: '/schedules',
+    scope: 'read',
+    tag,
+    withoutMarket: true,
+    summary: 'Every schedule.',
+    query: listingQuery,
+    success: { status: 200, description: 'Schedules by id.', schema: ScheduleCollection },
+    errors: [],
+  },
+  getSchedulePlan: {
+    method: 'GET',
+    path: '/schedules/{schedule_id}',
+    scope: 'read',
+    tag,
+    withoutMarket: true,
+    summary: 'One schedule.',
+    params,
+    success: { status: 200, description: 'The schedule.', schema: Schedule },
+    errors: ['SCHEDULE_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
+  },
+  putSchedule: {
+    method: 'PUT',
+    path: '/schedules/{schedule_id}',
+    scope: 'write',
+    tag,
+    withoutMarket: true,
+    summary: 'Creates or replaces the daily plan of an index family.',
+    description: `The service performs the steps of each session at its time. Indices are computed and published parents first. Every step is performed again after a failure or a restart and does only what is not done. A key needs the scopes of all steps.\n\n${steps.join('\n')}`,
+    versioned: true,
+    params,
+    body: { schema: ScheduleBody, example },
+    success: { status: 200, description: 'The schedule as stored.', schema: Schedule },
+    errors: ['PRECONDITION_FAILED', 'VALIDATION_FAILED'],
+  },
+  deleteSchedule: {
+    method: 'DELETE',
+    path: '/schedules/{schedule_id}',
+    scope: 'write',
+    tag,
+    withoutMarket: true,
+    summary: 'Deletes a schedule; its days and decisions stay.',
+    versioned: true,
+    params,
+    query: purgeQuery,
+    success: { status: 204, description: 'Deleted.' },
+    errors: ['SCHEDULE_NOT_FOUND', 'PRECONDITION_FAILED'],
+  },
+  listScheduleDays: {
+    method: 'GET',
+    path: '/schedules/{schedule_id}/days',
+    scope: 'read',
+    tag,
+    withoutMarket: true,
+    summary: 'Days of a schedule, and when the next one begins.',
+    params,
+    query: z.strictObject({
+      limit: z.int().min(1).max(DAYS_LISTED_MAX).default(20).meta({ description: 'Longest list.' }),
+      before: IsoDate.optional().meta({ description: 'Only days before this one.' }),
+    }),
+    success: { status: 200, description: 'Days, newest first.', schema: ScheduleDays },
+    errors: ['SCHEDULE_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
+  },
+  getScheduleDay: {
+    method: 'GET',
+    path: '/schedules/{schedule_id}/days/{date}',
+    scope: 'read',
+    tag,
+    withoutMarket: true,
+    summary: 'A day of a schedule: each step with its results, log and duration.',
+    description: 'With `wait` the answer comes once no step is being performed, or after the wait.',
+    params: dayParams,
+    query: z.strictObject({
+      wait: z
+        .int()
+        .min(0)
+        .max(LIMITS.MAX_WAIT_SECONDS)
+        .default(0)
+        .meta({ description: 'Longest time to wait, seconds.' }),
+    }),
+    success: { status: 200, description: 'The day.', schema: ScheduleDay },
+    errors: ['SCHEDULE_NOT_FOUND', 'DAY_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
+  },
+  runScheduleDay: {
+    method: 'POST',
+    path: '/schedules/{schedule_id}/days/{date}/run',
+    scope: 'run',
+    tag,
+    withoutMarket: true,
+    summary: 'Performs a day at once, under the schedule as it is now.',
+    description:
+      'A day that waits, is blocked, was skipped or missed is resumed. A day that is done is performed again, for results that are missing only. A day that is running is not changed.',
+    versioned: true,
+    params: dayParams,
+    body: { schema: DayRun, optional: true, example: { again: ['export'] } },
+    success: { status: 200, description: 'The day as it is now.', schema: ScheduleDay },
+    errors: ['SCHEDULE_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'VALIDATION_FAILED'],
+  },
+  skipScheduleDay: {
+    method: 'POST',
+    path: '/schedules/{schedule_id}/days/{date}/skip',
+    scope: 'run',
+    tag,
+    withoutMarket: true,
+    summary: 'Ends a day that is not done, with a reason.',
+    description: 'Published closes and delivered files stay. The next day publishes closes that are still missing.',
+    versioned: true,
+    params: dayParams,
+    body: { schema: DaySkip, example: { reason: 'No prices from the vendor; the exchange was closed.' } },
+    success: { status: 200, description: 'The day as it is now.', schema: ScheduleDay },
+    errors: ['SCHEDULE_NOT_FOUND', 'DAY_NOT_FOUND', 'DAY_ENDED', 'DOCUMENT_UNREADABLE'],
+  },
+  backfillSchedule: {
+    method: 'POST',
+    path: '/schedules/{schedule_id}/backfill',
+    scope: 'run',
+    tag,
+    withoutMarket: true,
+    summary: 'Performs the days of a range of sessions, oldest first.',
+    description: 'Days that are done are not changed.',
+    versioned: true,
+    params,
+    body: { schema: DayBackfill, example: { start: '2025-01-02', end: '2025-01-02' } },
+    success: { status: 200, description: 'The sessions.', schema: BackfilledDays },
+    errors: ['SCHEDULE_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'VALIDATION_FAILED', 'INVALID_RANGE'],
+  },
+  listJudgements: {
+    method: 'GET',
+    path: '/schedules/{schedule_id}/judgements',
+    scope: 'read',
+    tag,
+    withoutMarket: true,
+    summary: 'Register of what people decided about the days of a schedule, with their reasons.',
+    params,
+    query: z.strictObject({ limit: z.int().min(1).max(1000).default(100).meta({ description: 'Longest list.' }) }),
+    success: { status: 200, description: 'Decisions, newest first.', schema: Judgements },
+    errors: ['SCHEDULE_NOT_FOUND'],
+  },
+});

@@ -1,0 +1,31 @@
+/** Rules by which securities enter between reviews. */
+export const SWAP_RULES = {
+  next_ranked: 'the best-ranked security that the last review left out, for a constituent that left',
+  reserve: 'the first security of `events.reserve` with a price, for a constituent that left',
+  fast_exit: '`events.fast_exit` removed a constituent that was ranked too low',
+  fast_entry: '`events.fast_entry` added a new security that was ranked high enough',
+} as const;
+export type SwapRule = keyof typeof SWAP_RULES;
+
+/** A security that entered between reviews, and the constituent whose place it took. */
+export interface ConstituentSwap {
+  readonly rule: SwapRule;
+  /** Column that entered. */
+  readonly entered: number;
+  /** Column that left. */
+  readonly left: number;
+  /** Session whose data decided it. */
+  readonly decision: number;
+  /** Session whose data ranked the security that entered; null for a place in the reserve. */
+  readonly ranked: number | null;
+  /** Rank of the security that entered, 1 the best. */
+  readonly rank: number;
+  /** Rank of the constituent in the same order; null where it left by an event or without a value. */
+  readonly leftRank: number | null;
+}
+
+/** A security that enters for one that left. */
+export interface Candidate {
+  readonly column: number;
+  readonly rank: number;
+}

@@ -1,0 +1,122 @@
+import { staleSessions } from '../documents/stale-sessions.js';
+import { hasLeft } from '../market/has-left.js';
+import { inForce, type Composition } from './compositions.js';
+import type { ConstituentSwap } from './constituent-swap.js';
+import type { Ranked } from './decider.js';
+import { endsAt, enteringAt, isReviewAt, type Change, type At, type Ends, type Watch } from './member-watch.js';
+import { ENTRY_SESSIONS, enteringComposition, type Entry } from './replacements.js';
+
+/** Takes out constituents that are ranked too low, each for the best-ranked security that is none. */
+export const exitFast: Change = (watch, at) => {
+  const { events, exits, pool, composer, indexId, known, sm } = watch;
+  const { fast_exit: exit } = events;
+  const due = exits.find(({ session }) => session === at.session);
+  if (exit === undefined || due === undefined || isReviewAt(watch, at.session)) return undefined;
+  const { decision } = due;
+  const members = inForce(known, decision)?.columns;
+  if (members === undefined) return undefined;
+  const universe = composer.universe(indexId, decision);
+  const staleMax = staleSessions(composer.treatment(indexId));
+  // A constituent that has left since its review takes no rank.
+  const constituents = members.filter((column) => !hasLeft(sm, decision, column, staleMax));
+  const order = pool.ranked(decision, exit.field, among(constituents, universe));
+  const ends = endsAt(watch, at);
+  const isMember = (column: number): boolean => ends.held.held.includes(column);
+  const low = [...order].slice(exit.rank).filter(isMember).toReversed();
+  const staying = ends.held.held.filter((column) => !low.includes(column));
+  const isThere = (column: number): boolean =>
+    universe.includes(column) && sm.isPriceable(at.session, column, ENTRY_SESSIONS);
+  const best: number[] = [];
+  for (const column of order) {
+    if (best.length === low.length) break;
+    if (!isMember(column) && isThere(column) && pool.passes(decision, staying, column)) best.push(column);
+  }
+  // A constituent stays where what would enter is ranked below it.
+  const pairs = low.map((column, k) => [column, best[k]] as const);
+  const swaps = pairs.filter(([column, other]) => other !== undefined && order.indexOf(other) < order.indexOf(column));
+  return swapped(watch, at, {
+    ends,
+    cause: 'fast_exit',
+    decision,
+    order: [...order],
+    swaps: swaps as [number, number][],
+  });
+};
+
+/** Takes in new securities that are ranked high enough, each for the lowest-ranked constituent. */
+export const enterFast: Change = (watch, at) => {
+  const { events, entries, pool, composer, indexId } = watch;
+  const { fast_entry: entry } = events;
+  const fresh = entries.get(at.session);
+  if (entry === undefined || fresh === undefined) return undefined;
+  if (isReviewAt(watch, at.session)) {
+    const isPhase = inForce(watch.known, at.session)?.phase !== undefined;
+    if (isPhase) entries.set(at.session + 1, [...fresh, ...(entries.get(at.session + 1) ?? [])]);
+    return undefined;
+  }
+  const ends = endsAt(watch, at);
+  const { held } = ends.held;
+  const universe = composer.universe(indexId, at.session);
+  const order = [...pool.ranked(at.session, entry.field, among(held, universe))];
+  const inside = fresh.filter((column) => order.slice(0, entry.rank).includes(column) && !held.includes(column));
+  const best = inside
+    .filter((column) => universe.includes(column) && pool.passes(at.session, held, column))
+    .toSorted((a, b) => order.indexOf(a) - order.indexOf(b));
+  const worst = [...held].toSorted((a, b) => rankIn(order, b) - rankIn(order, a));
+  const swaps = best.flatMap((column, k): [number, number][] =>
+    worst[k] === undefined || rankIn(order, worst[k]) < rankIn(order, column) ? [] : [[worst[k], column]],
+  );
+  return swapped(watch, at, { ends, cause: 'fast_entry', decision: at.session, order, swaps });
+};
+
+const among = (constituents: Int32Array, universe: Int32Array): Ranked => ({
+  columns: Int32Array.from(new Set([...constituents, ...universe])).toSorted(),
+  constituents,
+});
+
+/** Rank of a security, beyond all where it has no value. */
+function rankIn(order: readonly number[], column: number): number {
+  const position = order.indexOf(column);
+  return position < 0 ? Infinity : position + 1;
+}
+
+interface Swaps {
+  readonly ends: Ends;
+  readonly cause: 'fast_exit' | 'fast_entry';
+  readonly decision: number;
+  /** Columns by rank. */
+  readonly order: readonly number[];
+  /** Pairs of what leaves and what enters. */
+  readonly swaps: readonly (readonly [number, number])[];
+}
+
+function swapped(watch: Watch, at: At, { ends, cause, decision, order, swaps }: Swaps): Composition | undefined {
+  if (swaps.length === 0) return undefined;
+  const { held, weights } = ends.held;
+  const leaving = swaps.map(([column]) => column);
+  const entries = swaps.map(([column, other]): Entry => ({ column: other, replaced: weights[held.indexOf(column)]! }));
+  const earlier = inForce(watch.known, at.session);
+  const made = swaps.map(([left, entered]): ConstituentSwap => {
+    const leftRank = rankIn(order, left);
+    return {
+      rule: cause,
+      entered,
+      left,
+      decision,
+      ranked: decision,
+      rank: rankIn(order, entered),
+      leftRank: Number.isFinite(leftRank) ? leftRank : null,
+    };
+  });
+  const composition = enteringComposition({
+    ...enteringAt(watch, at, ends),
+    cause,
+    decision,
+    leaving,
+    entries,
+    swaps: earlier?.session === at.session ? [...(earlier.swaps ?? []), ...made] : made,
+  });
+  // One composition takes effect at a close: it stands for what entered before, too.
+  if (earlier?.session !== at.session) return composition;
+  return { ...composition, entered: composition.entered! * (earlier.entered ?? 1) };
+}

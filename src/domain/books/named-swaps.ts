@@ -1,0 +1,64 @@
+import type { SessionMarket } from '../market/session-market.js';
+import { Refusal } from '../refusals/refusal.js';
+import type { Day } from '../time/days.js';
+import type { Composer, Composition, Compositions } from './compositions.js';
+import type { SwapRule } from './constituent-swap.js';
+import { knownCompositions } from './known-compositions.js';
+import { hasMemberChanges } from './member-changes.js';
+import { pendingChange, type PendingComposition } from './pending-changes.js';
+
+/** A swap with identifiers and days. */
+export interface NamedSwap {
+  /** Effective date: the swap takes effect at its close. */
+  readonly date: Day;
+  readonly rule: SwapRule;
+  readonly entered: string;
+  readonly left: string;
+  readonly decision: Day;
+  readonly ranked: Day | null;
+  readonly rank: number;
+  readonly leftRank: number | null;
+}
+
+/** The swaps of a composition. */
+export function swapsOf(
+  { session, swaps = [] }: Pick<Composition, 'session' | 'swaps'>,
+  { identifiers, sessions }: Pick<SessionMarket, 'identifiers' | 'sessions'>,
+): NamedSwap[] {
+  return swaps.map(({ entered, left, decision, ranked, ...swap }) => ({
+    ...swap,
+    date: sessions[session]!,
+    entered: identifiers[entered]!,
+    left: identifiers[left]!,
+    decision: sessions[decision]!,
+    ranked: ranked === null ? null : sessions[ranked]!,
+  }));
+}
+
+/** The swaps of a composition that takes effect on a later day. */
+export function pendingSwaps({ effective, composition }: PendingComposition, sm: SessionMarket): NamedSwap[] {
+  return swapsOf(composition, sm).map((swap) => ({ ...swap, date: effective }));
+}
+
+/** The swaps between reviews that were decided on a session, those announced for later included. */
+export function swapsDecidedOn(composer: Composer, indexId: string, session: number): NamedSwap[] {
+  if (!hasMemberChanges(composer, indexId)) return [];
+  const compositions = compositionsOrNone(composer, indexId);
+  if (compositions === undefined) return [];
+  const { sm, list } = compositions;
+  const pending = pendingChange(composer, { indexId, session, list });
+  const announced = pending === undefined || list.includes(pending.composition) ? [] : pendingSwaps(pending, sm);
+  const day = sm.sessions[session]!;
+  const all = [...list.flatMap((composition) => swapsOf(composition, sm)), ...announced];
+  return all.filter(({ decision }) => decision === day);
+}
+
+/** Undefined of an index that is still without a composition. */
+function compositionsOrNone(composer: Composer, indexId: string): Compositions | undefined {
+  try {
+    return knownCompositions(composer, indexId);
+  } catch (failure) {
+    if (failure instanceof Refusal && failure.code === 'EMPTY_INDEX') return undefined;
+    throw failure;
+  }
+}

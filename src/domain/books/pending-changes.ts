@@ -1,0 +1,75 @@
+import { textsOf } from '../documents/amended-texts.js';
+import type { Finding } from '../refusals/findings.js';
+import type { Day } from '../time/days.js';
+import { inForce, isReview, type Composer, type Composition } from './compositions.js';
+import { exitFast } from './fast-changes.js';
+import { createWatch, hasMemberChanges, refilled, withoutReviews } from './member-changes.js';
+import { bookOf, type Standing, type Watch } from './member-watch.js';
+import { areAnnounced, dueOn, nextRebalances } from './next-rebalance.js';
+
+/** An index at the close of a session. */
+interface IndexAtClose {
+  readonly indexId: string;
+  readonly session: number;
+  /** Compositions up to the session, ascending. */
+  readonly list: readonly Composition[];
+}
+
+/** A composition that is announced, as if it took effect at the close of a session. */
+export interface PendingComposition {
+  /** Day at whose close it takes effect. */
+  readonly effective: Day;
+  readonly composition: Composition;
+}
+
+/**
+ * The change between reviews that takes effect at the close of a session, or the next one announced for later.
+ * @param composer knows nothing after the session
+ */
+export function pendingChange(composer: Composer, at: IndexAtClose): PendingComposition | undefined {
+  const { indexId, session, list } = at;
+  if (!hasMemberChanges(composer, indexId) || list.length === 0) return undefined;
+  const latest = list.at(-1)!;
+  if (latest.session === session)
+    return isReview(latest)
+      ? undefined
+      : { effective: composer.market(indexId).sessions[session]!, composition: latest };
+  return announcedExit(composer, at);
+}
+
+function announcedExit(composer: Composer, at: IndexAtClose): PendingComposition | undefined {
+  const { indexId, session, list } = at;
+  const { amendment = 0 } = inForce(list.filter(isReview), session) ?? {};
+  const document = composer.document(indexId);
+  const text = textsOf(document)[amendment]!;
+  const { fast_exit: exit } = text.document.events ?? {};
+  if (exit === undefined) return undefined;
+  const sm = composer.market(indexId);
+  const day = sm.sessions[session]!;
+  const next = nextRebalances({ ...withoutReviews(text.document), rebalance: exit.schedule }, sm, day + 1);
+  const [due] = next;
+  if (due === undefined || !areAnnounced(next, day)) return undefined;
+  const [review] = nextRebalances(document, sm, day + 1);
+  if (review !== undefined && review.session <= due.session) return undefined; // It decides the constituents first.
+  const watch: Watch = { ...watchAt(composer, at, amendment), exits: [dueOn(sm, session, due)] };
+  const standing: Standing = { at: watch.first - 1, book: null, uncapped: null, unit: null };
+  const composition = exitFast(watch, { standing, book: bookOf(watch, standing, session), session });
+  return composition && { effective: due.session, composition };
+}
+
+/** A composition of a review that is pending, with replacements for securities that left since it was decided. */
+export function withReplacements(
+  composer: Composer,
+  at: IndexAtClose,
+  composition: Composition,
+): { readonly composition: Composition; readonly findings: readonly Finding[] } {
+  if (!hasMemberChanges(composer, at.indexId)) return { composition, findings: [] };
+  const watch = watchAt(composer, at, composition.amendment ?? 0);
+  return { composition: refilled(watch, composition), findings: watch.findings };
+}
+
+function watchAt(composer: Composer, { indexId, session, list }: IndexAtClose, amendment: number): Watch {
+  const text = textsOf(composer.document(indexId))[amendment]!;
+  const first = list[0]?.session ?? session;
+  return createWatch(composer, { indexId, due: [], first, last: session, known: [...list], findings: [], text });
+}

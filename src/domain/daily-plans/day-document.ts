@@ -1,0 +1,140 @@
+import { z } from 'zod';
+import { IsoDate } from '../schema/shape.js';
+import { ScheduleDocument } from './schedule-document.js';
+import { STEP_TYPES } from './step-catalogue.js';
+
+/**
+ * `waiting`: it resumes at `next_attempt_at`. `blocked`: something holds indices back; it is looked at again then.
+ * `missed`: it was too old to be caught up.
+ */
+export const DAY_STATES = ['waiting', 'running', 'blocked', 'done', 'skipped', 'missed'] as const;
+export type DayState = (typeof DAY_STATES)[number];
+
+export const STEP_STATES = ['pending', 'running', 'waiting', 'failed', 'done'] as const;
+export const ITEM_STATES = ['waiting', 'blocked', 'failed', 'done'] as const;
+export type ItemState = (typeof ITEM_STATES)[number];
+
+/** A file that a step has made. */
+const MadeFile = z
+  .strictObject({
+    name: z.string().meta({ description: 'Name of the file.' }),
+    bytes: z.int().min(0),
+    sha256: z.string(),
+  })
+  .meta({ id: 'MadeFile' });
+
+const itemFields = {
+  key: z.string().meta({ description: 'An index, a file, or a file and its recipient.' }),
+  index_id: z.string().nullable().meta({ description: 'Index concerned; null for the whole family.' }),
+  state: z.enum(ITEM_STATES).meta({ description: 'Result so far.' }),
+  code: z.string().nullable().meta({ description: 'Error code of a failed or blocked one.' }),
+  message: z.string().meta({ description: 'What was done, or why it was not.' }),
+  at: z.string().meta({ description: 'Time of the result.' }),
+  job_id: z.string().nullable().meta({ description: 'Job that does it.' }),
+};
+
+export const StepItem = z
+  .strictObject({
+    ...itemFields,
+    file: MadeFile.nullable().meta({ description: 'File that was made.' }),
+    detail: z.record(z.string(), z.unknown()).nullable().meta({ description: 'More about the result.' }),
+  })
+  .meta({ id: 'StepItem' });
+
+/** An item as it is stored: with the artifact of its file. */
+export const StoredItem = StepItem.extend({ artifact: z.string().nullable() });
+export type StoredItem = z.infer<typeof StoredItem>;
+
+const LogLine = z
+  .strictObject({
+    at: z.string().meta({ description: 'Time of the line.' }),
+    message: z.string(),
+  })
+  .meta({ id: 'StepLogLine' });
+
+const stepFields = {
+  type: z.enum(STEP_TYPES).meta({ description: 'Kind of the step.' }),
+  state: z.enum(STEP_STATES).meta({ description: 'State of the step.' }),
+  attempts: z.int().min(0).meta({ description: 'Times that it was begun.' }),
+  started_at: z.string().nullable().meta({ description: 'Begin of the first attempt.' }),
+  finished_at: z.string().nullable().meta({ description: 'End of the last attempt.' }),
+  duration_ms: z.number().min(0).meta({ description: 'Time of all attempts, in ms.' }),
+  message: z.string().meta({ description: 'Result in a sentence.' }),
+  code: z.string().nullable().meta({ description: 'Error code of a failed step.' }),
+  log: z.array(LogLine).meta({ description: 'What was done, the last 100 lines.' }),
+};
+
+export const StepRecord = z
+  .strictObject({ ...stepFields, items: z.array(StepItem).meta({ description: 'Results by index or file.' }) })
+  .meta({ id: 'StepRecord' });
+
+export const StoredStep = z.strictObject({ ...stepFields, items: z.array(StoredItem) });
+export type StoredStep = z.infer<typeof StoredStep>;
+
+/** An index that is held back, and why. */
+export const HeldIndex = z
+  .strictObject({
+    index_id: z.string(),
+    since: z.string().meta({ description: 'Session since which it is held back.' }),
+    step: z.enum(STEP_TYPES).meta({ description: 'Step that holds it back.' }),
+    code: z.string().nullable(),
+    reason: z.string().meta({ description: 'Why, in a sentence.' }),
+  })
+  .meta({ id: 'HeldIndex' });
+export type HeldIndex = z.infer<typeof HeldIndex>;
+
+const dayFields = {
+  schedule_id: z.string(),
+  date: IsoDate.meta({ description: 'Session.' }),
+  state: z.enum(DAY_STATES).meta({ description: 'State of the day.' }),
+  reason: z.string().nullable().meta({ description: 'Why the day waits, is blocked, was skipped or missed.' }),
+  due_at: z.string().meta({ description: 'When it was to begin.' }),
+  deadline_at: z.string().nullable().meta({ description: 'When it is to be done.' }),
+  is_late: z.boolean().meta({ description: 'Whether it was not done by then.' }),
+  started_at: z.string().nullable().meta({ description: 'Begin of the first attempt.' }),
+  finished_at: z.string().nullable().meta({ description: 'When it was done, skipped or missed.' }),
+  next_attempt_at: z.string().nullable().meta({ description: 'When it resumes; null once it has ended.' }),
+  rounds: z.int().min(0).meta({ description: 'Times that its steps were performed.' }),
+  version: z.int().min(1).nullable().meta({ description: 'Version of the schedule that it follows.' }),
+  author: z.string().meta({ description: 'Author of that version, in whose name closes are published.' }),
+  held: z.array(HeldIndex).meta({ description: 'Indices that are held back.' }),
+};
+
+/** A day as it is shown. */
+export const ScheduleDay = z
+  .strictObject({ ...dayFields, steps: z.array(StepRecord).meta({ description: 'Steps, in their order.' }) })
+  .meta({ id: 'ScheduleDay', description: 'The day of a session: what was planned, and what came of it.' });
+export type ScheduleDay = z.infer<typeof ScheduleDay>;
+
+/** A day in listings. */
+export const ScheduleDaySummary = z
+  .strictObject({
+    ...dayFields,
+    step: z.enum(STEP_TYPES).nullable().meta({ description: 'First step that is not done; null if all are.' }),
+  })
+  .meta({ id: 'ScheduleDaySummary' });
+export type ScheduleDaySummary = z.infer<typeof ScheduleDaySummary>;
+
+/** A process that performs a day keeps others from it until its lease ends. */
+const Lease = z.strictObject({ holder: z.string(), until: z.string() });
+
+export const DayDocument = z.strictObject({
+  ...dayFields,
+  key_id: z.string().nullable(),
+  plan: ScheduleDocument,
+  lease: Lease.nullable(),
+  steps: z.array(StoredStep),
+});
+export type DayDocument = z.infer<typeof DayDocument>;
+
+/** Which days of a schedule were begun: the engine looks at the open ones only. */
+export const ScheduleState = z.strictObject({
+  /** Last session that has a day; null before the first. */
+  through: IsoDate.nullable(),
+  /** Sessions whose days have not ended, ascending. */
+  open: z.array(IsoDate),
+});
+export type ScheduleState = z.infer<typeof ScheduleState>;
+
+/** Lines kept of a step. */
+export const LOG_LINES_MAX = 100;

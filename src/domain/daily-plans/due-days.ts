@@ -1,0 +1,53 @@
+import type { Calendar } from '../calendars/calendar.js';
+import { lastAtMost } from '../numbers/search.js';
+import { dayFrom, formatDay, type Day } from '../time/days.js';
+import { instantOf, localDay } from './local-time.js';
+import type { ScheduleDocument } from './schedule-document.js';
+
+/** A session whose day is to begin. */
+export interface DueDay {
+  readonly date: string;
+  readonly dueMs: number;
+  readonly deadlineMs: number | null;
+}
+
+type Plan = Pick<ScheduleDocument, 'at' | 'day_offset' | 'time_zone' | 'deadline_minutes'>;
+
+/** When the day of a session begins and is to be done. */
+export function dueDay(session: Day, plan: Plan, calendar: Pick<Calendar, 'tz'>): DueDay {
+  const zone = plan.time_zone ?? calendar.tz;
+  const dueMs = instantOf({ day: session + plan.day_offset, time: plan.at, zone });
+  const { deadline_minutes: minutes } = plan;
+  return { date: formatDay(session), dueMs, deadlineMs: minutes === null ? null : dueMs + minutes * 60_000 };
+}
+
+/**
+ * Sessions after one whose days are due, ascending.
+ * @param after last session that has a day; null before the first
+ */
+export function dueDays(
+  plan: ScheduleDocument,
+  calendar: Calendar,
+  { after, nowMs }: { readonly after: string | null; readonly nowMs: number },
+): readonly DueDay[] {
+  const { sessions } = calendar;
+  const first = Math.max(after === null ? 0 : dayFrom(after) + 1, dayFrom(plan.starts_on));
+  const today = localDay(plan.time_zone ?? calendar.tz, nowMs);
+  const due: DueDay[] = [];
+  for (let i = lastAtMost(sessions, first - 1) + 1; i < sessions.length && sessions[i]! <= today; i++) {
+    const day = dueDay(sessions[i]!, plan, calendar);
+    if (day.dueMs <= nowMs) due.push(day);
+  }
+  return due;
+}
+
+/** The first session whose day is not due yet; undefined at the end of the calendar. */
+export function nextDay(plan: ScheduleDocument, calendar: Calendar, nowMs: number): DueDay | undefined {
+  const { sessions } = calendar;
+  const from = Math.max(localDay(plan.time_zone ?? calendar.tz, nowMs) - plan.day_offset - 1, dayFrom(plan.starts_on));
+  for (let i = lastAtMost(sessions, from - 1) + 1; i < sessions.length; i++) {
+    const day = dueDay(sessions[i]!, plan, calendar);
+    if (day.dueMs > nowMs) return day;
+  }
+  return undefined;
+}

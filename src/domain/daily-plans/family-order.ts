@@ -1,0 +1,45 @@
+/** Indices of a plan in the order in which they are computed and published. */
+export interface FamilyOrder {
+  /** Each wave depends on earlier ones only; ids ascending in a wave. */
+  readonly waves: readonly (readonly string[])[];
+  /** All indices of the plan that an index is made from, directly or through others. */
+  readonly ancestors: ReadonlyMap<string, ReadonlySet<string>>;
+}
+
+/**
+ * Orders a family: parents before derived indices, overlays and blends. Dependencies outside the plan count through what
+ * they depend on themselves.
+ * @param ids of the plan, each once
+ * @param parentsOf indices that an index is made from, of the plan or not
+ * @returns indices of a circle, which no definition has, in the last wave
+ */
+export function familyOrder(ids: readonly string[], parentsOf: (id: string) => readonly string[]): FamilyOrder {
+  const planned = new Set(ids);
+  const above = new Map<string, ReadonlySet<string>>();
+  function ancestorsOf(id: string, below: ReadonlySet<string>): ReadonlySet<string> {
+    const known = above.get(id);
+    if (known !== undefined) return known;
+    if (below.has(id)) return new Set();
+    const found = new Set<string>();
+    for (const parent of parentsOf(id)) {
+      found.add(parent);
+      for (const further of ancestorsOf(parent, new Set([...below, id]))) found.add(further);
+    }
+    found.delete(id);
+    above.set(id, found);
+    return found;
+  }
+  const ancestors = new Map(
+    ids.map((id) => [id, new Set([...ancestorsOf(id, new Set())].filter((parent) => planned.has(parent)))] as const),
+  );
+  const waves: string[][] = [];
+  const done = new Set<string>();
+  while (done.size < planned.size) {
+    const open = [...planned].filter((id) => !done.has(id)).toSorted();
+    const ready = open.filter((id) => [...ancestors.get(id)!].every((parent) => done.has(parent)));
+    const wave = ready.length > 0 ? ready : open;
+    waves.push(wave);
+    for (const id of wave) done.add(id);
+  }
+  return { waves, ancestors };
+}

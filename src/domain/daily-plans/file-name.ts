@@ -1,0 +1,48 @@
+import { civilOf, type Day } from '../time/days.js';
+
+/** Placeholders of a pattern: `{index}`, `{table}`, `{schedule}` and `{date}` or `{date:FORMAT}`. */
+const PLACEHOLDER = /\{(index|table|schedule|date)(?::([^{}]+))?\}/g;
+const DATE_FORMAT = /^(?:YYYY|YY|MM|DD|[-_.])+$/;
+
+/** Characters of a file name that every file system and every SFTP server accepts. */
+const NAME = /^[A-Za-z0-9._-]{1,200}$/;
+
+/** Reason a pattern is refused; undefined if it is accepted. */
+export function patternProblem(pattern: string): string | undefined {
+  for (const [whole, name, format] of pattern.matchAll(PLACEHOLDER)) {
+    if (format === undefined) continue;
+    if (name !== 'date') return `${whole} has a format, which only date accepts`;
+    if (!DATE_FORMAT.test(format)) return `${whole} has another format than YYYY, YY, MM and DD with - _ or .`;
+  }
+  const sample = pattern.replaceAll(PLACEHOLDER, 'X');
+  if (NAME.test(sample) && !sample.startsWith('.')) return undefined;
+  return 'a file name has letters, digits, dots, dashes, underscores and the placeholders {index}, {table}, {schedule} and {date:YYYYMMDD}';
+}
+
+export interface FileNameTerms {
+  readonly schedule: string;
+  /** Absent for a file of the whole family. */
+  readonly index?: string | undefined;
+  readonly table: string;
+  readonly day: Day;
+}
+
+/** The name of a file by its pattern. `{date}` alone is `YYYY-MM-DD`. */
+export function fileNameFrom(pattern: string, { schedule, index, table, day }: FileNameTerms): string {
+  const values: Record<string, string> = { schedule, table, index: index ?? schedule };
+  return pattern.replaceAll(PLACEHOLDER, (_, name: string, format: string | undefined) =>
+    name === 'date' ? dateText(day, format ?? 'YYYY-MM-DD') : values[name]!,
+  );
+}
+
+function dateText(date: Day, format: string): string {
+  const { year, month, day } = civilOf(date);
+  const two = (number: number): string => String(number).padStart(2, '0');
+  const parts: Record<string, string> = {
+    YYYY: String(year).padStart(4, '0'),
+    YY: two(year % 100),
+    MM: two(month),
+    DD: two(day),
+  };
+  return format.replaceAll(/YYYY|YY|MM|DD/g, (part) => parts[part]!);
+}

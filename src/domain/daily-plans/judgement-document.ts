@@ -1,0 +1,19 @@
+import { z } from 'zod';
+
+/** Decisions of people about a day. Each is kept for ever, with its reason. */
+export const JUDGEMENT_ACTIONS = ['run', 'backfill', 'skip'] as const;
+
+/** A decision of a person about a schedule. */
+export const Judgement = z
+  .strictObject({
+    seq: z.int().min(1).meta({ description: 'From 1, without a gap, by schedule.' }),
+    at: z.string().meta({ description: 'Time of the decision, ISO-8601 UTC with offset.' }),
+    author: z.string().meta({ description: 'Name of the key; `local` where none is asked for.' }),
+    key_id: z.string().nullable().meta({ description: 'Id of the key; null where none is asked for.' }),
+    action: z.enum(JUDGEMENT_ACTIONS).meta({ description: 'What was decided.' }),
+    schedule_id: z.string(),
+    date: z.string().meta({ description: 'Session concerned, of a backfill the first.' }),
+    reason: z.string().nullable().meta({ description: 'Why.' }),
+  })
+  .meta({ id: 'Judgement', description: 'A decision of a person about a day of a schedule.' });
+export type Judgement = z.infer<typeof Judgement>;

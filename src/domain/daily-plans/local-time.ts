@@ -1,0 +1,80 @@
+import { civilOf, dayOf, type Day } from '../time/days.js';
+
+/** A time of day on the clocks of a place: `HH:MM`. */
+export const LOCAL_TIME_PATTERN = /^([01]\d|2[0-3]):[0-5]\d$/;
+
+const MS_PER_MINUTE = 60_000;
+const MS_PER_DAY = 86_400_000;
+
+/** True for a time zone of the IANA database. */
+export function isTimeZone(zone: string): boolean {
+  try {
+    clockOf(zone);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+export interface LocalMoment {
+  readonly day: Day;
+  /** `HH:MM`. */
+  readonly time: string;
+  /** Time zone of the IANA database. */
+  readonly zone: string;
+}
+
+/**
+ * The instant of a local time, in ms since 1970. A time that occurs twice, as clocks go back, is the first of the two; a
+ * time that clocks skip is moved later by the length of the gap.
+ * @source the rule of RFC 5545, section 3.3.5
+ */
+export function instantOf({ day, time, zone }: LocalMoment): number {
+  const [hours, minutes] = time.split(':').map(Number) as [number, number]; // LOCAL_TIME_PATTERN
+  const local = day * MS_PER_DAY + (hours * 60 + minutes) * MS_PER_MINUTE;
+  const before = offsetAt(zone, local - MS_PER_DAY);
+  const after = offsetAt(zone, local + MS_PER_DAY);
+  const candidates = [local - before, local - after];
+  const valid = candidates.filter((instant) => instant + offsetAt(zone, instant) === local);
+  return valid.length > 0 ? Math.min(...valid) : local - before;
+}
+
+/** The day that it is in a time zone. */
+export function localDay(zone: string, instantMs: number): Day {
+  return Math.floor((instantMs + offsetAt(zone, instantMs)) / MS_PER_DAY);
+}
+
+/** Local time minus UTC at an instant, in ms. */
+function offsetAt(zone: string, instantMs: number): number {
+  const instant = Math.floor(instantMs / 1000) * 1000;
+  const parts = Object.fromEntries(
+    clockOf(zone)
+      .formatToParts(instant)
+      .map(({ type, value }) => [type, Number(value)]),
+  );
+  const { year, month, day, hour, minute, second } = parts as Record<string, number>;
+  const local = dayOf({ year: year!, month: month!, day: day! }) * MS_PER_DAY;
+  return local + ((hour! * 60 + minute!) * 60 + second!) * 1000 - instant;
+}
+
+const clocks = new Map<string, Intl.DateTimeFormat>();
+
+function clockOf(zone: string): Intl.DateTimeFormat {
+  const known = clocks.get(zone);
+  if (known !== undefined) return known;
+  const clock = new Intl.DateTimeFormat('en-GB', {
+    timeZone: zone,
+    hourCycle: 'h23',
+    year: 'numeric',
+    month: 'numeric',
+    day: 'numeric',
+    hour: 'numeric',
+    minute: 'numeric',
+    second: 'numeric',
+  });
+  clocks.set(zone, clock);
+  return clock;
+}
+
+/** Year of a day, for names of folders. */
+export const yearOf = (day: Day): number => civilOf(day).year;

@@ -1,0 +1,27 @@
+import { z } from 'zod';
+import type { StepKind } from './step-kind.js';
+import { exportFiles } from './steps/export.js';
+import { publish } from './steps/publish.js';
+import { refresh } from './steps/refresh.js';
+import { render } from './steps/render.js';
+import { run } from './steps/run.js';
+
+/** Every kind of step. One that nothing performs does not compile (`src/services/daily-plans/performers.ts`). */
+export const STEP_CATALOGUE = { refresh, run, publish, export: exportFiles, render } as const;
+
+export type StepType = keyof typeof STEP_CATALOGUE;
+export const STEP_TYPES = Object.keys(STEP_CATALOGUE) as [StepType, ...StepType[]]; // Object.keys returns plain strings.
+
+/** A step of a plan by its type. */
+export type StepOf<T extends StepType> = z.infer<(typeof STEP_CATALOGUE)[T]['schema']>;
+
+export const Step = z.discriminatedUnion('type', [
+  STEP_CATALOGUE.refresh.schema,
+  STEP_CATALOGUE.run.schema,
+  STEP_CATALOGUE.publish.schema,
+  STEP_CATALOGUE.export.schema,
+  STEP_CATALOGUE.render.schema,
+]);
+export type Step = z.infer<typeof Step>;
+
+export const stepKindOf = (type: StepType): StepKind => STEP_CATALOGUE[type];

@@ -1,0 +1,18 @@
+import type { z } from 'zod';
+
+/** Scopes that a step may need; the same words as those of keys. */
+export type StepScope = 'read' | 'run' | 'data' | 'publish';
+
+/** One kind of step. The code that performs it is in `src/services/daily-plans/steps/`. */
+export interface StepKind {
+  readonly schema: z.ZodObject;
+  /** A sentence for the guide and the contract. */
+  readonly help: string;
+  /** Scope that a key needs to store a plan with the step: nobody schedules what they may not do. */
+  readonly scope: StepScope;
+  /** True if each round of a day performs it again, for indices and files that are not done. */
+  readonly repeats: boolean;
+}
+
+/** Keeps the literal types of an entry. */
+export const stepKind = <const K extends StepKind>(kind: K): K => kind;

@@ -1,0 +1,20 @@
+import { z } from 'zod';
+import { stepKind } from '../step-kind.js';
+
+const help =
+  'Publishes the closes of every index through the session, parents first. A close is published once, however often the step is performed.';
+
+export const publish = stepKind({
+  schema: z
+    .strictObject({
+      type: z.literal('publish'),
+      allow_partial: z
+        .boolean()
+        .default(false)
+        .meta({ description: 'Publish closes for which constituents have no bar; their entries record it.' }),
+    })
+    .meta({ id: 'PublishStep', description: help }),
+  help,
+  scope: 'publish',
+  repeats: true,
+});

@@ -1,0 +1,21 @@
+import { z } from 'zod';
+import { FINDING_CODES } from '../../refusals/findings.js';
+import { stepKind } from '../step-kind.js';
+
+const help = 'Refreshes the served store from its source. The day waits until the store has prices of the session.';
+
+export const refresh = stepKind({
+  schema: z
+    .strictObject({
+      type: z.literal('refresh'),
+      fail_on: z
+        .array(z.enum(FINDING_CODES))
+        .max(FINDING_CODES.length)
+        .default([])
+        .meta({ description: 'Finding codes that reject the whole refresh.', example: ['HISTORY_CHANGED'] }),
+    })
+    .meta({ id: 'RefreshStep', description: help }),
+  help,
+  scope: 'data',
+  repeats: true,
+});

@@ -1,0 +1,62 @@
+import type { scheduleRoutes } from '#contract/schedules.js';
+import { stepKindOf } from '#domain/daily-plans/step-catalogue.js';
+import type { ScheduleBody } from '#domain/daily-plans/schedule-document.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import type { Days } from '#services/daily-plans/days.js';
+import type { Schedules, StoredSchedule } from '#services/daily-plans/schedules.js';
+import type { Handlers, Principal, Reply } from '../handler.js';
+import type { Removals } from '../removals.js';
+
+export function scheduleHandlers(
+  schedules: Schedules,
+  days: Days,
+  removals: Removals,
+): Handlers<typeof scheduleRoutes> {
+  return {
+    async listSchedules({ query }) {
+      const { shown, ...skipped } = await schedules.page(query);
+      return { json: { schedules: shown, ...skipped } };
+    },
+    getSchedulePlan: async ({ params }) => scheduleReply(await schedules.get(params.schedule_id)),
+    async putSchedule({ params, body, precondition, authorship, principal }) {
+      const plan = body();
+      assertMaySchedule(principal, plan);
+      return scheduleReply(await schedules.put(params.schedule_id, plan, precondition(), authorship()));
+    },
+    async deleteSchedule(request) {
+      const id = request.params.schedule_id;
+      const removal = await removals.of(request, { kind: 'schedule', id });
+      if (!('purgedRuns' in removal)) await schedules.remove(id, request.precondition(), removal);
+      return {};
+    },
+    listScheduleDays: async ({ params, query }) => ({ json: await days.list(params.schedule_id, query) }),
+    getScheduleDay: async ({ params, query, signal }) => ({
+      json: await days.get(params.schedule_id, params.date, { waitSeconds: query.wait, signal }),
+    }),
+    runScheduleDay: async ({ params, body, authorship }) => ({
+      json: await days.run(params.schedule_id, params.date, body(), authorship()),
+    }),
+    skipScheduleDay: async ({ params, body, authorship }) => ({
+      json: await days.skip(params.schedule_id, params.date, body().reason, authorship()),
+    }),
+    backfillSchedule: async ({ params, body, authorship }) => ({
+      json: await days.backfill(params.schedule_id, body(), authorship()),
+    }),
+    listJudgements: async ({ params, query }) => ({
+      json: { judgements: await days.judgements(params.schedule_id, query) },
+    }),
+  };
+}
+
+export const scheduleReply = ({ schedule, etag }: StoredSchedule): Reply => ({ json: schedule, etag });
+
+/** Nobody schedules what they may not do themselves. @throws Refusal FORBIDDEN_SCOPE */
+export function assertMaySchedule({ scopes }: Pick<Principal, 'scopes'>, { steps }: Pick<ScheduleBody, 'steps'>): void {
+  if (scopes.has('admin')) return;
+  for (const { type } of steps) {
+    const { scope } = stepKindOf(type);
+    if (scopes.has(scope)) continue;
+    const message = `The key lacks the scope ${scope}, which the step ${type} needs.`;
+    throw new Refusal('FORBIDDEN_SCOPE', message, { needed: scope, scopes: [...scopes] });
+  }
+}

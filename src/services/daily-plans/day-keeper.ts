@@ -1,0 +1,63 @@
+import { LOG_LINES_MAX, type DayDocument, type StoredItem, type StoredStep } from '#domain/daily-plans/day-document.js';
+import type { StoredDays } from './stored-days.js';
+
+/** A day while it is performed: changed in memory, and written as often as the disk takes it. */
+export interface DayKeeper {
+  day(): DayDocument;
+  step(position: number): StoredStep;
+  /** Resolves once the change is on disk. @throws LeaseLost */
+  change(change: (day: DayDocument) => DayDocument): Promise<void>;
+  changeStep(position: number, change: Partial<StoredStep>): Promise<void>;
+  putItem(position: number, item: StoredItem): Promise<void>;
+  log(position: number, at: string, message: string): Promise<void>;
+  /** Writes the day as it is and gives its lease back. @throws LeaseLost */
+  release(): Promise<void>;
+}
+
+export function keepDay(
+  first: DayDocument,
+  { days, holder }: { readonly days: Pick<StoredDays, 'save'>; readonly holder: string },
+): DayKeeper {
+  let day = first;
+  let isDirty = false;
+  let writing: Promise<void> | undefined;
+
+  async function write(): Promise<void> {
+    try {
+      while (isDirty) {
+        isDirty = false;
+        await days.save(day, { holder, isOver: false });
+      }
+    } finally {
+      writing = undefined;
+    }
+  }
+
+  function change(next: (day: DayDocument) => DayDocument): Promise<void> {
+    day = next(day);
+    isDirty = true;
+    writing ??= write();
+    return writing;
+  }
+
+  const changeAt = (position: number, next: (step: StoredStep) => StoredStep): Promise<void> =>
+    change((day) => ({ ...day, steps: day.steps.with(position, next(day.steps[position]!)) }));
+
+  return {
+    day: () => day,
+    step: (position) => day.steps[position]!,
+    change,
+    changeStep: (position, values) => changeAt(position, (step) => ({ ...step, ...values })),
+    putItem: (position, item) =>
+      changeAt(position, (step) => {
+        const at = step.items.findIndex(({ key }) => key === item.key);
+        return { ...step, items: at < 0 ? [...step.items, item] : step.items.with(at, item) };
+      }),
+    log: (position, at, message) =>
+      changeAt(position, (step) => ({ ...step, log: [...step.log, { at, message }].slice(-LOG_LINES_MAX) })),
+    async release() {
+      await writing;
+      await days.save(day, { holder, isOver: true });
+    },
+  };
+}

@@ -1,0 +1,262 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { dueDay, nextDay } from '#domain/daily-plans/due-days.js';
+import type { DayDocument, ScheduleDay, ScheduleDaySummary, StoredItem } from '#domain/daily-plans/day-document.js';
+import { Judgement } from '#domain/daily-plans/judgement-document.js';
+import type { StepType } from '#domain/daily-plans/step-catalogue.js';
+import type { Calendars } from '#domain/calendars/calendar.js';
+import type { Authorship } from '#domain/documents/version-document.js';
+import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
+import { assertOrder } from '#domain/schema/assert-order.js';
+import { dayFrom, formatDay } from '#domain/time/days.js';
+import { numberedId, numberedRange, numberOf } from '#store/document-id.js';
+import type { DocumentStore, DocumentTransaction } from '#store/port.js';
+import { formatTimestamp } from '#store/timestamp.js';
+import { newDay, newStep, stepsUnder, type AuthoredPlan } from './new-day.js';
+import { requireSchedule, type ScheduleReader } from './schedules.js';
+import { hasEnded, readDay, readState, type StoredDays } from './stored-days.js';
+
+/** A request to perform a day now. */
+export interface RunDayRequest {
+  /** Steps whose results are dropped first, so that they are performed again. */
+  readonly again: readonly StepType[];
+  readonly reason: string | null;
+}
+
+export interface DayList {
+  readonly days: ScheduleDaySummary[];
+  /** When the next day begins; null at the end of the calendar, and for a schedule that is not enabled. */
+  readonly next: { readonly date: string; readonly due_at: string } | null;
+}
+
+/** Days of schedules, and decisions of people about them. */
+export interface Days {
+  /** Newest first. @throws Refusal SCHEDULE_NOT_FOUND */
+  list(scheduleId: string, query: { readonly limit: number; readonly before?: string | undefined }): Promise<DayList>;
+  /** The day once it has settled, or after a wait. @throws Refusal SCHEDULE_NOT_FOUND, DAY_NOT_FOUND */
+  get(scheduleId: string, date: string, patience: Patience): Promise<ScheduleDay>;
+  /** Performs a day at once, under the schedule as it is now. @throws Refusal SCHEDULE_NOT_FOUND, VALIDATION_FAILED */
+  run(scheduleId: string, date: string, request: RunDayRequest, by: Authorship): Promise<ScheduleDay>;
+  /** Ends a day that is not done. @throws Refusal SCHEDULE_NOT_FOUND, DAY_NOT_FOUND, DAY_ENDED */
+  skip(scheduleId: string, date: string, reason: string, by: Authorship): Promise<ScheduleDay>;
+  /** Performs the days of a range, oldest first. @throws Refusal SCHEDULE_NOT_FOUND, VALIDATION_FAILED, INVALID_RANGE */
+  backfill(scheduleId: string, range: Backfill, by: Authorship): Promise<{ readonly dates: readonly string[] }>;
+  /** Decisions about a schedule, newest first. @throws Refusal SCHEDULE_NOT_FOUND */
+  judgements(scheduleId: string, query: { readonly limit: number }): Promise<readonly Judgement[]>;
+}
+
+/** How long a client waits for a day to settle. */
+export interface Patience {
+  readonly waitSeconds: number;
+  readonly signal: AbortSignal;
+}
+
+export interface Backfill {
+  readonly start: string;
+  readonly end: string;
+  readonly reason: string | null;
+}
+
+export interface DaysDependencies {
+  readonly documents: DocumentStore;
+  readonly schedules: ScheduleReader;
+  readonly days: StoredDays;
+  readonly calendars: Calendars;
+  readonly now: () => number;
+  /** Called once something is due. */
+  readonly wake: () => void;
+}
+
+/** Between two looks at a day that somebody waits for. */
+const LOOK_MS = 100;
+/** Sessions of one backfill: four years. */
+const BACKFILL_MAX = 1040;
+
+export function createDays({ documents, schedules, days, calendars, now, wake }: DaysDependencies): Days {
+  async function judge(
+    tx: DocumentTransaction,
+    judged: Omit<Judgement, 'seq' | 'at' | 'author' | 'key_id'>,
+    by: Authorship,
+  ) {
+    const seq = (await tx.lastNumber('judgement', judged.schedule_id)) + 1;
+    const { author, keyId = null } = by;
+    const judgement: Judgement = { seq, at: formatTimestamp(now()), author, key_id: keyId, ...judged };
+    await tx.put('judgement', numberedId(judged.schedule_id, seq), judgement);
+  }
+
+  /** @throws Refusal VALIDATION_FAILED for a day without a session, or to come */
+  function assertSession({ plan }: AuthoredPlan, date: string): void {
+    const calendar = calendars.get(plan.calendar);
+    const isSession = calendar?.isSession(dayFrom(date)) === true;
+    const isToCome =
+      calendar !== undefined && dueDay(dayFrom(date), { ...plan, at: '00:00', day_offset: 0 }, calendar).dueMs > now();
+    if (isSession && !isToCome) return;
+    const message = isSession ? `The session ${date} has not begun.` : `${date} is no session of ${plan.calendar}.`;
+    throw refuseWithFindings('request', [{ severity: 'error', code: 'BAD_DATE', path: 'date', message, value: date }]);
+  }
+
+  /** The day as it is performed next: under the schedule as it is now, begun where it was not. */
+  function renewed(
+    stored: DayDocument | undefined,
+    schedule: AuthoredPlan,
+    date: string,
+    again: readonly StepType[],
+  ): DayDocument {
+    const calendar = calendars.get(schedule.plan.calendar)!; // assertSession
+    const fresh = newDay(schedule, dueDay(dayFrom(date), schedule.plan, calendar), now());
+    if (stored === undefined) return fresh;
+    const { plan, version, author, key_id } = fresh;
+    const steps = stepsUnder(plan, stored).map((step, k) =>
+      again.includes(step.type) ? newStep(plan.steps[k]!) : step,
+    );
+    return {
+      ...stored,
+      plan,
+      version,
+      author,
+      key_id,
+      steps,
+      state: 'waiting',
+      reason: null,
+      finished_at: null,
+      next_attempt_at: fresh.next_attempt_at,
+    };
+  }
+
+  return {
+    async list(scheduleId, { limit, before }) {
+      const schedule = await requireSchedule(schedules, scheduleId);
+      const { from, until } = numberedRange(scheduleId);
+      const ids = (await documents.ids('schedule-day')).filter((id) => id >= from && id < until);
+      const shown = ids
+        .filter((id) => before === undefined || numberOf(id) < dayFrom(before))
+        .slice(-limit)
+        .toReversed();
+      const found = await Promise.all(shown.map((id) => days.get(scheduleId, formatDay(numberOf(id)))));
+      const calendar = calendars.get(schedule.plan.calendar);
+      const next = schedule.plan.enabled && calendar ? nextDay(schedule.plan, calendar, now()) : undefined;
+      return {
+        days: found.flatMap((day) => (day === undefined ? [] : [summaryOf(day)])),
+        next: next === undefined ? null : { date: next.date, due_at: formatTimestamp(next.dueMs) },
+      };
+    },
+    async get(scheduleId, date, { waitSeconds, signal }) {
+      const endMs = performance.now() + 1000 * waitSeconds;
+      for (;;) {
+        const day = await days.get(scheduleId, date);
+        if (day === undefined) {
+          await requireSchedule(schedules, scheduleId);
+          throw dayNotFound(scheduleId, date);
+        }
+        if (isSettled(day, now()) || performance.now() >= endMs) return shownDay(day);
+        await pause(LOOK_MS, undefined, { signal });
+      }
+    },
+    async run(scheduleId, date, { again, reason }, by) {
+      const schedule = await requireSchedule(schedules, scheduleId);
+      assertSession(schedule, date);
+      const day = await documents.transaction(
+        async (tx) => {
+          const stored = await readDay(tx, scheduleId, date);
+          if (stored?.state === 'running' && stored.lease !== null) return stored;
+          const next = renewed(stored, schedule, date, again);
+          await days.changeIn(tx, next);
+          await judge(tx, { action: 'run', schedule_id: scheduleId, date, reason }, by);
+          return next;
+        },
+        { by },
+      );
+      wake();
+      return shownDay(day);
+    },
+    async skip(scheduleId, date, reason, by) {
+      await requireSchedule(schedules, scheduleId);
+      return documents.transaction(
+        async (tx) => {
+          const stored = await readDay(tx, scheduleId, date);
+          if (stored === undefined) throw dayNotFound(scheduleId, date);
+          if (hasEnded(stored))
+            throw new Refusal('DAY_ENDED', `The day ${date} of ${scheduleId} is ${stored.state}.`, {
+              state: stored.state,
+            });
+          const at = formatTimestamp(now());
+          const day: DayDocument = {
+            ...stored,
+            state: 'skipped',
+            reason,
+            held: [],
+            lease: null,
+            finished_at: at,
+            next_attempt_at: null,
+          };
+          await days.changeIn(tx, day);
+          await judge(tx, { action: 'skip', schedule_id: scheduleId, date, reason }, by);
+          return shownDay(day);
+        },
+        { by },
+      );
+    },
+    async backfill(scheduleId, { start, end, reason }, by) {
+      const schedule = await requireSchedule(schedules, scheduleId);
+      assertOrder({ start, end });
+      const calendar = calendars.get(schedule.plan.calendar);
+      const sessions = [...(calendar?.sessions ?? [])]
+        .filter((day) => day >= dayFrom(start) && day <= dayFrom(end))
+        .map(formatDay);
+      if (sessions.length === 0 || sessions.length > BACKFILL_MAX) {
+        const message = `${sessions.length} sessions of ${schedule.plan.calendar} are in the range; 1 to ${BACKFILL_MAX} are performed at once.`;
+        throw refuseWithFindings('request', [{ severity: 'error', code: 'OUT_OF_RANGE', path: 'start', message }]);
+      }
+      assertSession(schedule, sessions.at(-1)!);
+      await documents.transaction(
+        async (tx) => {
+          for (const date of sessions) {
+            const stored = await readDay(tx, scheduleId, date);
+            if (stored?.state === 'done' || stored?.state === 'running') continue;
+            await days.changeIn(tx, renewed(stored, schedule, date, []));
+          }
+          await judge(
+            tx,
+            {
+              action: 'backfill',
+              schedule_id: scheduleId,
+              date: sessions[0]!,
+              reason: reason ?? `Through ${sessions.at(-1)!}.`,
+            },
+            by,
+          );
+        },
+        { by },
+      );
+      wake();
+      const { open } = await readState(documents, scheduleId);
+      return { dates: sessions.filter((date) => open.includes(date)) };
+    },
+    async judgements(scheduleId, { limit }) {
+      await requireSchedule(schedules, scheduleId);
+      const last = await documents.lastNumber('judgement', scheduleId);
+      const numbers = Array.from({ length: Math.min(limit, last) }, (_, k) => last - k);
+      const found = await Promise.all(numbers.map((seq) => documents.get('judgement', numberedId(scheduleId, seq))));
+      return found.flatMap((stored) => {
+        const read = stored && !('unreadable' in stored) ? Judgement.safeParse(stored.body).data : undefined;
+        return read === undefined ? [] : [read];
+      });
+    },
+  };
+}
+
+/** True if no step of a day is being performed, or about to be. */
+const isSettled = ({ state, next_attempt_at: next }: DayDocument, nowMs: number): boolean =>
+  state !== 'running' && (next === null || Date.parse(next) > nowMs);
+
+const dayNotFound = (scheduleId: string, date: string): Refusal =>
+  new Refusal('DAY_NOT_FOUND', `The schedule ${scheduleId} has no day ${date}.`, { schedule_id: scheduleId, date });
+
+function shownDay({ plan: _plan, lease: _lease, key_id: _key, steps, ...day }: DayDocument): ScheduleDay {
+  const shown = ({ artifact: _artifact, ...item }: StoredItem) => item;
+  return { ...day, steps: steps.map((step) => ({ ...step, items: step.items.map(shown) })) };
+}
+
+function summaryOf(day: DayDocument): ScheduleDaySummary {
+  const { steps, ...rest } = shownDay(day);
+  return { ...rest, step: steps.find(({ state }) => state !== 'done')?.type ?? null };
+}

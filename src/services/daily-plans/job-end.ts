@@ -1,0 +1,30 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { Refusal, type ErrorCode } from '#domain/refusals/refusal.js';
+import type { Jobs } from '#jobs/job-kind.js';
+import { isTerminal } from '#jobs/life-cycle.js';
+import type { JobStatus } from '#jobs/status.js';
+
+/** Between two looks at a job: the first soon, for most are short. */
+const FIRST_LOOK_MS = 20;
+const LOOK_MS_MAX = 1000;
+
+/** The status of a job once it has ended; undefined where it is not remembered. */
+export async function endOf(
+  jobs: Pick<Jobs, 'get'>,
+  jobId: string,
+  signal: AbortSignal,
+): Promise<JobStatus | undefined> {
+  for (let ms = FIRST_LOOK_MS; ; ms = Math.min(2 * ms, LOOK_MS_MAX)) {
+    const status = await jobs.get(jobId);
+    if (status === undefined || isTerminal(status.status)) return status;
+    await pause(ms, undefined, { signal });
+  }
+}
+
+/** @throws Refusal with the code of a job that failed or was cancelled */
+export function assertSucceeded(jobId: string, status: JobStatus | undefined): asserts status is JobStatus {
+  if (status?.status === 'succeeded') return;
+  const { error } = status ?? {};
+  if (error != null) throw new Refusal(error.code as ErrorCode, error.message, error.detail);
+  throw new Refusal('JOB_NOT_FOUND', `The job ${jobId} was ${status === undefined ? 'forgotten' : status.status}.`);
+}

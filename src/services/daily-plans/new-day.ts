@@ -1,0 +1,72 @@
+import type { DayDocument, StoredStep } from '#domain/daily-plans/day-document.js';
+import type { DueDay } from '#domain/daily-plans/due-days.js';
+import type { ScheduleDocument } from '#domain/daily-plans/schedule-document.js';
+import type { Step } from '#domain/daily-plans/step-catalogue.js';
+import { formatTimestamp } from '#store/timestamp.js';
+
+/** A schedule with who answers for it. */
+export interface AuthoredPlan {
+  readonly id: string;
+  readonly plan: ScheduleDocument;
+  readonly version: number | null;
+  readonly author: string;
+  readonly keyId: string | null;
+}
+
+export const newStep = ({ type }: Step): StoredStep => ({
+  type,
+  state: 'pending',
+  attempts: 0,
+  started_at: null,
+  finished_at: null,
+  duration_ms: 0,
+  message: '',
+  code: null,
+  log: [],
+  items: [],
+});
+
+/** A day before its first round. */
+export function newDay(schedule: AuthoredPlan, { date, dueMs, deadlineMs }: DueDay, atMs: number): DayDocument {
+  const { id, plan, version, author, keyId } = schedule;
+  return {
+    schedule_id: id,
+    date,
+    state: 'waiting',
+    reason: null,
+    due_at: formatTimestamp(dueMs),
+    deadline_at: deadlineMs === null ? null : formatTimestamp(deadlineMs),
+    is_late: false,
+    started_at: null,
+    finished_at: null,
+    next_attempt_at: formatTimestamp(atMs),
+    rounds: 0,
+    version,
+    author,
+    key_id: keyId,
+    held: [],
+    plan,
+    lease: null,
+    steps: plan.steps.map(newStep),
+  };
+}
+
+/** A day that is too old to be caught up. */
+export function missedDay(schedule: AuthoredPlan, due: DueDay, atMs: number): DayDocument {
+  const reason = `It was due more than ${schedule.plan.catch_up} sessions before the service could begin it.`;
+  return {
+    ...newDay(schedule, due, atMs),
+    state: 'missed',
+    reason,
+    finished_at: formatTimestamp(atMs),
+    next_attempt_at: null,
+  };
+}
+
+/** Steps of an open day under another plan: those that stay in their places keep what they have done. */
+export const stepsUnder = (plan: ScheduleDocument, { plan: before, steps }: DayDocument): StoredStep[] =>
+  plan.steps.map((step, k) =>
+    JSON.stringify(step) === JSON.stringify(before.steps[k]) && steps[k] !== undefined
+      ? { ...steps[k], state: 'pending' }
+      : newStep(step),
+  );

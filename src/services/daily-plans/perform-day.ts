@@ -1,0 +1,157 @@
+import type { DayDocument, HeldIndex, StoredItem, StoredStep } from '#domain/daily-plans/day-document.js';
+import { stepKindOf, type Step } from '#domain/daily-plans/step-catalogue.js';
+import type { FamilyOrder } from '#domain/daily-plans/family-order.js';
+import type { Authorship } from '#domain/documents/version-document.js';
+import type { Origin } from '#jobs/origin.js';
+import type { DayKeeper } from './day-keeper.js';
+import type { ItemResult, Performer, StepContext, StepOutcome } from './performer.js';
+import type { Performers } from './performers.js';
+
+export interface PerformTerms {
+  readonly keeper: DayKeeper;
+  readonly performers: Performers;
+  readonly order: FamilyOrder;
+  /** Indices that earlier days hold back. */
+  readonly carried: readonly HeldIndex[];
+  /** Time of records, ISO-8601. */
+  readonly timestamp: () => string;
+  readonly monotonicMs: () => number;
+  readonly signal: AbortSignal;
+}
+
+/** How a round of a day ends. */
+export interface RoundEnd {
+  readonly state: 'done' | 'waiting' | 'blocked';
+  readonly reason: string | null;
+  readonly held: readonly HeldIndex[];
+}
+
+/** Reasons that a sentence names. */
+const NAMED_MAX = 3;
+
+/** Performs a round of a day: every step in its order, for the indices that nothing holds back. */
+export async function performRound(terms: PerformTerms): Promise<RoundEnd> {
+  const { keeper, carried, order } = terms;
+  const { plan, date } = keeper.day();
+  for (const [position, spec] of plan.steps.entries()) {
+    const step = keeper.step(position);
+    if (step.state === 'done' && !stepKindOf(spec.type).repeats) continue;
+    const outcome = await performStep(position, spec, terms);
+    const held = heldBy(keeper.day().steps.slice(0, position + 1), { carried, order, date });
+    if (outcome.state === 'failed') return { state: 'blocked', reason: `${spec.type}: ${outcome.message}`, held };
+    if (outcome.state === 'waiting') return { state: 'waiting', reason: outcome.message, held };
+    if (plan.on_failure === 'stop' && held.length > 0) return endOf(held, keeper.day());
+  }
+  return endOf(heldBy(keeper.day().steps, { carried, order, date }), keeper.day());
+}
+
+async function performStep(position: number, spec: Step, terms: PerformTerms): Promise<StepOutcome> {
+  const { keeper, performers, timestamp, monotonicMs } = terms;
+  const before = keeper.step(position);
+  const beginMs = monotonicMs();
+  await keeper.changeStep(position, {
+    state: 'running',
+    attempts: before.attempts + 1,
+    started_at: before.started_at ?? timestamp(),
+    code: null,
+  });
+  // The performer of a type is that of its steps; the compiler does not follow this through the union.
+  const perform = performers[spec.type] as Performer<never>;
+  const outcome = await perform(contextOf(position, spec, terms) as never);
+  await keeper.changeStep(position, {
+    state: outcome.state,
+    finished_at: timestamp(),
+    duration_ms: before.duration_ms + Math.max(0, Math.round(monotonicMs() - beginMs)),
+    message: outcome.message,
+    code: outcome.code ?? null,
+  });
+  await keeper.log(position, timestamp(), outcome.message);
+  return outcome;
+}
+
+function contextOf(position: number, spec: Step, terms: PerformTerms): StepContext<Step> {
+  const { keeper, order, carried, timestamp, signal } = terms;
+  const heldBefore = new Set(carried.map(({ index_id }) => index_id));
+  const isHeld = (id: string): boolean =>
+    heldBefore.has(id) ||
+    keeper
+      .day()
+      .steps.some(({ items }, at) =>
+        items.some(
+          (item) => item.index_id === id && (at < position ? isHolding(item) : at === position && isStopped(item)),
+        ),
+      );
+  return {
+    spec,
+    day: keeper.day,
+    waves: order.waves,
+    isOpen: (id) =>
+      ![...order.ancestors.get(id)!].some(isHeld) &&
+      !heldBefore.has(id) &&
+      !keeper
+        .day()
+        .steps.slice(0, position)
+        .some(({ items }) => items.some((item) => item.index_id === id && isHolding(item))),
+    item: (key) => keeper.step(position).items.find((item) => item.key === key),
+    put: (key, indexId, result) => keeper.putItem(position, itemOf(key, indexId, result, timestamp())),
+    log: (message) => keeper.log(position, timestamp(), message),
+    by: authorshipOf(keeper.day()),
+    origin: originOf(keeper.day()),
+    signal,
+  };
+}
+
+/** True if an item of an earlier step keeps its index from later steps. */
+const isHolding = ({ state }: Pick<StoredItem, 'state'>): boolean => state !== 'done';
+/** True if an item of the step itself keeps the indices made from its own from it. */
+const isStopped = ({ state }: Pick<StoredItem, 'state'>): boolean => state === 'blocked' || state === 'failed';
+
+function itemOf(key: string, indexId: string | null, result: ItemResult, at: string): StoredItem {
+  const { state, message, code = null, job_id = null, file = null, detail = null, artifact = null } = result;
+  return { key, index_id: indexId, state, code, message, at, job_id, file, detail, artifact };
+}
+
+interface HeldTerms {
+  readonly carried: readonly HeldIndex[];
+  readonly order: FamilyOrder;
+  readonly date: string;
+}
+
+/** The indices that items hold back, each with its first reason, and those that are made from them. */
+function heldBy(steps: readonly StoredStep[], { carried, order, date }: HeldTerms): readonly HeldIndex[] {
+  const held = new Map(carried.map((index) => [index.index_id, index]));
+  for (const { type, items } of steps)
+    for (const { index_id: id, state, code, message } of items)
+      if (id !== null && state !== 'done' && !held.has(id))
+        held.set(id, { index_id: id, since: date, step: type, code, reason: message });
+  const direct = [...held.values()];
+  for (const [id, ancestors] of order.ancestors) {
+    const parent = direct.find(({ index_id }) => ancestors.has(index_id));
+    if (parent === undefined || held.has(id)) continue;
+    held.set(id, { ...parent, index_id: id, reason: `Its parent ${parent.index_id} is held back: ${parent.reason}` });
+  }
+  return [...held.values()].toSorted((a, b) => (a.index_id < b.index_id ? -1 : 1));
+}
+
+/** Items that concern no index, such as a delivery, block the day too. */
+function endOf(held: readonly HeldIndex[], { steps }: DayDocument): RoundEnd {
+  const items = steps.flatMap((step) => step.items.filter(({ state }) => state !== 'done'));
+  if (held.length === 0 && items.length === 0) return { state: 'done', reason: null, held };
+  const isWaiting = items.every(({ state }) => state === 'waiting') && items.length > 0;
+  const reasons = [
+    ...new Set([
+      ...held.map(({ index_id, reason }) => `${index_id}: ${reason}`),
+      ...items.filter(({ index_id }) => index_id === null).map(({ key, message }) => `${key}: ${message}`),
+    ]),
+  ];
+  const rest = reasons.length > NAMED_MAX ? ` And ${reasons.length - NAMED_MAX} more.` : '';
+  return { state: isWaiting ? 'waiting' : 'blocked', reason: reasons.slice(0, NAMED_MAX).join(' ') + rest, held };
+}
+
+function authorshipOf({ author, key_id: keyId, schedule_id: id, date }: DayDocument): Authorship {
+  return { author, keyId, note: `Schedule ${id}, ${date}`, requestId: '' };
+}
+
+function originOf({ author, key_id: owner, schedule_id: id, date }: DayDocument): Origin {
+  return { owner, author, note: `Schedule ${id}, ${date}`, requestId: '', traceId: null, callback: null };
+}

@@ -1,0 +1,78 @@
+import type { DayDocument, ItemState, StoredItem } from '#domain/daily-plans/day-document.js';
+import type { StepOf, StepType } from '#domain/daily-plans/step-catalogue.js';
+import type { Authorship } from '#domain/documents/version-document.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import type { Origin } from '#jobs/origin.js';
+
+/** Result of an item: what it does not say stays null. */
+export interface ItemResult extends Partial<Pick<StoredItem, 'code' | 'job_id' | 'file' | 'detail' | 'artifact'>> {
+  readonly state: ItemState;
+  readonly message: string;
+}
+
+/** The plan, the day and the indices that a step works on. */
+export interface StepContext<S> {
+  readonly spec: S;
+  readonly day: () => DayDocument;
+  /** Indices of the plan in waves: each depends on earlier ones only. */
+  readonly waves: readonly (readonly string[])[];
+  /** True if an index may be worked on: neither it nor an index that it is made from is held back or waits. */
+  isOpen(indexId: string): boolean;
+  item(key: string): StoredItem | undefined;
+  put(key: string, indexId: string | null, result: ItemResult): Promise<void>;
+  log(message: string): Promise<void>;
+  /** In whose name closes are published. */
+  readonly by: Authorship;
+  readonly origin: Origin;
+  /** Aborted when the service stops, or the day is no longer its own. */
+  readonly signal: AbortSignal;
+}
+
+/** Result of a step. `waiting` and `failed` end the round: later steps are not performed. */
+export interface StepOutcome {
+  readonly state: 'done' | 'waiting' | 'failed';
+  readonly message: string;
+  readonly code?: string | null;
+}
+
+/** Performs a kind of step. Performed again, it does what is not done, and nothing twice. */
+export type Performer<T extends StepType> = (context: StepContext<StepOf<T>>) => Promise<StepOutcome>;
+
+/** Indices of one wave that are worked on at once: they share the threads of the service. */
+const AT_ONCE_MAX = 8;
+
+/**
+ * Performs a step for every open index, parents first. A refusal blocks its index; anything else that is thrown is a
+ * defect and ends the pass.
+ */
+export async function eachIndex<S>(
+  context: StepContext<S>,
+  perform: (indexId: string) => Promise<ItemResult>,
+  indices?: readonly string[] | null,
+): Promise<void> {
+  const asked = indices == null ? undefined : new Set(indices);
+  for (const wave of context.waves) {
+    const open = wave.filter((id) => (asked === undefined || asked.has(id)) && context.isOpen(id));
+    await atOnce(open, AT_ONCE_MAX, async (id) => {
+      const result = await perform(id).catch((thrown: unknown) => blockedBy(thrown, context.signal));
+      await context.put(id, id, result);
+    });
+  }
+}
+
+/** The result of an item that a refusal blocks. @throws any other failure, and every failure after an abort */
+export function blockedBy(thrown: unknown, signal: AbortSignal): ItemResult {
+  if (!(thrown instanceof Refusal) || signal.aborted) throw thrown;
+  return { state: 'blocked', code: thrown.code, message: thrown.message, detail: thrown.detail };
+}
+
+/** Runs work on every value, some at once. */
+export async function atOnce<T>(values: readonly T[], most: number, work: (value: T) => Promise<void>): Promise<void> {
+  const left = values.values();
+  const worker = async (): Promise<void> => {
+    for (const value of left) await work(value);
+  };
+  const workers = await Promise.allSettled(Array.from({ length: Math.min(most, values.length) }, worker));
+  const failed = workers.find((result) => result.status === 'rejected');
+  if (failed !== undefined) throw failed.reason;
+}

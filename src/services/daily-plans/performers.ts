@@ -1,0 +1,24 @@
+import type { StepType } from '#domain/daily-plans/step-catalogue.js';
+import type { Performer } from './performer.js';
+import { exportPerformer, type ExportDependencies } from './steps/export.js';
+import { publishPerformer, type PublishDependencies } from './steps/publish.js';
+import { refreshPerformer, type RefreshDependencies } from './steps/refresh.js';
+import { renderPerformer, type RenderDependencies } from './steps/render.js';
+import { runPerformer, type RunDependencies } from './steps/run.js';
+
+export type Performers = { readonly [T in StepType]: Performer<T> };
+
+export type PerformerDependencies = RefreshDependencies &
+  RunDependencies &
+  PublishDependencies &
+  ExportDependencies &
+  RenderDependencies;
+
+/** The performer of each kind of step. */
+export const createPerformers = (dependencies: PerformerDependencies): Performers => ({
+  refresh: refreshPerformer(dependencies),
+  run: runPerformer(dependencies),
+  publish: publishPerformer(dependencies),
+  export: exportPerformer(dependencies),
+  render: renderPerformer(dependencies),
+});

@@ -1,0 +1,150 @@
+import { ScheduleDocument, type ScheduleBody } from '#domain/daily-plans/schedule-document.js';
+import { isTimeZone, localDay } from '#domain/daily-plans/local-time.js';
+import type { Calendars } from '#domain/calendars/calendar.js';
+import { LOCAL_AUTHOR, type Authorship } from '#domain/documents/version-document.js';
+import { isWithin } from '#domain/documents/reach.js';
+import type { Finding } from '#domain/refusals/findings.js';
+import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
+import { formatDay } from '#domain/time/days.js';
+import { isBuiltIn } from '#domain/reports/built-in.js';
+import { lastVersionOf, versionOf } from '#store/history/history.js';
+import { currentReach } from '#store/reach/reach-context.js';
+import type { DocumentStore } from '#store/port.js';
+import { outside } from '../operations/access.js';
+import { findIndex } from '../stored/stored-indices.js';
+import type { Precondition } from '../shared/preconditions.js';
+import { storedFamily, type Page, type PageQuery } from '../shared/stored-family.js';
+import type { AuthoredPlan } from './new-day.js';
+
+export interface StoredSchedule {
+  readonly schedule: ScheduleDocument & { readonly schedule_id: string; readonly updated_at: string };
+  readonly etag: string;
+}
+
+/** Schedules as what runs them reads them. */
+export interface ScheduleReader {
+  ids(): Promise<readonly string[]>;
+  /** With its version and author; undefined for one that is gone or cannot be read. */
+  authored(id: string): Promise<AuthoredPlan | undefined>;
+}
+
+export interface Schedules extends ScheduleReader {
+  page(query: PageQuery): Promise<Page<StoredSchedule['schedule']>>;
+  /** @throws Refusal SCHEDULE_NOT_FOUND, DOCUMENT_UNREADABLE */
+  get(id: string): Promise<StoredSchedule>;
+  /** @throws Refusal VALIDATION_FAILED, PRECONDITION_FAILED */
+  put(id: string, body: ScheduleBody, ifMatch: Precondition | undefined, by?: Authorship): Promise<StoredSchedule>;
+  /** @throws Refusal SCHEDULE_NOT_FOUND, PRECONDITION_FAILED */
+  remove(id: string, ifMatch: Precondition | undefined, by?: Authorship): Promise<void>;
+}
+
+export interface SchedulesDependencies {
+  readonly documents: DocumentStore;
+  readonly calendars: Calendars;
+  readonly now: () => number;
+}
+
+export function createSchedules({ documents, calendars, now }: SchedulesDependencies): Schedules {
+  const family = storedFamily(documents, {
+    kind: 'schedule',
+    word: 'schedule',
+    read: (body) => ScheduleDocument.safeParse(body).data,
+  });
+
+  async function get(id: string): Promise<StoredSchedule> {
+    const { document, etag, updatedAt } = await family.get(id);
+    return { schedule: { schedule_id: id, ...document, updated_at: updatedAt }, etag };
+  }
+
+  /** The day on which a new schedule begins, on the clocks of its exchange. */
+  function today({ calendar, time_zone: zone }: ScheduleBody): string {
+    return formatDay(localDay(zone ?? calendars.get(calendar)!.tz, now())); // findingsOf
+  }
+
+  async function findingsOf(body: ScheduleBody): Promise<Finding[]> {
+    const { calendar, time_zone: zone, indices } = body;
+    const findings: Finding[] = [];
+    const error = (code: Finding['code'], path: string, message: string, value?: unknown): void =>
+      void findings.push({ severity: 'error', code, path, message, ...(value !== undefined && { value }) });
+    if (calendars.get(calendar) === undefined)
+      error('UNKNOWN_CALENDAR', 'calendar', `${calendar} is not a calendar of /indices/calendars.`, calendar);
+    if (zone !== null && !isTimeZone(zone))
+      error('NOT_IN_CHOICES', 'time_zone', `${zone} is no time zone of the IANA database, as America/New_York.`, zone);
+    for (const [k, id] of indices.entries()) {
+      if (indices.indexOf(id) < k) error('DUPLICATE_ID', `indices[${k}]`, `${id} is listed twice.`, id);
+      else if ((await findIndex(documents, id)) === undefined)
+        error('UNKNOWN_INDEX', `indices[${k}]`, `No index is stored under the id ${id}.`, id);
+    }
+    for (const [path, id] of namedIndices(body))
+      if (!indices.includes(id)) error('UNKNOWN_INDEX', path, `${id} is no index of the schedule.`, id);
+    for (const [k, step] of body.steps.entries())
+      if (
+        step.type === 'render' &&
+        !isBuiltIn(step.template_id) &&
+        (await documents.get('template', step.template_id)) === undefined
+      )
+        error(
+          'REQUIRED',
+          `steps[${k}].template_id`,
+          `No report template is stored under ${step.template_id}.`,
+          step.template_id,
+        );
+    return findings;
+  }
+
+  return {
+    get,
+    remove: family.remove,
+    page: (query) => family.page(query, async (id) => (await get(id)).schedule),
+    ids: () => documents.ids('schedule'),
+    async put(id, body, ifMatch, by) {
+      assertOwn(body);
+      const findings = await findingsOf(body);
+      if (findings.length > 0) throw refuseWithFindings('schedule', findings);
+      const starts_on = body.starts_on ?? (await startOf(id)) ?? today(body);
+      await family.put(id, { ...body, starts_on }, ifMatch, by);
+      return get(id);
+    },
+    async authored(id) {
+      const stored = await documents.get('schedule', id);
+      const plan = stored && !('unreadable' in stored) ? ScheduleDocument.safeParse(stored.body).data : undefined;
+      if (plan === undefined) return undefined;
+      const subject = { kind: 'schedule', id } as const;
+      const number = await lastVersionOf(documents, subject);
+      const version = number === 0 ? undefined : await versionOf(documents, subject, number);
+      const { author = LOCAL_AUTHOR, key_id: keyId = null } = typeof version === 'object' ? version : {};
+      return { id, plan, version: number === 0 ? null : number, author, keyId };
+    },
+  };
+
+  /** Where a stored schedule began: a write without a start does not move it. */
+  async function startOf(id: string): Promise<string | undefined> {
+    const stored = await documents.get('schedule', id);
+    return stored && !('unreadable' in stored) ? ScheduleDocument.safeParse(stored.body).data?.starts_on : undefined;
+  }
+}
+
+/** Refuses indices that a client may read but not run or publish. @throws Refusal FORBIDDEN_ID */
+function assertOwn({ indices }: ScheduleBody): void {
+  const reach = currentReach();
+  const other = reach && indices.find((id) => !isWithin(reach, id));
+  if (other !== undefined) throw outside(reach!, 'index', other);
+}
+
+/** Indices that steps name, by where. */
+function namedIndices({ steps }: ScheduleBody): readonly (readonly [string, string])[] {
+  const listed = (ids: readonly string[] | null, path: string): [string, string][] =>
+    (ids ?? []).map((id, i) => [`${path}.indices[${i}]`, id]);
+  return steps.flatMap((step, k) => {
+    if (step.type === 'render') return listed(step.indices, `steps[${k}]`);
+    if (step.type !== 'export') return [];
+    return step.files.flatMap(({ indices }, f) => listed(indices, `steps[${k}].files[${f}]`));
+  });
+}
+
+/** @throws Refusal SCHEDULE_NOT_FOUND */
+export async function requireSchedule(schedules: Pick<ScheduleReader, 'authored'>, id: string): Promise<AuthoredPlan> {
+  const schedule = await schedules.authored(id);
+  if (schedule !== undefined) return schedule;
+  throw new Refusal('SCHEDULE_NOT_FOUND', `No schedule is stored under the id ${id}.`);
+}

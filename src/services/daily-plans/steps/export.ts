@@ -1,0 +1,81 @@
+import { createHash } from 'node:crypto';
+import type { StoredStep } from '#domain/daily-plans/day-document.js';
+import { fileNameFrom } from '#domain/daily-plans/file-name.js';
+import type { ExportedFile } from '#domain/daily-plans/steps/export.js';
+import { EXPORT_FORMATS } from '#domain/exports/formats.js';
+import { dayFrom } from '#domain/time/days.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import type { ArtifactStore } from '#store/port.js';
+import type { ExportBody, Exports } from '../../runs/exports.js';
+import { blockedBy, eachIndex, type ItemResult, type Performer, type StepContext } from '../performer.js';
+
+export interface ExportDependencies {
+  readonly exports: Pick<Exports, 'export'>;
+  readonly artifacts: Pick<ArtifactStore, 'write'>;
+}
+
+/** Largest file of a day: those that clients load each day are far smaller. */
+const FILE_BYTES_MAX = 512 << 20;
+
+/** Codes of a table that has no rows on a session. */
+const WITHOUT_ROWS: ReadonlySet<string> = new Set(['NO_DATA_AT_DATE', 'NO_DATA_IN_RANGE', 'VALIDATION_FAILED']);
+
+export function exportPerformer({ exports, artifacts }: ExportDependencies): Performer<'export'> {
+  async function made(indexId: string, file: ExportedFile, context: StepContext<unknown>): Promise<ItemResult> {
+    const { signal } = context;
+    const { date } = context.day();
+    const { table, format, by, from_start: isWhole } = file;
+    const run = { subject: indexId, id: publishedRun(context.day().steps, indexId) };
+    const request = { table, format, end: date, ...(isWhole ? {} : { start: date }), ...(by && { by }) };
+    const bytes = await bytesOf(await (await exports.export(run, request)).open(signal));
+    const sha256 = createHash('sha256').update(bytes).digest('hex');
+    const { name: artifact } = await artifacts.write(bytes, sha256);
+    const name = nameOf(file, indexId, context);
+    return { state: 'done', message: `${name} was written.`, file: { name, bytes: bytes.length, sha256 }, artifact };
+  }
+
+  return async (context) => {
+    const { spec, put, signal, item } = context;
+    await eachIndex(context, async (indexId) => {
+      const own = spec.files.filter(({ indices }) => indices === null || indices.includes(indexId));
+      for (const file of own) {
+        const key = nameOf(file, indexId, context);
+        if (item(key)?.state === 'done') continue;
+        const result = await made(indexId, file, context).catch((thrown: unknown): ItemResult => {
+          const isEmpty = file.optional && thrown instanceof Refusal && WITHOUT_ROWS.has(thrown.code);
+          if (isEmpty) return { state: 'done', message: `${key} was left out: ${thrown.message}` };
+          return blockedBy(thrown, signal);
+        });
+        await put(key, indexId, result);
+      }
+      return { state: 'done', message: `${own.length} files.` };
+    });
+    return { state: 'done', message: 'Every index that is not held back has its files.' };
+  };
+}
+
+function nameOf(file: ExportedFile, index: string, { day }: Pick<StepContext<unknown>, 'day'>): string {
+  const { table, format } = file;
+  const pattern = file.name ?? `{index}_{date:YYYYMMDD}_{table}.${EXPORT_FORMATS[format].extension}`;
+  return fileNameFrom(pattern, { schedule: day().schedule_id, index, table, day: dayFrom(day().date) });
+}
+
+/** The run that the day published, where it has a step that publishes; otherwise the newest. */
+export function publishedRun(steps: readonly StoredStep[], indexId: string): string | undefined {
+  const item = steps.find(({ type }) => type === 'publish')?.items.find(({ key }) => key === indexId);
+  const id = item?.detail?.['run_id'];
+  return typeof id === 'string' ? id : undefined;
+}
+
+async function bytesOf(body: ExportBody): Promise<Uint8Array> {
+  if (body.bytes !== undefined) return body.bytes;
+  const parts: Uint8Array[] = [];
+  let length = 0;
+  for await (const part of body.stream) {
+    length += part.length;
+    if (length > FILE_BYTES_MAX)
+      throw new Refusal('VALIDATION_FAILED', `The file is larger than ${FILE_BYTES_MAX} bytes.`, null);
+    parts.push(part);
+  }
+  return Buffer.concat(parts, length);
+}

@@ -1,0 +1,25 @@
+import type { Publications } from '../../publication/publications.js';
+import { eachIndex, type Performer } from '../performer.js';
+
+export interface PublishDependencies {
+  readonly publications: Pick<Publications, 'publish'>;
+}
+
+export function publishPerformer({ publications }: PublishDependencies): Performer<'publish'> {
+  return async (context) => {
+    const { spec, day, by, signal } = context;
+    await eachIndex(context, async (indexId) => {
+      const request = { through: day().date, restate: false, allow_partial: spec.allow_partial };
+      const { published, run_id, head, through } = await publications.publish(indexId, () => request, { by, signal });
+      const before = context.item(indexId);
+      const detail = { run_id, head, through, published };
+      if (published === 0 && before?.state === 'done') return { ...before };
+      const message =
+        published === 0
+          ? `Its closes through ${through} were published before.`
+          : `${published} closes published, through ${through}.`;
+      return { state: 'done', message, detail };
+    });
+    return { state: 'done', message: 'Every index that is not held back is published.' };
+  };
+}

@@ -1,0 +1,73 @@
+import { formatDay } from '#domain/time/days.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import type { Jobs } from '#jobs/job-kind.js';
+import type { RefreshReport } from '#market/content/refresh-report.js';
+import type { Markets } from '#market/serving/markets.js';
+import type { DatasetSubmissions } from '../../datasets/submissions.js';
+import { assertSucceeded, endOf } from '../job-end.js';
+import type { Performer, StepContext } from '../performer.js';
+
+export interface RefreshDependencies {
+  readonly datasets: Pick<DatasetSubmissions, 'sync'>;
+  readonly jobs: Pick<Jobs, 'get'>;
+  readonly markets: Pick<Markets, 'settled' | 'require'>;
+  /** Serves the market that another process has activated. */
+  readonly follow: () => Promise<unknown>;
+}
+
+/** Item of the report of a refresh. */
+export const REFRESH_ITEM = 'refresh';
+
+/** Securities whose history was rejected that are remembered for checks. */
+const REJECTED_MAX = 200;
+
+export function refreshPerformer(dependencies: RefreshDependencies): Performer<'refresh'> {
+  const { datasets, jobs, markets, follow } = dependencies;
+
+  async function refreshed({ spec, put, origin, signal }: StepContext<{ readonly fail_on: readonly string[] }>) {
+    const request = { until: null, full: false, dry_run: false, fail_on: spec.fail_on as never }; // codes of the schema
+    const { job_id: jobId } = await datasets.sync(request, origin);
+    await put(REFRESH_ITEM, null, { state: 'waiting', message: 'The store is being refreshed.', job_id: jobId });
+    const status = await endOf(jobs, jobId, signal);
+    assertSucceeded(jobId, status);
+    const report = status.result as RefreshReport | null;
+    await follow();
+    const message =
+      report === null ? 'The store was refreshed.' : `${report.dates_added} dates and ${report.rows_added} rows added.`;
+    await put(REFRESH_ITEM, null, { state: 'done', message, job_id: jobId, detail: detailOf(report) });
+    return message;
+  }
+
+  return async (context) => {
+    const { day } = context;
+    await markets.settled();
+    await follow();
+    let message: string;
+    try {
+      message = await refreshed(context);
+    } catch (thrown) {
+      if (!(thrown instanceof Refusal) || context.signal.aborted) throw thrown;
+      if (thrown.code !== 'NOTHING_TO_REFRESH') return { state: 'failed', code: thrown.code, message: thrown.message };
+      message = thrown.message; // Its prices come by imports.
+    }
+    const last = markets.require().market.dates.at(-1);
+    if (last !== undefined && formatDay(last) >= day().date) return { state: 'done', message };
+    return { state: 'waiting', message: `The store has no prices of ${day().date} yet: ${lastOf(last)}.` };
+  };
+}
+
+export const lastOf = (last: number | undefined): string =>
+  last === undefined ? 'it is empty' : `the last are those of ${formatDay(last)}`;
+
+function detailOf(report: RefreshReport | null): Record<string, unknown> | null {
+  if (report === null) return null;
+  const { dates_added, rows_added, rows_changed, end, rejected, split_restatements: splits } = report;
+  return {
+    dates_added,
+    rows_added,
+    rows_changed,
+    end,
+    rejected: rejected.slice(0, REJECTED_MAX).map(({ identifier }) => identifier),
+    split_restatements: splits.slice(0, REJECTED_MAX).map(({ identifier }) => identifier),
+  };
+}

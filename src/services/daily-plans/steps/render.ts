@@ -1,0 +1,58 @@
+import { fileNameFrom } from '#domain/daily-plans/file-name.js';
+import { RenderDocument } from '#domain/documents/render-document.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import { dayFrom } from '#domain/time/days.js';
+import type { Jobs } from '#jobs/job-kind.js';
+import type { DocumentReader } from '#store/port.js';
+import type { Reports } from '../../reports/reports.js';
+import { assertSucceeded, endOf } from '../job-end.js';
+import { eachIndex, type ItemResult, type Performer } from '../performer.js';
+import { publishedRun } from './export.js';
+
+export interface RenderDependencies {
+  readonly reports: Pick<Reports, 'render'>;
+  readonly documents: Pick<DocumentReader, 'get'>;
+  readonly jobs: Pick<Jobs, 'get'>;
+}
+
+export function renderPerformer({ reports, documents, jobs }: RenderDependencies): Performer<'render'> {
+  async function fileOf(jobId: string, name: string): Promise<ItemResult> {
+    const stored = await documents.get('render', jobId.slice('render:'.length));
+    const render = stored && !('unreadable' in stored) ? RenderDocument.safeParse(stored.body).data : undefined;
+    if (render === undefined) throw new Refusal('RENDER_NOT_FOUND', `The report of ${jobId} was deleted.`);
+    const { name: artifact, bytes, sha256 } = render.artifact;
+    return {
+      state: 'done',
+      message: `${name} has ${render.pages} pages.`,
+      job_id: jobId,
+      file: { name, bytes, sha256 },
+      artifact,
+    };
+  }
+
+  return async (context) => {
+    const { spec, day, put, item, origin, signal } = context;
+    await eachIndex(
+      context,
+      async (indexId) => {
+        const before = item(indexId);
+        if (before?.state === 'done') return { ...before };
+        const { schedule_id: schedule, date } = day();
+        const name = fileNameFrom(spec.name, { schedule, index: indexId, table: 'report', day: dayFrom(date) });
+        const run = publishedRun(day().steps, indexId);
+        const request = {
+          template_id: spec.template_id,
+          index_id: indexId,
+          index_ids: null,
+          run_ids: run === undefined ? null : { [indexId]: run },
+        };
+        const { job_id: jobId } = await reports.render(request, origin);
+        await put(indexId, indexId, { state: 'waiting', message: 'Its report is rendered.', job_id: jobId });
+        assertSucceeded(jobId, await endOf(jobs, jobId, signal));
+        return fileOf(jobId, name);
+      },
+      spec.indices,
+    );
+    return { state: 'done', message: 'Every index that is not held back has its report.' };
+  };
+}

@@ -1,0 +1,69 @@
+import { formatDay } from '#domain/time/days.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import type { RunDocument } from '#domain/documents/run-document.js';
+import type { Jobs } from '#jobs/job-kind.js';
+import type { Markets } from '#market/serving/markets.js';
+import type { DocumentReader } from '#store/port.js';
+import { runIdOf } from '#store/run-id.js';
+import type { Analytics } from '../../runs/analytics.js';
+import { findRun } from '../../stored/run-documents.js';
+import { assertSucceeded, endOf } from '../job-end.js';
+import { eachIndex, type ItemResult, type Performer, type StepContext } from '../performer.js';
+import { lastOf } from './refresh.js';
+
+export interface RunDependencies {
+  readonly analytics: Pick<Analytics, 'onStoredTerms' | 'currentRun' | 'start'>;
+  readonly documents: Pick<DocumentReader, 'get'>;
+  readonly jobs: Pick<Jobs, 'get'>;
+  readonly markets: Pick<Markets, 'settled' | 'require'>;
+  readonly follow: () => Promise<unknown>;
+}
+
+/** Times that a run of somebody else is waited for before an index counts as blocked. */
+const ATTEMPTS_MAX = 3;
+
+export function runPerformer({ analytics, documents, jobs, markets, follow }: RunDependencies): Performer<'run'> {
+  async function ran(indexId: string, context: StepContext<unknown>): Promise<ItemResult> {
+    const { day, origin, signal, put } = context;
+    for (let attempt = 1; ; attempt++) {
+      const request = { ...(await analytics.onStoredTerms(indexId, {})), end: null };
+      const current = await analytics.currentRun(indexId, { request });
+      if (current !== undefined) return resultOf(current, day().date, 'The stored run is current');
+      try {
+        const { job_id: jobId } = await analytics.start(indexId, { request }, origin);
+        await put(indexId, indexId, { state: 'waiting', message: 'Its run is computed.', job_id: jobId });
+        assertSucceeded(jobId, await endOf(jobs, jobId, signal));
+        const run = await findRun(documents, indexId);
+        if (run === undefined) throw new Refusal('RUN_NOT_FOUND', `${indexId} has no stored run after its job.`);
+        return { ...resultOf(run, day().date, 'It was run'), job_id: jobId };
+      } catch (thrown) {
+        const isBusy = thrown instanceof Refusal && thrown.code === 'JOB_RUNNING';
+        if (!isBusy || attempt === ATTEMPTS_MAX) throw thrown;
+        await endOf(jobs, `backtest:${indexId}`, signal);
+      }
+    }
+  }
+
+  return async (context) => {
+    await markets.settled();
+    await follow();
+    const last = markets.require().market.dates.at(-1);
+    const { date } = context.day();
+    if (last === undefined || formatDay(last) < date)
+      return { state: 'waiting', message: `The served store has no prices of ${date} yet: ${lastOf(last)}.` };
+    await eachIndex(context, (indexId) => ran(indexId, context));
+    return { state: 'done', message: 'Every index that is not held back has a run.' };
+  };
+}
+
+function resultOf(run: RunDocument, date: string, done: string): ItemResult {
+  const detail = { run_id: runIdOf(run), end: run.end };
+  if (run.end < date)
+    return {
+      state: 'blocked',
+      code: 'NO_DATA_IN_RANGE',
+      message: `Its run ends on ${run.end}, before ${date}.`,
+      detail,
+    };
+  return { state: 'done', message: `${done}, through ${run.end}.`, detail };
+}

@@ -1,0 +1,109 @@
+import { DayDocument, ScheduleState } from '#domain/daily-plans/day-document.js';
+import { dayFrom } from '#domain/time/days.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import { numberedId } from '#store/document-id.js';
+import type { DocumentReader, DocumentStore, DocumentTransaction } from '#store/port.js';
+import { formatTimestamp } from '#store/timestamp.js';
+
+/** Time after which another process may go on with a day whose process was not heard of. */
+export const LEASE_MS = 60_000;
+
+/** The process that performs a day has lost it: to another one, or to a person who skipped it. */
+export class LeaseLost extends Error {}
+
+/** Days as they are stored, each written by the process that holds its lease. */
+export interface StoredDays {
+  get(scheduleId: string, date: string): Promise<DayDocument | undefined>;
+  state(scheduleId: string): Promise<ScheduleState>;
+  /** Stores days that are not there yet. @param through last session that has a day from now on */
+  begin(scheduleId: string, days: readonly DayDocument[], through?: string): Promise<void>;
+  /** Takes a day that is due and that nobody performs; undefined where it is not. */
+  claim(scheduleId: string, date: string, holder: string): Promise<DayDocument | undefined>;
+  /** Writes a day, and keeps its lease or gives it back. @throws LeaseLost */
+  save(day: DayDocument, terms: { readonly holder: string; readonly isOver: boolean }): Promise<void>;
+  /** Changes a day on behalf of a person, within a transaction of theirs. */
+  changeIn(tx: DocumentTransaction, day: DayDocument): Promise<void>;
+}
+
+export interface StoredDaysDependencies {
+  readonly documents: DocumentStore;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  /** True if several processes perform days; otherwise the lease of another process is that of one that has ended. */
+  readonly isShared: boolean;
+}
+
+const NO_STATE: ScheduleState = { through: null, open: [] };
+
+/** States in which nothing more happens. */
+const ENDED: ReadonlySet<DayDocument['state']> = new Set(['done', 'skipped', 'missed']);
+export const hasEnded = ({ state }: Pick<DayDocument, 'state'>): boolean => ENDED.has(state);
+
+export const dayId = (scheduleId: string, date: string): string => numberedId(scheduleId, dayFrom(date));
+
+export async function readDay(
+  reader: Pick<DocumentReader, 'get'>,
+  scheduleId: string,
+  date: string,
+): Promise<DayDocument | undefined> {
+  const stored = await reader.get('schedule-day', dayId(scheduleId, date));
+  if (stored === undefined) return undefined;
+  const day = 'unreadable' in stored ? undefined : DayDocument.safeParse(stored.body).data;
+  if (day !== undefined) return day;
+  throw new Refusal('DOCUMENT_UNREADABLE', `The day ${date} of ${scheduleId} cannot be read.`);
+}
+
+export async function readState(reader: Pick<DocumentReader, 'get'>, scheduleId: string): Promise<ScheduleState> {
+  const stored = await reader.get('schedule-state', scheduleId);
+  return (stored && !('unreadable' in stored) && ScheduleState.safeParse(stored.body).data) || NO_STATE;
+}
+
+export function createStoredDays({ documents, now, isShared }: StoredDaysDependencies): StoredDays {
+  async function putDay(tx: DocumentTransaction, day: DayDocument): Promise<void> {
+    await tx.put('schedule-day', dayId(day.schedule_id, day.date), day);
+    const state = await readState(tx, day.schedule_id);
+    const others = state.open.filter((date) => date !== day.date);
+    const open = hasEnded(day) ? others : [...others, day.date].toSorted();
+    if (open.join() !== state.open.join()) await tx.put('schedule-state', day.schedule_id, { ...state, open });
+  }
+
+  return {
+    get: (scheduleId, date) => readDay(documents, scheduleId, date),
+    state: (scheduleId) => readState(documents, scheduleId),
+    changeIn: putDay,
+    begin: (scheduleId, days, through) =>
+      documents.transaction(async (tx) => {
+        for (const day of days)
+          if ((await tx.get('schedule-day', dayId(scheduleId, day.date))) === undefined) await putDay(tx, day);
+        const state = await readState(tx, scheduleId);
+        if (through !== undefined && (state.through === null || through > state.through))
+          await tx.put('schedule-state', scheduleId, { ...state, through });
+      }),
+    claim: (scheduleId, date, holder) =>
+      documents.transaction(async (tx) => {
+        const day = await readDay(tx, scheduleId, date);
+        if (day === undefined || hasEnded(day)) return undefined;
+        const { lease, next_attempt_at: next } = day;
+        const nowMs = now();
+        if (next !== null && Date.parse(next) > nowMs) return undefined;
+        if (lease !== null && lease.holder !== holder && isShared && Date.parse(lease.until) > nowMs) return undefined;
+        const claimed: DayDocument = {
+          ...day,
+          state: 'running',
+          lease: { holder, until: formatTimestamp(nowMs + LEASE_MS) },
+        };
+        await putDay(tx, claimed);
+        return claimed;
+      }),
+    save: (day, { holder, isOver }) =>
+      documents.transaction(
+        async (tx) => {
+          const stored = await readDay(tx, day.schedule_id, day.date);
+          if (stored?.lease?.holder !== holder) throw new LeaseLost(`${day.schedule_id} ${day.date}`);
+          const lease = isOver ? null : { holder, until: formatTimestamp(now() + LEASE_MS) };
+          await putDay(tx, { ...day, lease });
+        },
+        { reserve: true },
+      ),
+  };
+}

@@ -1,0 +1,21 @@
+import type { KnownFiles } from '#jobs/tasks/files.js';
+import type { ArtifactStore } from '#store/port.js';
+import type { DataVersions } from './data-versions.js';
+
+interface KnownFilesDependencies {
+  readonly artifacts: Pick<ArtifactStore, 'file'>;
+  readonly dataVersions: Pick<DataVersions, 'before'>;
+}
+
+/** Contents known before a version, as files of this process. @throws Refusal NO_DATA_KNOWN */
+export async function knownFilesBefore(
+  { artifacts, dataVersions }: KnownFilesDependencies,
+  version: number | null,
+): Promise<KnownFiles> {
+  const { knownOn, earlier } = await dataVersions.before(version);
+  const files = earlier.map(async ({ artifact, ...content }) => ({
+    ...content,
+    path: await artifacts.file({ name: artifact }),
+  }));
+  return { knownOn, earlier: await Promise.all(files) };
+}

@@ -1,0 +1,21 @@
+import type { ActionsView } from '#contract/analytics/actions.js';
+import type { OutsideMergers } from '#domain/books/merger-key.js';
+import type { ExchangeRates } from '#domain/market/exchange-rates.js';
+import type { CorporateAction } from '#domain/market/market-data.js';
+import type { SessionMarket } from '#domain/market/session-market.js';
+import type { Day } from '#domain/time/days.js';
+
+export interface ActionsInput {
+  readonly sm: SessionMarket;
+  /** Into the currency of the index. */
+  readonly rates: ExchangeRates;
+  /** Mergers by which securities leave the index; undefined where it turns them into the acquirer. */
+  readonly outside?:
+    | { readonly mergers: OutsideMergers; readonly isComing: (action: CorporateAction) => boolean }
+    | undefined;
+  /** First and last day wanted, null where they are open. */
+  readonly from: Day | null;
+  readonly to: Day | null;
+}
+
+export type ActionRow = ActionsView['actions'][number];

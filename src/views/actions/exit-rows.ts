@@ -1,0 +1,117 @@
+import { datedRunTreatment, runGrowthTerms } from '#domain/backtest/run-file/settings.js';
+import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import { treatmentOn } from '#domain/documents/treatment.js';
+import { firstAtLeast } from '#domain/numbers/search.js';
+import { formatDay } from '#domain/time/days.js';
+import { divisors, freeTrades } from '../exports/tables/events.js';
+import type { ActionRow, ActionsInput } from './actions-input.js';
+import { heldOn, marketValues } from './held-on.js';
+import { takenOutcome } from './taken-outcome.js';
+
+/** Actions after which a name is gone. */
+const ENDINGS: ReadonlySet<string> = new Set(['MERGER', 'ACQUISITION', 'DELISTING', 'TICKER_CHANGE']);
+
+/**
+ * Names that left without an action: they had no price for as long as the treatment waits.
+ * @cost reads [2 x H] weights for each name that left
+ */
+export function silentExits(columns: RunColumns, days: Int32Array, { sm, rates, from, to }: ActionsInput): ActionRow[] {
+  const { names, has_index_weights: hasOwn, run_id: runId, index_id: indexId } = columns.header;
+  const divisor = hasOwn || runId === indexId ? divisors(columns, days) : null;
+  const { weightAt, sharesAt } = heldOn(columns, days, { sm, rates });
+  const ended = new Set(
+    sm.actions.all
+      .filter(({ action }) => ENDINGS.has(action.type))
+      .map(({ session, column }) => `${session} ${column}`),
+  );
+  return freeTrades(columns).flatMap(({ at, name, notional }): ActionRow[] => {
+    const day = days[at]!;
+    const column = sm.columnOf(names[name]!);
+    if (at === 0 || column < 0 || (from !== null && day < from) || (to !== null && day > to)) return [];
+    const session = sm.sessionAt(day);
+    const weight = weightAt(at - 1, name);
+    // A sale of what was held long, or a purchase of what was short, that leaves nothing.
+    if (weight * notional >= 0 || weightAt(at, name) !== 0 || ended.has(`${session} ${column}`)) return [];
+    return [
+      {
+        ...NO_ELECTION,
+        ex_date: formatDay(day),
+        identifier: names[name]!,
+        type: 'SILENT_DELISTING',
+        value: sm.carriedClose(session, column),
+        related: null,
+        price_before: sm.carriedClose(session, column),
+        weight_before: weight,
+        weight_after: 0,
+        shares_before: sharesAt(at - 1, column, weight),
+        shares_after: 0,
+        divisor_before: divisor?.[at - 1] ?? null,
+        divisor_after: divisor?.[at] ?? null,
+        proceeds: sm.carriedClose(session, column),
+      },
+    ];
+  });
+}
+
+/**
+ * Spun-off securities that left at their first close.
+ * @cost reads [2 x H] weights for each
+ */
+export function spinOffExits(columns: RunColumns, days: Int32Array, input: ActionsInput): ActionRow[] {
+  const { sm, rates, from, to } = input;
+  const { names, has_index_weights: hasOwn, run_id: runId, index_id: indexId, variant } = columns.header;
+  const treatment = datedRunTreatment(columns.header);
+  const terms = { sm, rates, treatment, growth: runGrowthTerms(columns.header, variant) };
+  const divisor = hasOwn || runId === indexId ? divisors(columns, days) : null;
+  const { weightAt, sharesAt } = heldOn(columns, days, { sm, rates });
+  const level = marketValues(columns, days);
+  return freeTrades(columns).flatMap(({ at, name }): ActionRow[] => {
+    const day = days[at]!;
+    const column = sm.columnOf(names[name]!);
+    if (at === 0 || column < 0 || (from !== null && day < from) || (to !== null && day > to)) return [];
+    if (treatmentOn(treatment, day).spin_offs !== 'drop_after_first_session') return [];
+    if (weightAt(at - 1, name) !== 0 || weightAt(at, name) !== 0) return [];
+    const spun = sm.actions.related.findLast(
+      ({ session, action }) =>
+        action.type === 'SPIN_OFF' && action.related === names[name] && session <= sm.sessionAt(day),
+    );
+    const place = spun === undefined ? -1 : names.indexOf(spun.action.identifier);
+    if (spun === undefined || place < 0) return [];
+    const before = firstAtLeast(days, spun.action.exDay) - 1;
+    const parent = sharesAt(before, spun.column, weightAt(before, place));
+    const held = { session: spun.session, column: spun.column, shares: parent, level: level[before + 1]! };
+    const { received } = takenOutcome(terms, spun.action, held);
+    if (received === null) return [];
+    const close = sm.carriedClose(sm.sessionAt(day), column);
+    return [
+      {
+        ...NO_ELECTION,
+        ex_date: formatDay(day),
+        identifier: names[name]!,
+        type: 'SPIN_OFF_EXIT',
+        value: close,
+        related: spun.action.identifier,
+        price_before: null,
+        weight_before: 0,
+        weight_after: 0,
+        shares_before: parent * received.ratio,
+        shares_after: 0,
+        divisor_before: divisor?.[at - 1] ?? null,
+        divisor_after: divisor?.[at] ?? null,
+        proceeds: close,
+      },
+    ];
+  });
+}
+
+/** Members of a row of an event that is no action of the store. */
+const NO_ELECTION = {
+  cash: null,
+  announced: null,
+  state: 'effective',
+  awaits_decision: false,
+  election_date: null,
+  election_default: null,
+  choices: [],
+  received: null,
+} satisfies Partial<ActionRow>;

@@ -1,0 +1,43 @@
+import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import { levelsOf } from '../dividends/dividend-points-view.js';
+import { divisors } from '../exports/tables/events.js';
+import type { ActionsInput } from './actions-input.js';
+import type { HeldIndex, HeldName } from './pro-forma-rows.js';
+
+/** The holdings of the index of a run at its last close. @cost reads [H] weights */
+export function heldAtEnd(columns: RunColumns, { sm, rates }: Pick<ActionsInput, 'sm' | 'rates'>): HeldIndex {
+  const { names } = columns.header;
+  const days = columns.i32('days');
+  const last = days.length - 1;
+  const { weightAt, sharesAt } = heldOn(columns, days, { sm, rates });
+  const held = names.flatMap((identifier, place): HeldName[] => {
+    const weight = weightAt(last, place);
+    const column = sm.columnOf(identifier);
+    return weight === 0 || column < 0 ? [] : [{ identifier, weight, shares: sharesAt(last, column, weight) }];
+  });
+  return { held, sharesStay: columns.has('dividendPoints') };
+}
+
+/** Weights and index shares of a run by session. */
+export function heldOn(columns: RunColumns, days: Int32Array, { sm, rates }: Pick<ActionsInput, 'sm' | 'rates'>) {
+  const { names, has_index_weights: hasOwn } = columns.header;
+  const block = hasOwn ? 'indexWeights' : 'weights';
+  const level = marketValues(columns, days);
+  return {
+    weightAt: (t: number, place: number): number =>
+      columns.f64(block, t * names.length + place, t * names.length + place + 1)[0]!,
+    sharesAt(t: number, column: number, weight: number): number {
+      const session = sm.sessionAt(days[t]!);
+      const rate = rates.isNative(column) ? 1 : rates.rateAt(session, column);
+      return weight === 0 ? 0 : (weight * level[t]!) / (sm.carriedClose(session, column) * rate);
+    },
+  };
+}
+
+/** Market value that index shares are of: the level, times the divisor where all variants share both. */
+export function marketValues(columns: RunColumns, days: Int32Array): Float64Array {
+  const level = levelsOf(columns);
+  if (!columns.has('dividendPoints')) return level;
+  const divisor = divisors(columns, days);
+  return level.map((points, t) => points * divisor[t]!);
+}

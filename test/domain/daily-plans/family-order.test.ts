@@ -1,0 +1,38 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { familyOrder } from '#domain/daily-plans/family-order.js';
+
+const orderOf = (ids: readonly string[], parents: Readonly<Record<string, readonly string[]>>) =>
+  familyOrder(ids, (id) => parents[id] ?? []);
+
+test('parents come before what is made from them, also through indices outside the plan', () => {
+  const { waves, ancestors } = orderOf(['BLEND', 'HEDGED', 'CORE', 'LOWVOL'], {
+    LOWVOL: ['CORE'],
+    HEDGED: ['OUTSIDE'],
+    OUTSIDE: ['CORE'],
+    BLEND: ['LOWVOL', 'HEDGED'],
+  });
+  expect(waves).toEqual([['CORE'], ['HEDGED', 'LOWVOL'], ['BLEND']]);
+  expect([...ancestors.get('BLEND')!].toSorted()).toEqual(['CORE', 'HEDGED', 'LOWVOL']);
+  expect([...ancestors.get('HEDGED')!]).toEqual(['CORE']);
+});
+
+test('a circle ends, with every index once', () => {
+  const { waves } = orderOf(['A', 'B', 'C'], { A: ['B'], B: ['A'] });
+  expect(waves.flat().toSorted()).toEqual(['A', 'B', 'C']);
+});
+
+test('every family is ordered: each index once, behind all of its ancestors', () => {
+  const family = fc.array(fc.array(fc.nat({ max: 30 }), { maxLength: 4 }), { maxLength: 30 });
+  fc.assert(
+    fc.property(family, (parents) => {
+      // An index depends on earlier ones only, so there is no circle.
+      const above = (id: string) => parents[Number(id)]!.filter((parent) => parent < Number(id)).map(String);
+      const ids = parents.map((_, k) => String(k));
+      const { waves } = familyOrder(ids, above);
+      const waveOf = new Map(waves.flatMap((wave, k) => wave.map((id) => [id, k] as const)));
+      expect(waveOf.size).toBe(ids.length);
+      for (const id of ids) for (const parent of above(id)) expect(waveOf.get(parent)!).toBeLessThan(waveOf.get(id)!);
+    }),
+  );
+});

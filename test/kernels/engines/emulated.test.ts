@@ -1,0 +1,66 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { afterAll, describe, expect, test } from 'vitest';
+import { createArena } from '#kernels/engines/arena.js';
+import { kernelImports } from '#kernels/engines/kernel-imports.js';
+import { kernelModule } from '#kernels/engines/kernel-module.js';
+import type { KernelExports } from '#kernels/engines/wasm-exports.js';
+import { problems, solved, type Problem } from './native-problems.js';
+
+interface Build {
+  readonly compile: (
+    compiler: string,
+    architecture: string,
+    program: string,
+    options: { kind: readonly string[]; others: readonly string[] },
+  ) => Promise<void>;
+}
+
+/** Each instruction set with the compiler and the emulator that run it on any machine. */
+const MACHINES = [
+  { set: 'avx2', architecture: 'x64', compiler: 'x86_64-linux-gnu-gcc', emulator: ['qemu-x86_64', '-cpu', 'max'] },
+  { set: 'avx512', architecture: 'x64', compiler: 'x86_64-linux-gnu-gcc', emulator: ['qemu-x86_64', '-cpu', 'max'] },
+  { set: 'neon', architecture: 'arm64', compiler: 'aarch64-linux-gnu-gcc', emulator: ['qemu-aarch64'] },
+] as const;
+
+const folder = mkdtempSync(join(tmpdir(), 'divisor-emulated-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+const arena = createArena();
+const plain = new WebAssembly.Instance(kernelModule(), kernelImports(arena.memory)).exports as KernelExports;
+
+/** Each start of an emulator takes a tenth of a second: a sample of the problems, in which every kernel is. */
+const sample = problems().filter((_, k) => k % 9 === 0);
+
+const answers = (command: string): boolean => spawnSync(command, ['--version']).status === 0;
+
+describe.each(MACHINES)('on an emulator, native kernels of $set', ({ set, architecture, compiler, emulator }) => {
+  test('have the bits of WebAssembly', { timeout: 300_000 }, async ({ skip }) => {
+    const missing = [compiler, emulator[0]].filter((command) => !answers(command));
+    const skipped = (why: string) => {
+      console.log(`Native kernels of ${set} are not tested on an emulator: ${why}.`);
+      skip(why);
+    };
+    if (missing.length > 0) return skipped(`${missing.join(' and ')} not installed`);
+    const program = join(folder, set);
+    const { compile } = (await import(pathToFileURL(resolve('kernels/native/build.mjs')).href)) as Build;
+    const others = [resolve('test/kernels/native-problem.c')];
+    await compile(compiler, architecture, program, { kind: ['-static'], others });
+    const run = (problem: Problem) => emulated([...emulator, program, set], problem);
+    if (run(sample[0]!).signal === 'SIGILL') return skipped(`${emulator[0]} has no ${set}`);
+    for (const problem of sample) {
+      const { status, stdout } = run(problem);
+      const name = `${problem.kernel} ${problem.sizes.join(' x ')}`;
+      expect([name, status]).toEqual([name, 0]);
+      expect(Buffer.compare(stdout, solved(plain, arena, problem)), name).toBe(0);
+    }
+  });
+});
+
+function emulated(command: readonly string[], { kernel, sizes, operands }: Problem) {
+  const words = [...command.slice(1), kernel, operands.length, ...operands.map(({ length }) => length), ...sizes];
+  const input = Buffer.concat(operands.map(({ buffer, byteLength }) => new Uint8Array(buffer, 0, byteLength)));
+  return spawnSync(command[0]!, words.map(String), { input, maxBuffer: 2 ** 26 });
+}

@@ -1,0 +1,101 @@
+import type { Arena } from '#kernels/engines/arena.js';
+import type { KernelExports } from '#kernels/engines/wasm-exports.js';
+import { randomDefinite, randomPanel } from './random-matrices.js';
+
+/** A problem for kernels: its operands, the last of which becomes the result. */
+export interface Problem {
+  readonly kernel: 'rank-k' | 'product' | 'cholesky' | 'solve' | 'solve-transposed';
+  /** Sizes, and for a product 1 or 0 for: A transposed, B transposed, subtracted, upper triangle only. */
+  readonly sizes: readonly number[];
+  readonly operands: readonly Float64Array[];
+}
+
+const BYTES = 8;
+
+/** Sizes around those of tiles (4, 8, 12, 24), groups (48), blocks (64, 128, 192, 336, 384) and depths (256, 320). */
+export function problems(): Problem[] {
+  return [
+    ...[1, 3, 319, 321, 650].flatMap((rows) => [1, 7, 24, 25, 49, 97].map((columns) => panelProduct(rows, columns))),
+    panelProduct(2, 401),
+    panelProduct(0, 9),
+    ...[1, 5, 64, 257].flatMap((k) => [1, 23, 49, 130].flatMap((m) => [1, 8, 25, 195].map((n) => product(m, k, n)))),
+    product(97, 30, 701),
+    ...[1, 2, 4, 7, 8, 13, 31, 65, 127, 128, 129, 131, 200, 258, 515].map(factor),
+    ...[2, 9, 63, 64, 66, 130, 193].flatMap((n) => [2, 8, 25, 66].flatMap((columns) => solves(n, columns))),
+  ];
+}
+
+function panelProduct(rows: number, columns: number): Problem {
+  const out = new Float64Array(columns * columns).fill(Number.NaN); // whatever the memory held
+  return { kernel: 'rank-k', sizes: [rows, columns], operands: [randomPanel(rows, columns), out] };
+}
+
+/** The variants of a product alternate from size to size. */
+function product(m: number, k: number, n: number): Problem {
+  const flags = [m % 2, k % 2, n % 2, (m + k + n) % 2];
+  const operands = [randomPanel(m, k, 5), randomPanel(k, n, 6), randomPanel(m, n, 7)];
+  return { kernel: 'product', sizes: [m, k, n, ...flags], operands };
+}
+
+function factor(n: number): Problem {
+  return { kernel: 'cholesky', sizes: [n], operands: [randomDefinite(n)] };
+}
+
+function solves(n: number, columns: number): Problem[] {
+  const operands = [randomDefinite(n), randomPanel(n, columns, 9)];
+  return (['solve', 'solve-transposed'] as const).map((kernel) => ({ kernel, sizes: [n, columns], operands }));
+}
+
+/** Solves a problem by kernels. @returns the bits of its result */
+export function solved(kernels: KernelExports, arena: Arena, { kernel, sizes, operands }: Problem): Uint8Array {
+  const mark = arena.mark();
+  const places = operands.map((values) => {
+    const at = arena.reserve(values.byteLength);
+    arena.view(at, values.length).set(values);
+    return at;
+  });
+  RUN[kernel](kernels, arena, sizes, places);
+  const result = new Uint8Array(arena.memory.buffer, places.at(-1)!, operands.at(-1)!.byteLength).slice();
+  arena.release(mark);
+  return result;
+}
+
+type Run = (kernels: KernelExports, arena: Arena, sizes: readonly number[], places: readonly number[]) => void;
+
+const solveBy =
+  (name: 'solveLower' | 'solveLowerTransposed'): Run =>
+  (kernels, arena, [n, columns], [l, b]) =>
+    kernels[name](l!, n!, b!, columns!, arena.reserve(kernels.triangularSolveScratch()));
+
+const RUN: Readonly<Record<Problem['kernel'], Run>> = {
+  'rank-k'(kernels, arena, [rows, columns], [x, c]) {
+    const scratch = arena.reserve(kernels.teamSymmetricRankKScratch(rows!, columns!));
+    kernels.teamSymmetricRankK(x!, rows!, columns!, c!, scratch);
+  },
+  product(kernels, arena, [m, k, n, transposeA, transposeB, subtracts, upper], [a, b, c]) {
+    const [aRow, aInner] = transposeA === 1 ? [1, m!] : [k!, 1];
+    const [bInner, bColumn] = transposeB === 1 ? [1, k!] : [n!, 1];
+    const scratch = arena.reserve(kernels.gemmScratch());
+    const strides = [aRow! * BYTES, aInner! * BYTES, bInner! * BYTES, bColumn! * BYTES] as const;
+    const sign = subtracts === 1 ? -1 : 1;
+    kernels.gemm(
+      m!,
+      k!,
+      n!,
+      a!,
+      strides[0],
+      strides[1],
+      b!,
+      strides[2],
+      strides[3],
+      c!,
+      n! * BYTES,
+      sign,
+      upper!,
+      scratch,
+    );
+  },
+  cholesky: (kernels, arena, [n], [a]) => void kernels.cholesky(a!, n!, arena.reserve(kernels.choleskyScratch(n!))),
+  solve: solveBy('solveLower'),
+  'solve-transposed': solveBy('solveLowerTransposed'),
+};

@@ -1,0 +1,117 @@
+import { describe, expect, test } from 'vitest';
+import { createArena } from '#kernels/engines/arena.js';
+import { testBits } from '#kernels/engines/kernel-bits.js';
+import { kernelImports } from '#kernels/engines/kernel-imports.js';
+import { kernelModule } from '#kernels/engines/kernel-module.js';
+import { nativeSets, openNativeKernels } from '#kernels/engines/native-kernels.js';
+import { nativeEngine } from '#kernels/engines/native.js';
+import type { KernelExports } from '#kernels/engines/wasm-exports.js';
+import { wasmEngine } from '#kernels/engines/wasm.js';
+import { expectEqual } from '../../equal.js';
+import { FEWER_ORDERS, testAgreement } from './agreement.js';
+import { problems, solved } from './native-problems.js';
+import { randomDefinite, randomPanel, randomSymmetric } from './random-matrices.js';
+
+const arena = createArena();
+const plain = new WebAssembly.Instance(kernelModule(), kernelImports(arena.memory)).exports as KernelExports;
+
+test('the kernels of WebAssembly have the bits that native kernels are tested for at a start', () => {
+  testBits(plain, arena);
+});
+
+const sets = setsHere();
+
+function setsHere() {
+  try {
+    return nativeSets();
+  } catch (failure) {
+    console.log(`Native kernels are not tested here: ${(failure as Error).message}`);
+    return [];
+  }
+}
+
+for (const set of ['avx512', 'avx2', 'neon'] as const)
+  if (!sets.includes(set)) console.log(`Native kernels of ${set} are not tested in this process: it has none.`);
+
+const expectedOf = new Map(
+  sets.length === 0 ? [] : problems().map((problem) => [problem, solved(plain, arena, problem)]),
+);
+
+describe.skipIf(sets.length === 0).each(sets.length === 0 ? ['none' as never] : sets)('native kernels of %s', (set) => {
+  const kernels = sets.length === 0 ? plain : openNativeKernels(set).instantiate(kernelModule(), arena.memory, 0);
+
+  test('have the bits of WebAssembly for every kernel and size', () => {
+    for (const [problem, expected] of expectedOf)
+      expectEqual(solved(kernels, arena, problem), expected, `${problem.kernel} ${problem.sizes.join(' x ')}`);
+  });
+
+  test('stop at the pivot that is not positive', () => {
+    for (const [n, wrong] of [
+      [5, 0],
+      [40, 39],
+      [300, 7],
+      [300, 131],
+      [300, 299],
+    ] as const) {
+      const a = randomDefinite(n);
+      a[wrong * (n + 1)] = -1;
+      const mark = arena.mark();
+      const at = arena.reserve(a.byteLength);
+      arena.view(at, a.length).set(a);
+      expect(kernels.cholesky(at, n, arena.reserve(kernels.choleskyScratch(n)))).toBe(wrong);
+      arena.release(mark);
+    }
+  });
+
+  test('are refused where a bit differs', () => {
+    const wrong: KernelExports = {
+      ...kernels,
+      cholesky(a, n, scratch) {
+        const pivots = kernels.cholesky(a, n, scratch);
+        arena.view(a + 80, 1)[0]! *= 1 + 2 ** -52;
+        return pivots;
+      },
+    };
+    expect(() => testBits(kernels, arena)).not.toThrow();
+    expect(() => testBits(wrong, arena)).toThrow(/the bits of its Cholesky are not those of wasm/);
+  });
+});
+
+describe.skipIf(sets.length === 0)('the native engine', () => {
+  const engine = sets.length === 0 ? wasmEngine() : nativeEngine();
+  describe('agrees with the definitions', () => testAgreement(engine, FEWER_ORDERS));
+
+  test('says which instruction set it uses', () => {
+    expect(engine.description).toMatch(/^native kernels, (AVX-512|AVX2|NEON), float64/);
+  });
+
+  test('has the bits of WebAssembly on arrays of its memory, also after that grew, and on others', () => {
+    const [rows, columns] = [400, 130];
+    const x = randomPanel(rows, columns);
+    const expected = new Float64Array(columns * columns);
+    wasmEngine().symmetricRankK(x, columns, expected);
+    const actual = new Float64Array(columns * columns);
+    engine.symmetricRankK(x, columns, actual);
+    expectEqual(actual, expected);
+    engine.scope(() => {
+      const [own, out] = [engine.allocate(x.length), engine.allocate(columns * columns)];
+      own.set(x);
+      engine.allocate(8_000_000);
+      engine.symmetricRankK(own, columns, out);
+      expectEqual(out, expected);
+    });
+  });
+
+  test('has the bits of WebAssembly with other threads at its side', { timeout: 60_000 }, () => {
+    const n = 401;
+    const [a, x] = [randomSymmetric(n), randomPanel(997, 203)];
+    const results = [wasmEngine, nativeEngine].map((open) => {
+      const each = open({ threads: () => 3, teamOrder: 64, sharedMin: 0 });
+      const [values, vectors, product] = [n, n * n, 203 * 203].map((length) => new Float64Array(length));
+      expect(each.symmetricEigen(a, n, values!, vectors!)).toBe(true);
+      each.symmetricRankK(x, 203, product!);
+      return [values, vectors, product];
+    });
+    expectEqual(results[1], results[0]);
+  });
+});

@@ -1,0 +1,159 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { JobRetries } from '#contract/jobs.js';
+import { runService, type RunningService } from '../services/running-service.js';
+import { DIVISOR_API_KEYS, indexOf, keys, operator, otherOf, TENANTS, type Tenant } from './two-tenants.js';
+
+/** Jobs about several documents, and streams: tenants start, retry and follow their own jobs. */
+let service: RunningService;
+
+const as = (key: string): Record<string, string> => ({ 'x-api-key': key });
+const own = (tenant: Tenant) => as(keys[tenant].key);
+
+async function must<T>(tenant: Tenant, method: string, path: string, body?: unknown): Promise<T> {
+  const answer = await service.ask<T>(method, path, body, own(tenant));
+  if (answer.status >= 300) throw new Error(`${method} ${path}: ${answer.status} ${JSON.stringify(answer.body)}`);
+  return answer.body;
+}
+
+/** The state of a job in the end. */
+async function ended(tenant: Tenant, jobId: string): Promise<string> {
+  return (await service.finished(jobId, own(tenant))).status;
+}
+
+async function started(tenant: Tenant, path: string, body: unknown = {}): Promise<string> {
+  const { job_id: id } = await must<{ job_id: string }>(tenant, 'POST', path, body);
+  return id;
+}
+
+/** An index that cannot be computed. */
+const broken = (tenant: Tenant) =>
+  indexOf(`${tenant}broken`, {
+    plugins: { FAILING: { plugin: `${tenant}failing` } },
+    pipeline: {
+      selection: [{ id: 'none', type: 'PluginFilter', params: { plugin: 'FAILING' } }],
+      weighting: { type: 'EqualWeight' },
+    },
+  });
+
+beforeAll(async () => {
+  service = await runService(['--tenancy', 'prefix'], { DIVISOR_API_KEYS });
+  const market = { store_id: 'market', seed: 3, assets: 6, start: '2022-01-03', end: '2024-06-28' };
+  await service.ask('POST', '/data/synthetic', market, as(operator.key));
+  await service.finished('generate:market', as(operator.key));
+  for (const tenant of TENANTS) {
+    await must(tenant, 'PUT', `/indices/${tenant}eq`, indexOf(`${tenant}eq`));
+    const source = 'function compute({ close }) { throw new Error("no " + close.length); }';
+    const plugin = { name: `${tenant}failing secret`, kind: 'selection', inputs: { close: 'CLOSE' }, source };
+    await must(tenant, 'PUT', `/plugins/${tenant}failing`, plugin);
+    await must(tenant, 'PUT', `/indices/${tenant}broken`, broken(tenant));
+  }
+});
+afterAll(() => service.close());
+
+describe('failed jobs', () => {
+  beforeAll(async () => {
+    for (const tenant of TENANTS)
+      expect(await ended(tenant, await started(tenant, `/analytics/${tenant}broken/backtest`))).toBe('failed');
+  });
+
+  test.each(TENANTS)('of %s alone are queued again by it', async (tenant) => {
+    const retries = await must<JobRetries>(tenant, 'POST', '/jobs/retry', { kinds: ['backtest'] });
+    expect(retries).toEqual({ retried: [`backtest:${tenant}broken`], refused: [], is_complete: true });
+    expect(await ended(tenant, `backtest:${tenant}broken`)).toBe('failed');
+  });
+
+  test('of an index that is shared are seen by others, who cannot queue them again', async () => {
+    await must('alpha-', 'PUT', '/access/index/alpha-broken', { shared_with: ['bravo'] });
+    const { retried, refused } = await must<JobRetries>('bravo-', 'POST', '/jobs/retry');
+    expect(retried).toEqual(['backtest:bravo-broken']);
+    expect(refused).toMatchObject([{ job_id: 'backtest:alpha-broken', code: 'INDEX_NOT_FOUND' }]);
+    await must('alpha-', 'PUT', '/access/index/alpha-broken', { shared_with: [] });
+    expect(await ended('bravo-', 'backtest:bravo-broken')).toBe('failed');
+  });
+
+  test('of both are queued again by the operator', async () => {
+    const { body } = await service.ask<JobRetries>('POST', '/jobs/retry', {}, as(operator.key));
+    expect(body.retried.toSorted()).toEqual(['backtest:alpha-broken', 'backtest:bravo-broken']);
+    for (const tenant of TENANTS) await ended(tenant, `backtest:${tenant}broken`);
+  });
+});
+
+test.each(TENANTS)('a batch of %s starts its own indices and no other', async (tenant) => {
+  const other = otherOf(tenant);
+  const ids = [`${tenant}eq`, `${other}eq`, `${other}broken`];
+  const batch = await must<{ backtests: { index_id: string; job: object | null; error: { code: string } | null }[] }>(
+    tenant,
+    'POST',
+    '/analytics/backtests',
+    { ids },
+  );
+  expect(JSON.stringify(batch)).not.toContain('secret');
+  expect(batch.backtests.map(({ error }) => error?.code ?? null)).toEqual([null, 'INDEX_NOT_FOUND', 'INDEX_NOT_FOUND']);
+  expect(await ended(tenant, `backtest:${tenant}eq`)).toBe('succeeded');
+});
+
+describe('a sweep', () => {
+  const grid = { '/request/transaction_cost_bps': [0, 5] };
+  const stored = (tenant: Tenant) => ({ index_id: `${tenant}eq`, grid });
+  const written = (tenant: Tenant) => ({ document: indexOf('draft'), sweep_id: `${tenant}draft`, grid });
+  const unnamed = () => ({ document: indexOf('draft'), grid });
+
+  test.each([
+    ['of a stored index', stored],
+    ['of a stored index, by a name', (tenant: Tenant) => ({ ...stored(tenant), sweep_id: `${tenant}caps` })],
+    ['of a document that is not stored, by a name', written],
+    ['of a document that is not stored', unnamed],
+  ])('%s is read by its tenant alone', async (_, bodyOf) => {
+    for (const tenant of TENANTS) {
+      const jobId = await started(tenant, '/analytics/sweeps', bodyOf(tenant));
+      expect(jobId.startsWith(`sweep:${tenant}`)).toBe(true);
+      expect([jobId, await ended(tenant, jobId)]).toEqual([jobId, 'succeeded']);
+      const rows = `/analytics/sweeps/${jobId.slice('sweep:'.length)}/rows`;
+      const paths = [rows, `/jobs/${jobId}`, `/jobs/${jobId}/events`];
+      const statuses = async (by: Tenant) =>
+        Promise.all(
+          paths.map(async (path) => {
+            const answer = await service.download(path, { headers: own(by) });
+            await answer.body?.cancel();
+            return answer.status;
+          }),
+        );
+      expect(await statuses(tenant)).toEqual([200, 200, 200]);
+      expect(await statuses(otherOf(tenant))).toEqual([404, 404, 404]);
+      expect((await service.ask('DELETE', `/jobs/${jobId}`, undefined, own(otherOf(tenant)))).status).toBe(404);
+    }
+  });
+
+  test.each(['caps', 'bravo-caps'])('by the name %s outside its prefixes is refused', async (name) => {
+    const body = { ...stored('alpha-'), sweep_id: name };
+    expect((await service.ask('POST', '/analytics/sweeps', body, own('alpha-'))).status).toBe(403);
+  });
+
+  test('of an index that is shared is cancelled by whom it was started by', async () => {
+    await must('bravo-', 'PUT', '/access/index/bravo-eq', { shared_with: ['alpha'] });
+    const jobId = await started('alpha-', '/analytics/sweeps', { ...stored('bravo-'), sweep_id: 'alpha-shared' });
+    expect(await must('alpha-', 'DELETE', `/jobs/${jobId}`)).toMatchObject({ job_id: jobId });
+    await must('bravo-', 'PUT', '/access/index/bravo-eq', { shared_with: [] });
+    expect((await service.ask('GET', `/jobs/${jobId}`, undefined, own('alpha-'))).status).toBe(404);
+  });
+});
+
+test.each(['/jobs/events?seconds=600', '/jobs/backtest:alpha-broken/events'])(
+  '%s ends before the next event once a document is no longer shared',
+  async (path) => {
+    const share = (names: readonly string[]) =>
+      must('alpha-', 'PUT', '/access/index/alpha-broken', { shared_with: names });
+    await share(['bravo']);
+    const { body } = await service.download(path, { headers: own('bravo-') });
+    const reader = body!.pipeThrough(new TextDecoderStream()).getReader();
+    let text = '';
+    const isRead = path.includes('seconds') ? () => text.includes('caught-up') : () => text.includes('failed');
+    while (!isRead()) text += (await reader.read()).value;
+    await share([]);
+    const again = await started('alpha-', '/analytics/alpha-broken/backtest');
+    const more: string[] = [];
+    for (let part = await reader.read(); !part.done; part = await reader.read()) more.push(part.value);
+    expect(more.join('')).toBe('');
+    await ended('alpha-', again);
+  },
+);

@@ -1,0 +1,187 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Judgement } from '#domain/daily-plans/judgement-document.js';
+import { runService, type RunningService } from '../running-service.js';
+import {
+  dayOf,
+  FAMILY,
+  familyOn,
+  fileOf,
+  performed,
+  publishedDates,
+  putSchedule,
+  schedule,
+  SESSIONS,
+} from './family.js';
+
+/** One story of a family whose days the service performs: tests follow each other. */
+let service: RunningService;
+let folder: Awaited<ReturnType<typeof familyOn>>;
+const [day1, day2, day3, day4] = SESSIONS.slice(9) as [string, string, string, string];
+
+beforeAll(async () => {
+  service = await runService();
+  folder = await familyOn(service, 10);
+});
+afterAll(() => service.close());
+
+test('a schedule is refused for a calendar, a time zone, an index, a template or a file name that do not exist', async () => {
+  const codesOf = async (change: object) => {
+    const { status, body } = await service.ask<{ error: { detail: { findings: { code: string; path: string }[] } } }>(
+      'PUT',
+      '/schedules/close',
+      schedule(change),
+    );
+    return [status, ...body.error.detail.findings.map(({ code, path }) => `${code} ${path}`)];
+  };
+  expect(await codesOf({ calendar: 'XXXX' })).toEqual([422, 'UNKNOWN_CALENDAR calendar']);
+  expect(await codesOf({ time_zone: 'Mars/Olympus' })).toEqual([422, 'NOT_IN_CHOICES time_zone']);
+  expect(await codesOf({ indices: ['CORE', 'NONE', 'CORE'] })).toEqual([
+    422,
+    'UNKNOWN_INDEX indices[1]',
+    'DUPLICATE_ID indices[2]',
+  ]);
+  expect(await codesOf({ at: '25:00' })).toEqual([422, 'WRONG_TYPE at']);
+  const steps = [
+    { type: 'export', files: [{ table: 'closing', name: '../{index}' }] },
+    { type: 'render', template_id: 'NONE' },
+    { type: 'dance' },
+  ];
+  expect(await codesOf({ steps: [steps[0]] })).toEqual([422, 'WRONG_TYPE steps[0].files[0].name']);
+  expect(await codesOf({ steps: [steps[1]] })).toEqual([422, 'REQUIRED steps[0].template_id']);
+  expect(await codesOf({ steps: [steps[2]] })).toEqual([422, 'NOT_IN_CHOICES steps[0].type']);
+  const other = [{ type: 'export', files: [{ table: 'closing', indices: ['OTHER'] }] }];
+  expect(await codesOf({ steps: other })).toEqual([422, 'UNKNOWN_INDEX steps[0].files[0].indices[0]']);
+});
+
+test('a day runs and publishes a family, parents first, and a second round publishes nothing again', async () => {
+  expect((await putSchedule(service, { enabled: false })).status).toBe(200);
+  const day = await performed(service, day1);
+  expect(day).toMatchObject({ state: 'done', reason: null, held: [], version: 1, author: 'local' });
+  expect(day.steps.map(({ type, state, attempts }) => [type, state, attempts])).toEqual([
+    ['refresh', 'done', 1],
+    ['run', 'done', 1],
+    ['publish', 'done', 1],
+  ]);
+  const published = day.steps[2]!.items;
+  expect(published.map(({ index_id: id }) => id).toSorted()).toEqual(FAMILY.toSorted());
+  const order = published.map(({ key }) => key);
+  expect(order.indexOf('CORE')).toBeLessThan(order.indexOf('CORE-FEE'));
+  for (const id of FAMILY) expect(await publishedDates(service, id)).toEqual(SESSIONS.slice(0, 10));
+  await performed(service, day1);
+  for (const id of FAMILY) expect(await publishedDates(service, id)).toEqual(SESSIONS.slice(0, 10));
+});
+
+test('a day waits for the prices of its session, and resumes when they have come', async () => {
+  const waiting = await performed(service, day2);
+  expect(waiting).toMatchObject({
+    state: 'waiting',
+    reason: expect.stringContaining(`no prices of ${day2} yet`) as string,
+  });
+  expect(Date.parse(waiting.next_attempt_at!)).toBeGreaterThan(Date.now());
+  await folder.write(fileOf(day2));
+  expect(await performed(service, day2)).toMatchObject({ state: 'done', rounds: 2 });
+  expect((await publishedDates(service, 'CORE')).at(-1)).toBe(day2);
+});
+
+test('an index whose closes are refused holds back what is made from it and nothing else', async () => {
+  await folder.write(fileOf(day3, (price, security) => (security === 'AA' ? null : price)));
+  await service.ask('PUT', '/indices/EVEN', {
+    id: 'EVEN',
+    name: 'EVEN',
+    calendar: 'XNYS',
+    base_date: SESSIONS[0],
+    universe: { kind: 'list', identifiers: ['BB', 'CC', 'DD'] },
+    rebalance: { frequency: 'quarterly' },
+    pipeline: { weighting: { type: 'EqualWeight' } },
+  });
+  const day = await performed(service, day3);
+  expect(day.state).toBe('blocked');
+  expect(day.held.map(({ index_id, code }) => [index_id, code])).toEqual([
+    ['CORE', 'PARTIAL_CLOSES'],
+    ['CORE-FEE', 'PARTIAL_CLOSES'],
+    ['EVEN', 'RESTATEMENT'], // Its definition has changed below published closes.
+  ]);
+  expect(day.held[1]!.reason).toMatch(/^Its parent CORE is held back/);
+  expect((await publishedDates(service, 'CORE')).at(-1)).toBe(day2);
+});
+
+test('a skip needs a reason, ends the day and is registered and audited; the next day publishes what it left', async () => {
+  expect((await service.ask('POST', `/schedules/close/days/${day3}/skip`, {})).status).toBe(422);
+  const reason = 'AA was suspended';
+  const { body } = await service.ask('POST', `/schedules/close/days/${day3}/skip`, { reason });
+  expect(body).toMatchObject({ state: 'skipped', reason, held: [], next_attempt_at: null });
+  expect((await service.refusal('POST', `/schedules/close/days/${day3}/skip`, { reason })).code).toBe('DAY_ENDED');
+  const { judgements } = (await service.ask<{ judgements: Judgement[] }>('GET', '/schedules/close/judgements')).body;
+  expect(judgements[0]).toMatchObject({ action: 'skip', date: day3, reason, author: 'local' });
+  expect(judgements.map(({ seq }) => seq)).toEqual(judgements.map((_, k) => judgements.length - k));
+  const { entries } = (await service.ask<{ entries: { kind: string; id: string }[] }>('GET', '/audit?kind=judgement'))
+    .body;
+  expect(entries).toHaveLength(judgements.length);
+
+  await folder.write({ ...fileOf(day3), ...fileOf(day4) });
+  await service.ask('PUT', '/indices/EVEN', (await service.ask('GET', '/indices/EVEN/versions/1')).body);
+  await service.ask('POST', '/data/stores/vendor/refresh', { full: true });
+  await service.finished('refresh:vendor');
+  expect(await performed(service, day4)).toMatchObject({ state: 'done' });
+  expect((await publishedDates(service, 'CORE')).slice(-3)).toEqual([day2, day3, day4]);
+});
+
+test('files of the published run are written once, and again on request', async () => {
+  const files = [
+    { table: 'closing', name: '{index}_{date:YYYYMMDD}_closing.csv', indices: ['CORE'] },
+    { table: 'levels', format: 'json', from_start: true },
+    { table: 'proforma', optional: true, indices: ['CORE'] },
+  ];
+  const steps = [
+    { type: 'run' },
+    { type: 'publish' },
+    { type: 'export', files },
+    { type: 'render', template_id: 'FACTSHEET-A4', indices: ['CORE'] },
+  ];
+  await putSchedule(service, { enabled: false, steps });
+  const day = await performed(service, day4);
+  expect([day.state, day.reason, day.version]).toEqual(['done', null, 2]);
+  const stamp = day4.replaceAll('-', '');
+  const made = day.steps.flatMap(({ items }) => items.flatMap(({ file }) => (file === null ? [] : [file.name])));
+  expect(made.toSorted()).toEqual(
+    [`CORE_${stamp}_closing.csv`, ...FAMILY.map((id) => `${id}_${stamp}_levels.json`), `CORE_${stamp}.pdf`].toSorted(),
+  );
+  const attempts = async (request: object) =>
+    (await performed(service, day4, request)).steps[2]!.items.find(({ key }) => key.endsWith('closing.csv'))!.at;
+  const first = day.steps[2]!.items.find(({ key }) => key.endsWith('closing.csv'))!.at;
+  expect(await attempts({})).toBe(first);
+  expect(await attempts({ again: ['export'] })).not.toBe(first);
+});
+
+test('the list shows days, newest first, with the next one', async () => {
+  const { body } = await service.ask<{ days: { date: string; state: string; step: string | null }[]; next: unknown }>(
+    'GET',
+    '/schedules/close/days?limit=3',
+  );
+  expect(body.days.map(({ date, state, step }) => [date, state, step])).toEqual([
+    [day4, 'done', null],
+    [day3, 'skipped', null],
+    [day2, 'done', null],
+  ]);
+  expect(body.next).toBeNull(); // It is not enabled.
+  const before = await service.ask<{ days: { date: string }[] }>('GET', `/schedules/close/days?before=${day2}`);
+  expect(before.body.days.map(({ date }) => date)).toEqual([day1]);
+});
+
+test('a day is of a session that has begun', async () => {
+  const saturday = '2023-06-17';
+  const messageOf = async (date: string) =>
+    JSON.stringify((await service.refusal('POST', `/schedules/close/days/${date}/run`)).detail);
+  expect(await messageOf(saturday)).toContain('is no session of XNYS');
+  expect(await messageOf('2030-01-02')).toContain('has not begun');
+  expect((await service.refusal('GET', `/schedules/close/days/${saturday}`)).code).toBe('DAY_NOT_FOUND');
+  expect((await service.refusal('GET', `/schedules/none/days`)).code).toBe('SCHEDULE_NOT_FOUND');
+});
+
+test('an earlier version is restored, and days outlive their schedule', async () => {
+  expect((await service.ask('POST', '/schedules/close/versions/1/restore')).status).toBe(200);
+  const { body } = await service.ask<{ steps: { type: string }[] }>('GET', '/schedules/close');
+  expect(body.steps.map(({ type }) => type)).toEqual(['refresh', 'run', 'publish']);
+  expect((await service.ask('DELETE', '/schedules/close')).status).toBe(204);
+  expect((await dayOf(service, day4)).state).toBe('done');
+});

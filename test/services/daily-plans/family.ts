@@ -1,0 +1,133 @@
+import { vi } from 'vitest';
+import type { Schedule } from '#contract/schedules.js';
+import type { ScheduleDay } from '#domain/daily-plans/day-document.js';
+import type { PublicationEntry } from '#domain/documents/publication-document.js';
+import { openCalendars } from '#market/serving/calendar-files.js';
+import { formatDay, dayFrom } from '#domain/time/days.js';
+import { seeded } from '../../seeded.js';
+import { servedFolder } from '../datasets/served-folder.js';
+import type { RunningService } from '../running-service.js';
+
+/** Securities of the family's market. */
+export const SECURITIES = ['AA', 'BB', 'CC', 'DD', 'EE', 'FF'];
+
+/** Sessions of New York from the first of June 2023 on. */
+export const SESSIONS = sessionsFrom('2023-06-01', 60);
+
+function sessionsFrom(start: string, count: number): readonly string[] {
+  const days = [...openCalendars().get('XNYS')!.sessions].filter((day) => day >= dayFrom(start));
+  return days.slice(0, count).map(formatDay);
+}
+
+/** Closes of every security by session: the same in every test. */
+const CLOSES: readonly (readonly number[])[] = (() => {
+  const random = seeded(7);
+  let row = SECURITIES.map((_, i) => 20 + 10 * i);
+  return SESSIONS.map(() => (row = row.map((price) => Math.round(price * (1 + (random() - 0.5) * 0.03) * 100) / 100)));
+})();
+
+export type Edit = (price: number, security: string) => number | null;
+
+/** The file of a session as a vendor delivers it. @param edit a price as it is delivered; null where it is missing */
+export function fileOf(date: string, edit: Edit = (price) => price): Readonly<Record<string, string>> {
+  const k = SESSIONS.indexOf(date);
+  const rows = SECURITIES.flatMap((security, i) => {
+    const price = edit(CLOSES[k]![i]!, security);
+    return price === null ? [] : [`${security},${date},${price},1000000,50000000`];
+  });
+  return { [`market/${date}.csv`]: `identifier,date,CLOSE,VOLUME,SHARES_OUTSTANDING\n${rows.join('\n')}\n` };
+}
+
+export const definition = (id: string, weighting: string, change: object = {}) => ({
+  id,
+  name: id,
+  calendar: 'XNYS',
+  base_date: SESSIONS[0],
+  rebalance: { frequency: 'monthly' },
+  pipeline: { weighting: { type: weighting } },
+  ...change,
+});
+
+/** A family of three: an index, a second one, and an overlay on the first. */
+export const FAMILY = ['CORE', 'EVEN', 'CORE-FEE'];
+
+/** Stores the market's first sessions and the family. */
+export async function familyOn(service: RunningService, count: number) {
+  const files = SESSIONS.slice(0, count).reduce<Record<string, string>>(
+    (all, date) => ({ ...all, ...fileOf(date) }),
+    {},
+  );
+  const folder = await servedFolder(service, 'vendor', files);
+  const put = async (id: string, body: object) => {
+    const { status, body: answer } = await service.ask('PUT', `/indices/${id}`, body);
+    if (status !== 200) throw new Error(JSON.stringify(answer));
+  };
+  await put('CORE', definition('CORE', 'EqualWeight'));
+  await put('EVEN', definition('EVEN', 'EqualWeight', { rebalance: { frequency: 'quarterly' } }));
+  await put('CORE-FEE', {
+    id: 'CORE-FEE',
+    name: 'CORE-FEE',
+    calendar: 'XNYS',
+    base_date: SESSIONS[0],
+    kind: 'overlay',
+    source_index_id: 'CORE',
+    overlay: { type: 'decrement', percent: 0.05 },
+  });
+  return folder;
+}
+
+/** A schedule whose first session is the last of the market's first. */
+export const schedule = (change: object): object => ({
+  name: 'Close',
+  indices: FAMILY,
+  calendar: 'XNYS',
+  at: '18:30',
+  starts_on: SESSIONS[9],
+  catch_up: 0,
+  steps: [{ type: 'refresh' }, { type: 'run' }, { type: 'publish' }],
+  ...change,
+});
+
+export const dayOf = async (service: RunningService, date: string, id = 'close') =>
+  (await service.ask<ScheduleDay>('GET', `/schedules/${id}/days/${date}`)).body;
+
+/** Waits for a day to end a round. */
+export async function settledDay(service: RunningService, date: string, id = 'close'): Promise<ScheduleDay> {
+  return vi.waitFor(
+    async () => {
+      const day = await dayOf(service, date, id);
+      const isSettled = day.state !== undefined && day.state !== 'running' && day.rounds > 0;
+      const isDue = day.next_attempt_at != null && Date.parse(day.next_attempt_at) <= Date.now();
+      if (!isSettled || isDue) throw new Error(`${date}: ${JSON.stringify(day).slice(0, 300)}`);
+      return day;
+    },
+    { timeout: 30_000, interval: 20 },
+  );
+}
+
+/** Performs a day and waits for the end of its round. */
+export async function performed(service: RunningService, date: string, request: object = {}, id = 'close') {
+  const before = (await dayOf(service, date, id)).rounds ?? 0;
+  const { status, body } = await service.ask('POST', `/schedules/${id}/days/${date}/run`, request);
+  if (status !== 200) throw new Error(JSON.stringify(body));
+  return vi.waitFor(
+    async () => {
+      const day = await settledDay(service, date, id);
+      if (day.rounds <= before) throw new Error('not begun');
+      return day;
+    },
+    { timeout: 30_000, interval: 20 },
+  );
+}
+
+export const putSchedule = (service: RunningService, change: object = {}, id = 'close') =>
+  service.ask<Schedule>('PUT', `/schedules/${id}`, schedule(change));
+
+/** Dates of the published log of an index, in its order. */
+export async function publishedDates(service: RunningService, indexId: string): Promise<string[]> {
+  const { body } = await service.ask<{ readonly entries?: readonly PublicationEntry[] }>(
+    'GET',
+    `/analytics/${indexId}/published`,
+  );
+  return (body.entries ?? []).map(({ date }) => date);
+}

@@ -1,0 +1,145 @@
+import { join } from 'node:path';
+import type { StepType } from '#domain/daily-plans/step-catalogue.js';
+import { ScheduleDocument } from '#domain/daily-plans/schedule-document.js';
+import type { DayDocument } from '#domain/daily-plans/day-document.js';
+import { openCalendars } from '#market/serving/calendar-files.js';
+import type { Performer, StepContext } from '#services/daily-plans/performer.js';
+import type { Performers } from '#services/daily-plans/performers.js';
+import { createDayRunner, type DayRunner } from '#services/daily-plans/runner.js';
+import { createSchedules } from '#services/daily-plans/schedules.js';
+import { createStoredDays, type StoredDays } from '#services/daily-plans/stored-days.js';
+import { openHome } from '#store/home/home.js';
+import { openStore } from '#store/open-store.js';
+import type { DocumentStore } from '#store/port.js';
+import { temporaryFolder } from '../../store/temporary-folder.js';
+
+/** Work of steps, in order: `run CORE 2026-11-23`. */
+export type Done = string[];
+
+/** A failure of a step for an index. */
+export type Fault = (step: StepType, indexId: string, date: string) => Promise<void> | void;
+
+/** Runners over one store, with steps that only remember what they did. */
+export interface RunnerWorld {
+  readonly documents: DocumentStore;
+  readonly days: StoredDays;
+  readonly done: Done;
+  /** Milliseconds since 1970. */
+  now: number;
+  put(change?: object, id?: string): Promise<void>;
+  runner(fault?: Fault): DayRunner;
+  /** A process that is never heard of again once its fault does not return. */
+  doomedRunner(fault: Fault): DayRunner;
+  day(date: string, id?: string): Promise<DayDocument | undefined>;
+  close(): Promise<void>;
+}
+
+const FAMILY = ['CORE', 'EVEN', 'CORE-FEE'];
+
+export async function runnerWorld(start: string): Promise<RunnerWorld> {
+  const base = await temporaryFolder();
+  const home = await openHome(join(base, 'home'));
+  const store = await openStore({ home, onFailure: () => {} });
+  const { documents } = store;
+  const calendars = openCalendars();
+  const done: Done = [];
+  const open: DayRunner[] = [];
+  const world = { now: Date.parse(start) };
+  const now = (): number => world.now;
+  const schedules = createSchedules({ documents, calendars, now });
+  const days = createStoredDays({ documents, now, isShared: true });
+  const rebalance = { frequency: 'monthly' };
+  const rule = (id: string) => ({
+    id,
+    name: id,
+    calendar: 'XNYS',
+    base_date: '2020-01-02',
+    rebalance,
+    pipeline: { weighting: { type: 'EqualWeight' } },
+  });
+  const overlay = {
+    id: 'CORE-FEE',
+    name: 'CORE-FEE',
+    calendar: 'XNYS',
+    base_date: '2020-01-02',
+    kind: 'overlay',
+    source_index_id: 'CORE',
+    overlay: { type: 'decrement', percent: 0.05 },
+  };
+  await documents.transaction(async (tx) => {
+    for (const document of [rule('CORE'), rule('EVEN'), overlay]) await tx.put('index', document.id, document);
+  });
+
+  /** Performs a step as the real ones do: finished work is not repeated. */
+  const performer =
+    (type: StepType, fault: Fault): Performer<never> =>
+    async ({ waves, isOpen, item, put, day }: StepContext<unknown>) => {
+      for (const wave of waves)
+        for (const id of wave.filter(isOpen)) {
+          if (item(id)?.state === 'done') continue;
+          try {
+            await fault(type, id, day().date);
+            done.push(`${type} ${id} ${day().date}`);
+            await put(id, id, { state: 'done', message: 'done' });
+          } catch (thrown) {
+            if (!(thrown instanceof Blocked)) throw thrown;
+            await put(id, id, { state: 'blocked', message: thrown.message });
+          }
+        }
+      return { state: 'done', message: `${type} is done` };
+    };
+
+  return {
+    documents,
+    days,
+    done,
+    get now() {
+      return world.now;
+    },
+    set now(ms) {
+      world.now = ms;
+    },
+    async put(change = {}, id = 'close') {
+      const plan = {
+        name: 'Close',
+        indices: FAMILY,
+        calendar: 'XNYS',
+        at: '18:30',
+        starts_on: '2026-11-23',
+        steps: [{ type: 'refresh' }, { type: 'run' }, { type: 'publish' }],
+        ...change,
+      };
+      await documents.transaction(async (tx) => void (await tx.put('schedule', id, ScheduleDocument.parse(plan))));
+    },
+    runner(fault = () => {}) {
+      const runner = begin(fault);
+      open.push(runner);
+      return runner;
+    },
+    doomedRunner: begin,
+    day: (date, id = 'close') => days.get(id, date),
+    async close() {
+      for (const runner of open) await runner.close();
+      await store.close();
+      await home.close();
+    },
+  };
+
+  function begin(fault: Fault): DayRunner {
+    const types: StepType[] = ['refresh', 'run', 'publish', 'export', 'render'];
+    const performers = Object.fromEntries(types.map((type) => [type, performer(type, fault)])) as unknown as Performers; // one for each type
+    const clock = { now, monotonicMs: now, after: () => () => {} };
+    return createDayRunner({
+      documents,
+      schedules,
+      days,
+      performers,
+      calendars,
+      clock,
+      log: { info() {}, warn() {}, error() {} },
+    });
+  }
+}
+
+/** A fault that blocks its index. */
+export class Blocked extends Error {}

@@ -1,0 +1,167 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { LEASE_MS } from '#services/daily-plans/stored-days.js';
+import { Blocked, runnerWorld, type RunnerWorld } from './runner-world.js';
+
+let world: RunnerWorld;
+beforeEach(async () => void (world = await runnerWorld('2026-11-23T23:29:00Z')));
+afterEach(() => world.close());
+
+const MONDAY = '2026-11-23';
+const TUESDAY = '2026-11-24';
+const minutes = (count: number) => (world.now += count * 60_000);
+const wholeDay = (date: string) =>
+  ['refresh', 'run', 'publish'].flatMap((step) => ['CORE', 'EVEN', 'CORE-FEE'].map((id) => `${step} ${id} ${date}`));
+
+test('a day begins at its time, in its order, and once', async () => {
+  await world.put();
+  const runner = world.runner();
+  await runner.tick();
+  expect(world.done).toEqual([]);
+  minutes(1);
+  await runner.tick();
+  await runner.tick();
+  expect(world.done).toEqual(wholeDay(MONDAY));
+  const day = await world.day(MONDAY);
+  expect(day).toMatchObject({
+    state: 'done',
+    rounds: 1,
+    is_late: false,
+    lease: null,
+    due_at: '2026-11-23T23:30:00.000000+00:00',
+  });
+  expect(await world.days.state('close')).toEqual({ through: MONDAY, open: [] });
+});
+
+test('sessions of an outage are caught up in their order, those before them are recorded as missed', async () => {
+  await world.put({ catch_up: 1 });
+  world.now = Date.parse('2026-12-01T12:00:00Z');
+  const runner = world.runner();
+  await runner.tick();
+  const states = await Promise.all(
+    ['2026-11-23', '2026-11-24', '2026-11-25', '2026-11-27', '2026-11-30'].map(
+      async (date) => (await world.day(date))?.state,
+    ),
+  );
+  expect(states).toEqual(['missed', 'missed', 'missed', 'done', 'done']);
+  expect(world.done).toEqual([...wholeDay('2026-11-27'), ...wholeDay('2026-11-30')]);
+});
+
+test('a schedule that is not enabled begins nothing', async () => {
+  await world.put({ enabled: false });
+  minutes(60);
+  await world.runner().tick();
+  expect(await world.day(MONDAY)).toBeUndefined();
+});
+
+test('a blocked index holds back the overlay on it on this day and on the next, the rest continues', async () => {
+  await world.put();
+  let isBlocked = true;
+  const runner = world.runner((step, id, date) => {
+    if (isBlocked && step === 'publish' && id === 'CORE' && date === MONDAY) throw new Blocked('no price of AA');
+  });
+  minutes(1);
+  await runner.tick();
+  const day = (await world.day(MONDAY))!;
+  expect([day.state, day.held.map(({ index_id }) => index_id), day.reason]).toEqual([
+    'blocked',
+    ['CORE', 'CORE-FEE'],
+    'CORE: no price of AA CORE-FEE: Its parent CORE is held back: no price of AA',
+  ]);
+  minutes(24 * 60);
+  world.done.length = 0;
+  await runner.tick();
+  expect(world.done).toEqual(['refresh', 'run', 'publish'].map((step) => `${step} EVEN ${TUESDAY}`));
+  expect((await world.day(TUESDAY))!.held).toEqual(day.held);
+  isBlocked = false;
+  minutes(10);
+  world.done.length = 0;
+  await runner.tick();
+  const both = ['CORE', 'CORE-FEE'];
+  expect(world.done.slice(0, 2)).toEqual(both.map((id) => `publish ${id} ${MONDAY}`));
+  expect((await world.day(MONDAY))!.state).toBe('done');
+  expect((await world.day(TUESDAY))!.state).toBe('done');
+});
+
+test('with on_failure stop a blocked index holds back its family, and the days after', async () => {
+  await world.put({ on_failure: 'stop' });
+  const runner = world.runner((step, id) => {
+    if (step === 'run' && id === 'EVEN') throw new Blocked('no run');
+  });
+  minutes(1);
+  await runner.tick();
+  expect(world.done.some((line) => line.startsWith('publish'))).toBe(false);
+  minutes(24 * 60);
+  await runner.tick();
+  expect((await world.day(TUESDAY))!).toMatchObject({ state: 'waiting', rounds: 0 });
+});
+
+test('a day is looked at again after its minutes, and is late once its deadline has passed', async () => {
+  await world.put({ retry_minutes: 30, deadline_minutes: 45 });
+  const runner = world.runner((step, id) => {
+    if (step === 'publish' && id === 'EVEN') throw new Blocked('not yet');
+  });
+  minutes(1);
+  await runner.tick();
+  const roundsAfter = async (count: number) => {
+    minutes(count);
+    await runner.tick();
+    const { rounds, is_late: isLate } = (await world.day(MONDAY))!;
+    return [rounds, isLate];
+  };
+  expect(await roundsAfter(29)).toEqual([1, false]);
+  expect(await roundsAfter(1)).toEqual([2, false]);
+  expect(await roundsAfter(30)).toEqual([3, true]);
+});
+
+test('two processes share the days of a schedule: each step is performed once', async () => {
+  await world.put();
+  await world.put({}, 'other');
+  minutes(1);
+  const [one, two] = [world.runner(() => new Promise((resolve) => setImmediate(resolve))), world.runner()];
+  await Promise.all([one.tick(), two.tick(), one.tick(), two.tick()]);
+  await Promise.all([one.tick(), two.tick()]);
+  expect(world.done.toSorted()).toEqual([...wholeDay(MONDAY), ...wholeDay(MONDAY)].toSorted());
+});
+
+test.for(['refresh', 'run', 'publish'] as const)(
+  'a process that dies in the step %s is followed by another once its lease has ended',
+  async (where) => {
+    await world.put();
+    minutes(1);
+    let died: () => void = () => {};
+    const isDead = new Promise<void>((resolve) => (died = resolve));
+    const silent = world.doomedRunner(async (step, id) => {
+      if (step !== where || id !== 'EVEN') return;
+      died();
+      await new Promise(() => {}); // Never heard of again.
+    });
+    void silent.tick();
+    await isDead;
+    const heir = world.runner();
+    await heir.tick();
+    expect((await world.day(MONDAY))!.state).toBe('running');
+    world.now += LEASE_MS + 1;
+    await heir.tick();
+    expect((await world.day(MONDAY))!.state).toBe('done');
+    // Nothing that was done is done again.
+    expect(world.done.toSorted()).toEqual(wholeDay(MONDAY).toSorted());
+  },
+);
+
+test('a step that fails unexpectedly is tried again later', async () => {
+  await world.put();
+  minutes(1);
+  let isBroken = true;
+  const runner = world.runner((step) => {
+    if (isBroken && step === 'run') throw new Error('a defect');
+  });
+  await runner.tick();
+  expect((await world.day(MONDAY))!).toMatchObject({
+    state: 'waiting',
+    reason: expect.stringContaining('unexpectedly') as string,
+  });
+  isBroken = false;
+  minutes(10);
+  await runner.tick();
+  expect((await world.day(MONDAY))!).toMatchObject({ state: 'done', rounds: 2 });
+});

@@ -1,0 +1,101 @@
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createDivisorClient, type DivisorClient } from '#clients/typescript/divisor.js';
+import { formatDay } from '#domain/time/days.js';
+import { writeMarket } from '#market/content/write-market.js';
+import { openCalendars } from '#market/serving/calendar-files.js';
+import { generateMarket } from '#market/synthetic/generate-market.js';
+import { runService, type RunningService } from '../running-service.js';
+
+const SESSIONS = openCalendars()
+  .get('XNYS')!
+  .sessions.filter((day) => ['2022', '2023', '2024'].includes(formatDay(day).slice(0, 4)));
+const market = generateMarket(
+  {
+    seed: 11,
+    assets: 6,
+    sessions: SESSIONS,
+    exchange: 'XNYS',
+    currency: 'USD',
+    sectors: 2,
+    market_return: 0.07,
+    market_volatility: 0.16,
+    specific_volatility: 0.4,
+    dividend_yield: 0,
+    splits_per_year: 0,
+    delistings_per_year: 0,
+    listings_per_year: 0,
+    missing_rate: 0,
+  },
+  () => {},
+);
+
+/** Quarterly with a lag, and weighted again in the months between. */
+const source = {
+  id: 'SOURCE',
+  name: 'Source',
+  calendar: 'XNYS',
+  base_date: '2024-01-02',
+  rebalance: { frequency: 'quarterly', effective_lag: 4 },
+  pipeline: { weighting: { type: 'MarketCapWeight' } },
+} as const;
+const reviews = [
+  {
+    id: 'monthly',
+    scope: 'weights',
+    schedule: { frequency: 'monthly', anchor: 'third_friday' },
+    weighting: { type: 'EqualWeight' },
+  },
+] as const;
+const derivation = {
+  source_index_id: 'SOURCE',
+  constraints: [{ id: 'largest', type: 'PositionBounds', params: { upper: 0.25 } }],
+} as const;
+
+let service: RunningService;
+let client: DivisorClient;
+beforeAll(async () => {
+  service = await runService();
+  client = createDivisorClient({ url: service.url() });
+  const folder = join(service.root, 'derived');
+  await writeMarket(folder, market, () => {});
+  const store = { store_id: 'derived', name: 'Derived', kind: 'folder', location: folder, activate: true } as const;
+  await client.call('createStore', { body: store });
+  await service.finished('load:derived');
+  await client.call('createIndex', { body: source });
+  const { calendar, base_date, rebalance } = source;
+  await client.call('createIndex', {
+    body: { id: 'DERIVED', name: 'Derived', calendar, base_date, rebalance, derivation },
+  });
+  // The source changes afterwards: the derived index keeps the schedule that it has.
+  await client.call('putIndex', { params: { index_id: 'SOURCE' }, body: { ...source, reviews } as never });
+  await client.run('startBacktest', { params, body: {} });
+});
+afterAll(() => service.close());
+
+const params = { index_id: 'DERIVED' };
+const pack = (date: string) =>
+  client.call('packRebalance', { params, body: { as_of: date, accounts: [{ name: 'F', cash: 1e9 }] } });
+const rebalances = async () => (await client.call('listRebalances', { params })).rebalances.map(({ date }) => date);
+
+test('the next rebalance of a pack is the next one of the run', async () => {
+  const dates = await rebalances();
+  expect(dates.slice(1)).toEqual(['2024-03-28', '2024-06-28', '2024-09-30', '2024-12-31']);
+  for (const [date, next] of [
+    ['2024-01-10', dates[1]],
+    ['2024-03-28', dates[1]],
+    ['2024-04-02', dates[2]],
+    ['2024-09-25', dates[3]],
+  ] as const)
+    expect((await pack(date)).effective).toBe(next);
+});
+
+test('the orders of a rebalance lead to the weights that the run takes on its date', async () => {
+  for (const date of (await rebalances()).slice(1)) {
+    const packed = await pack(date);
+    expect(packed.basis).toBe('announced');
+    const { weights } = await client.call('getWeights', { params, query: { as_of: date } });
+    const wanted = new Map(packed.accounts[0]!.trades.map((trade) => [trade.identifier, trade.weight_target]));
+    for (const { identifier, weight } of weights) expect(wanted.get(identifier)).toBeCloseTo(weight, 9);
+  }
+});

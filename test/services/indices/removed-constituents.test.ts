@@ -1,0 +1,91 @@
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createDivisorClient, type DivisorClient } from '#clients/typescript/divisor.js';
+import { writeMarket } from '#market/content/write-market.js';
+import { buildMarket } from '../../domain/backtest/market-builder.js';
+import { runService, type RunningService } from '../running-service.js';
+
+const DATES = ['2024-03-04', '2024-03-05', '2024-03-06', '2024-03-07', '2024-03-08'] as const;
+const flat = (price: number): number[] => DATES.map(() => price);
+
+/**
+ * A, B and E are in the index. A merges into C for two shares each; B spins off a share of S, and is to merge into D after
+ * the last date.
+ */
+const market = buildMarket({
+  dates: DATES,
+  close: {
+    A: [100, 100, null, null, null],
+    B: [100, 100, 100, 80, 80],
+    C: flat(40),
+    D: flat(20),
+    E: flat(100),
+    S: [null, null, null, 20, 20],
+  },
+  actions: [
+    { name: 'A', type: 'MERGER', value: 2, related: 'C', ex: DATES[1] },
+    { name: 'B', type: 'SPIN_OFF', value: 1, related: 'S', ex: DATES[3] },
+    { name: 'B', type: 'MERGER', value: 4, related: 'D', ex: '2024-03-12' },
+  ],
+});
+
+let service: RunningService;
+let client: DivisorClient;
+beforeAll(async () => {
+  service = await runService();
+  client = createDivisorClient({ url: service.url() });
+  const folder = join(service.root, 'removed');
+  await writeMarket(folder, market, () => {});
+  const store = { store_id: 'removed', name: 'Removed', kind: 'folder', location: folder, activate: true } as const;
+  await client.call('createStore', { body: store });
+  await service.finished('load:removed');
+  for (const acquirer of ['remove', 'convert'] as const) {
+    const body = {
+      id: acquirer,
+      name: 'Removed',
+      calendar: 'XNYS',
+      base_date: DATES[0],
+      rebalance: { frequency: 'none' },
+      universe: { kind: 'list', identifiers: ['A', 'B', 'E'] },
+      pipeline: {
+        weighting: { type: 'EqualWeight' },
+        treatment: { spin_offs: 'drop_after_first_session', max_stale_sessions: null },
+      },
+      events: { acquirer },
+    } as const;
+    await client.call('createIndex', { body });
+    await client.run('startBacktest', { params: { index_id: acquirer }, body: {} });
+  }
+});
+afterAll(() => service.close());
+
+const actionsOf = async (id: string) =>
+  (await client.call('getIndexActions', { params: { index_id: id } })).actions.map((action) => ({
+    of: `${action.identifier} ${action.type} ${action.state}`,
+    action,
+  }));
+const only = async (id: string, of: string) => (await actionsOf(id)).find((one) => one.of === of)!.action;
+
+test('a merger into a security outside the universe is listed as the removal that it was', async () => {
+  const merger = await only('remove', 'A MERGER effective');
+  expect(merger).toMatchObject({ weight_after: 0, shares_after: 0, proceeds: 100, received: null });
+  expect(merger.divisor_after! / merger.divisor_before!).toBeCloseTo(2 / 3, 12);
+  // Converted: two shares of C at 40 for one at 100.
+  expect(await only('convert', 'A MERGER effective')).toMatchObject({ received: { identifier: 'C', ratio: 2 } });
+});
+
+test('a coming merger is pro forma what it will be', async () => {
+  const coming = await only('remove', 'B MERGER coming');
+  expect(coming).toMatchObject({ proceeds: 80, received: null });
+  expect(await only('convert', 'B MERGER coming')).toMatchObject({ received: { identifier: 'D', ratio: 4 } });
+});
+
+test('a spun-off security that left at its first close is listed with the shares that were held', async () => {
+  const exit = await only('remove', 'S SPIN_OFF_EXIT effective');
+  const spinOff = await only('remove', 'B SPIN_OFF effective');
+  expect(exit).toMatchObject({ ex_date: DATES[3], related: 'B', value: 20, proceeds: 20, shares_after: 0 });
+  expect(exit.shares_before).toBeCloseTo(spinOff.shares_before * spinOff.received!.ratio, 12);
+  expect(spinOff.received!.weight).toBe(0);
+  // S is worth 20 of the 200 that the index is worth.
+  expect(exit.divisor_after! / exit.divisor_before!).toBeCloseTo(0.9, 12);
+});

@@ -1,0 +1,199 @@
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createDivisorClient, type DivisorClient } from '#clients/typescript/divisor.js';
+import { formatDay } from '#domain/time/days.js';
+import { writeMarket } from '#market/content/write-market.js';
+import { openCalendars } from '#market/serving/calendar-files.js';
+import { generateMarket } from '#market/synthetic/generate-market.js';
+import { runService, type RunningService } from '../running-service.js';
+
+const SESSIONS = openCalendars()
+  .get('XNYS')!
+  .sessions.filter((day) => day > 18_000)
+  .slice(0, 60);
+const [FELL, GONE, DECIDED, BETWEEN, EFFECTIVE] = [30, 44, 47, 48, 50];
+const market = generateMarket(
+  {
+    seed: 3,
+    assets: 6,
+    sessions: SESSIONS,
+    exchange: 'XNYS',
+    currency: 'USD',
+    sectors: 2,
+    market_return: 0.07,
+    market_volatility: 0.16,
+    specific_volatility: 0.1,
+    dividend_yield: 0,
+    splits_per_year: 0,
+    delistings_per_year: 0,
+    listings_per_year: 0,
+    missing_rate: 0,
+  },
+  () => {},
+);
+const PRICES = new Set(['OPEN', 'HIGH', 'LOW', 'CLOSE']);
+const N = market.identifiers.length;
+const dateOf = (row: number): string => formatDay(market.dates[row]!);
+/** Identifiers by market value on a row, the largest first. */
+function ranked(row: number): string[] {
+  const [close, shares] = [market.fields.get('CLOSE')!, market.fields.get('SHARES_OUTSTANDING')!];
+  return market.identifiers
+    .map((name, i) => ({ name, value: close[row * N + i]! * shares[row * N + i]! }))
+    .filter(({ value }) => value > 0)
+    .toSorted((a, b) => b.value - a.value)
+    .map(({ name }) => name);
+}
+const [FIRST, SECOND, THIRD] = ranked(1) as [string, string, string];
+
+let service: RunningService;
+let client: DivisorClient;
+
+/** The largest security is acquired on GONE, and the second largest loses almost all of its value on FELL. */
+beforeAll(async () => {
+  const [gone, fell] = [FIRST, SECOND].map((name) => market.identifiers.indexOf(name)) as [number, number];
+  for (const [field, panel] of market.fields)
+    for (let row = 0; row < market.dates.length; row++) {
+      if (row >= GONE) panel[row * N + gone] = Number.NaN;
+      if (row >= FELL && PRICES.has(field)) panel[row * N + fell]! *= 0.001;
+    }
+  const acquired = { type: 'ACQUISITION', value: 120, exDay: market.dates[GONE]!, payDay: null, status: null } as const;
+  const of = { identifier: FIRST, announcedDay: null, related: null, subscriptionPrice: null };
+  service = await runService();
+  client = createDivisorClient({ url: service.url() });
+  const folder = join(service.root, 'replaced');
+  await writeMarket(folder, { ...market, actions: [...market.actions, { ...acquired, ...of }] }, () => {});
+  const store = { store_id: 'replaced', name: 'Replaced', kind: 'folder', location: folder, activate: true } as const;
+  await client.call('createStore', { body: store });
+  await service.finished('load:replaced');
+  const pipeline = {
+    selection: [{ id: 'top', type: 'TopN', params: { field: 'MARKET_CAP', count: 2 } }],
+    weighting: { type: 'EqualWeight' },
+  };
+  const common = { name: 'Replaced', calendar: 'XNYS', base_date: dateOf(1), pipeline };
+  const never = { frequency: 'none' };
+  const schedule = { frequency: 'custom', dates: [dateOf(EFFECTIVE)], effective_lag: EFFECTIVE - DECIDED };
+  const replacement = { replacement: 'next_ranked' };
+  const documents = [
+    { ...common, id: 'NEXT', rebalance: never, events: replacement },
+    { ...common, id: 'RESERVE', rebalance: never, events: { replacement: 'reserve', reserve: ['NONE', THIRD] } },
+    { ...common, id: 'EXIT', rebalance: never, events: { fast_exit: { rank: 3, field: 'MARKET_CAP', schedule } } },
+    { ...common, id: 'PENDING', rebalance: { ...schedule, effective_lag: EFFECTIVE - GONE + 1 }, events: replacement },
+  ];
+  for (const body of documents) {
+    await client.call('createIndex', { body: body as never });
+    await client.run('startBacktest', { params: { index_id: body.id }, body: {} });
+  }
+});
+afterAll(() => service.close());
+
+const explain = (id: string, identifier: string) =>
+  client.call('explainName', { params: { index_id: id, identifier }, query: { as_of: dateOf(59) } });
+const preview = (id: string, row: number) =>
+  client.call('previewIndex', { params: { index_id: id }, body: { as_of: dateOf(row) } });
+const pack = (id: string, row: number) =>
+  client.call('packRebalance', {
+    params: { index_id: id },
+    body: { as_of: dateOf(row), accounts: [{ name: 'F', cash: 1e9 }] },
+  });
+
+/** Target weights of a pack's orders and the weights that the index held on a date. */
+async function expectTraded(id: string, packed: Awaited<ReturnType<typeof pack>>, row: number): Promise<void> {
+  const { weights: held } = await client.call('getWeights', {
+    params: { index_id: id },
+    query: { as_of: dateOf(row) },
+  });
+  const wanted = new Map(packed.accounts[0]!.trades.map((trade) => [trade.identifier, trade.weight_target]));
+  expect([...wanted.keys()]).toEqual(held.map(({ identifier }) => identifier).toSorted());
+  for (const { identifier, weight } of held) expect(wanted.get(identifier)).toBeCloseTo(weight, 12);
+}
+
+describe('a constituent that was acquired between reviews', () => {
+  const replaced = {
+    date: dateOf(GONE),
+    rule: 'next_ranked',
+    entered: THIRD,
+    left: FIRST,
+    decision_date: dateOf(GONE),
+    ranked_on: dateOf(1),
+    rank: 1,
+    left_rank: null,
+  };
+
+  test('and the security that replaced it are explained by date, rule and rank', async () => {
+    const entered = await explain('NEXT', THIRD);
+    expect(entered).toMatchObject({ included: true, excluded_by: 'top', replacements: [replaced] });
+    expect(entered.entered).toMatchObject({ date: dateOf(GONE), event: 'replacement', related: FIRST });
+    const left = await explain('NEXT', FIRST);
+    expect(left).toMatchObject({ included: false, replacements: [replaced] });
+    expect(left.left).toMatchObject({ event: 'acquisition' });
+    expect((await explain('NEXT', SECOND)).replacements).toEqual([]);
+  });
+
+  test('is in the preview of that date and in no other', async () => {
+    expect((await preview('NEXT', GONE)).replacements).toEqual([replaced]);
+    expect((await preview('NEXT', GONE + 1)).replacements).toEqual([]);
+  });
+
+  test('is traded by the rebalance pack of that date', async () => {
+    const packed = await pack('NEXT', GONE);
+    expect(packed).toMatchObject({ effective: dateOf(GONE), basis: 'announced', replacements: [replaced] });
+    await expectTraded('NEXT', packed, GONE);
+    expect(await pack('NEXT', GONE + 1)).toMatchObject({ basis: 'indicative', replacements: [] });
+  });
+
+  test('is replaced from a reserve by the place in the list', async () => {
+    const { replacements } = await explain('RESERVE', THIRD);
+    expect(replacements).toEqual([{ ...replaced, rule: 'reserve', ranked_on: null, rank: 2 }]);
+  });
+});
+
+describe('a security that leaves while a review is pending', () => {
+  test('is replaced in the rebalance pack, as the index replaces it', async () => {
+    const [, , next] = ranked(GONE - 1);
+    const swap = { entered: next, left: FIRST, rule: 'next_ranked', date: dateOf(EFFECTIVE) };
+    const early = await pack('PENDING', BETWEEN);
+    expect(early).toMatchObject({ effective: dateOf(EFFECTIVE), basis: 'announced', replacements: [swap] });
+    const packed = await pack('PENDING', EFFECTIVE);
+    expect(packed.replacements).toMatchObject([{ ...swap, decision_date: dateOf(EFFECTIVE) }]);
+    await expectTraded('PENDING', packed, EFFECTIVE);
+    expect((await explain('PENDING', next!)).replacements).toMatchObject([swap]);
+  });
+});
+
+describe('a fast exit', () => {
+  const exited = {
+    date: dateOf(EFFECTIVE),
+    rule: 'fast_exit',
+    left: SECOND,
+    decision_date: dateOf(DECIDED),
+    ranked_on: dateOf(DECIDED),
+  };
+
+  test('is announced by preview, rebalance pack and pro forma file before it takes effect', async () => {
+    const [swap] = (await preview('EXIT', DECIDED)).replacements!;
+    const order = ranked(DECIDED);
+    expect(swap).toMatchObject(exited);
+    expect(order[swap!.rank - 1]).toBe(swap!.entered);
+    expect(order[swap!.left_rank! - 1]).toBe(SECOND);
+    const packed = await pack('EXIT', BETWEEN);
+    expect(packed).toMatchObject({ effective: dateOf(EFFECTIVE), basis: 'announced', replacements: [swap] });
+    const file = await client.call('exportRun', {
+      params: { index_id: 'EXIT', table: 'proforma' },
+      query: { date: dateOf(BETWEEN), format: 'csv' },
+    });
+    const text = typeof file === 'string' ? file : new TextDecoder().decode(file as unknown as Uint8Array);
+    expect(text).toContain(swap!.entered);
+    expect(text).not.toContain(SECOND);
+  });
+
+  test('is traded on its date, and explained for the security that left', async () => {
+    await expectTraded('EXIT', await pack('EXIT', EFFECTIVE), EFFECTIVE);
+    const left = await explain('EXIT', SECOND);
+    expect(left.replacements).toMatchObject([exited]);
+    expect(left.left).toMatchObject({ event: 'fast_exit', related: left.replacements[0]!.entered });
+  });
+
+  test('is not announced before its decision', async () => {
+    expect(await pack('EXIT', DECIDED - 1)).toMatchObject({ basis: 'indicative', replacements: [] });
+  });
+});

@@ -1,0 +1,17 @@
+import type { IndexDocument } from '#domain/documents/index-document.js';
+import { announcementOf, type NextRebalance } from '#domain/books/next-rebalance.js';
+import type { Finding } from '#domain/refusals/findings.js';
+import { formatDay, type Day } from '#domain/time/days.js';
+
+/** Finding that the orders are for no announced rebalance, with the next one. */
+export function unannounced({ id, rebalance }: IndexDocument, day: Day, next: NextRebalance | undefined): Finding {
+  const path = 'as_of';
+  const of = `the orders are for what the rules decide on ${formatDay(day)}`;
+  if (next !== undefined) {
+    const message = `The next rebalance of ${id}, effective on ${formatDay(next.date)}, is ${next.announcement === undefined ? 'decided' : 'announced'} on ${formatDay(announcementOf(next))}: ${of}.`;
+    return { severity: 'info', code: 'NOT_ANNOUNCED', path, message };
+  }
+  const { frequency } = rebalance;
+  const message = `No rebalance of ${id} comes on or after ${formatDay(day)}, its frequency is ${frequency}: ${of}.`;
+  return { severity: 'warning', code: 'NOT_ANNOUNCED', path, message };
+}

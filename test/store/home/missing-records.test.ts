@@ -97,6 +97,6 @@ test('what is missing is told by its name', async () => {
     'history index/EQ: it has 2 versions; 3 were written',
   ]);
   expect(await without('index', () => 'EQ')).toEqual([
-    'history index/EQ: the document is missing, and version 3 is not its deletion',
+    'history index/EQ: the document is missing, but version 3 is not its deletion',
   ]);
 });

@@ -126,7 +126,11 @@ type Terms = z.infer<typeof BacktestRequest>;
 
 /** One market has no earlier versions. @throws Refusal VALIDATION_FAILED where one is asked for */
 function withoutVersions(given: Terms, hasEarlier: boolean): Terms {
-  const named = { as_known: hasEarlier ? undefined : given.as_known, as_known_on: given.as_known_on, if_stale: given.if_stale || undefined };
+  const named = {
+    as_known: hasEarlier ? undefined : given.as_known,
+    as_known_on: given.as_known_on,
+    if_stale: given.if_stale || undefined,
+  };
   const findings = Object.entries(named).flatMap(([path, value]): Finding[] => {
     const message =
       path === 'as_known'

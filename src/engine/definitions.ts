@@ -23,7 +23,10 @@ export function createDefinitions({ market, calendars, pluginOf }: DefinitionsDe
   const documents = new Map<string, IndexDocument>();
   const indexOf = (id: string): IndexDocument | undefined => documents.get(id);
 
-  function checked(body: object): { readonly document: IndexDocument | undefined; readonly findings: readonly Finding[] } {
+  function checked(body: object): {
+    readonly document: IndexDocument | undefined;
+    readonly findings: readonly Finding[];
+  } {
     const { document, findings } = validateIndex(body as Readonly<Record<string, unknown>>, {
       calendars: calendars.list(),
       calendarOf: calendars.get,

@@ -56,7 +56,11 @@ export function optimiseIndex(asked: object, dependencies: OptimiseDependencies)
     }),
   );
   const identity = { runId: OF_REQUEST, indexId: request.index_id, constraintSetId: OF_REQUEST };
-  const { run_id: _run, constraint_set_id: _set, ...result } = toOptimisationResult(run, {
+  const {
+    run_id: _run,
+    constraint_set_id: _set,
+    ...result
+  } = toOptimisationResult(run, {
     ...identity,
     measuredBy,
     asked: request.risk_model,

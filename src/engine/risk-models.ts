@@ -81,7 +81,11 @@ export function createModels({ market, calendars, engine, termsOf }: ModelsDepen
       assertOrder(request);
       assertHeld(market, { start: request.start, end: request.end });
       const estimate = preparedEstimate({ market, calendars, universe: universeOf(request), request });
-      const { covariance, factors: _, ...model } = engine.scope(() => {
+      const {
+        covariance,
+        factors: _,
+        ...model
+      } = engine.scope(() => {
         const made = estimate(engine);
         return { ...made, covariance: packUpper(made.covariance, made.assetIds.length) };
       });
@@ -171,7 +175,9 @@ export function createModels({ market, calendars, engine, termsOf }: ModelsDepen
 }
 
 const sha256 = ({ buffer, byteOffset, byteLength }: Float64Array): string =>
-  createHash('sha256').update(new Uint8Array(buffer, byteOffset, byteLength)).digest('hex');
+  createHash('sha256')
+    .update(new Uint8Array(buffer, byteOffset, byteLength))
+    .digest('hex');
 
 /** The newest matrix of a model, dense. */
 function toApi(modelId: string, { names, covariance }: StoredModel) {

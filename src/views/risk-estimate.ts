@@ -126,7 +126,11 @@ interface OwnDays {
 }
 
 /** Names on an axis of their own: the days of the window on which one of them has a bar. */
-export function ownDays(market: MarketData, calendars: Calendars, { identifiers, estimator, from, to }: OwnDays): SessionMarket {
+export function ownDays(
+  market: MarketData,
+  calendars: Calendars,
+  { identifiers, estimator, from, to }: OwnDays,
+): SessionMarket {
   const wanted = new Set(identifiers);
   const columns = market.identifiers.flatMap((identifier, column) => (wanted.has(identifier) ? [column] : []));
   const narrow = narrowMarket(market, { columns, from, to, keeps: READS[estimator] });

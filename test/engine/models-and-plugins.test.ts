@@ -71,7 +71,10 @@ interface Frame {
 
 test('an estimated risk model has the bits of the service, and so has one that is imported from its export', async () => {
   const own = engine.riskModel('own', estimate);
-  const stored = await service.ok<{ covariance: Frame; asset_ids: string[]; diagnostics: object }>('GET', '/risk-models/own');
+  const stored = await service.ok<{ covariance: Frame; asset_ids: string[]; diagnostics: object }>(
+    'GET',
+    '/risk-models/own',
+  );
   expect(own.asset_ids).toEqual(stored.asset_ids);
   expect([...own.covariance]).toEqual(stored.covariance.data.flat());
   expect(own.diagnostics).toEqual(stored.diagnostics);
@@ -86,7 +89,9 @@ test.each(bodies.map(({ id }) => id))('the whole run of %s has the bytes of the 
   const { hash } = engine.backtest(id);
   const files = readdirSync(service.folder, { recursive: true, withFileTypes: true }).filter((file) => file.isFile());
   const hashes = files.map((file) =>
-    createHash('sha256').update(readFileSync(join(file.parentPath, file.name))).digest('hex'),
+    createHash('sha256')
+      .update(readFileSync(join(file.parentPath, file.name)))
+      .digest('hex'),
   );
   expect(hashes).toContain(hash);
 });
@@ -121,7 +126,11 @@ test('an optimisation has the result of the service', async () => {
 });
 
 test('what is missing is refused by name', async () => {
-  const derived = { ...bodies[2]!, id: 'OTHER', derivation: { ...(bodies[2] as { derivation: object }).derivation, risk_model: 'none' } };
+  const derived = {
+    ...bodies[2]!,
+    id: 'OTHER',
+    derivation: { ...(bodies[2] as { derivation: object }).derivation, risk_model: 'none' },
+  };
   engine.define(bodies[1]!);
   engine.define(derived as unknown as Body);
   expect(() => engine.backtest('OTHER')).toThrow(expect.objectContaining({ code: 'VALIDATION_FAILED' }));
@@ -171,9 +180,11 @@ describe('decisions on what was known', () => {
 
   test('need days in order', async () => {
     const earlier = [{ known_on: '2024-02-01', market: { prices: prices(40) } }];
-    await expect(openEngine({ market: { prices: prices(10) }, known_on: '2024-01-08', earlier })).rejects.toMatchObject({
-      code: 'VALIDATION_FAILED',
-      detail: { findings: [{ path: 'known_on', code: 'INVALID_RANGE' }] },
-    });
+    await expect(openEngine({ market: { prices: prices(10) }, known_on: '2024-01-08', earlier })).rejects.toMatchObject(
+      {
+        code: 'VALIDATION_FAILED',
+        detail: { findings: [{ path: 'known_on', code: 'INVALID_RANGE' }] },
+      },
+    );
   });
 });

@@ -106,4 +106,3 @@ function heldLast({ columns }: { readonly columns: string }): string[] {
     return names.filter((_, i) => weights[i] !== 0).toSorted(compareText);
   });
 }
-

@@ -40,14 +40,16 @@ export const publicationBundle: Task<'publication-bundle'> = async (input, contr
   // Decisions on what was known see universes of their time: every security stays.
   const names = input.known === undefined ? wantedNames(whole, run, composers[0]!) : null;
   const slices = [
-    (of: MarketData) => marketSlice(reads.narrowed(of), { names: names ?? new Set(of.identifiers), end: run.days.at(-1)! }),
+    (of: MarketData) =>
+      marketSlice(reads.narrowed(of), { names: names ?? new Set(of.identifiers), end: run.days.at(-1)! }),
     reads.narrowed,
   ];
   for (const slice of slices) {
     const market = slice(whole);
     const earlier = input.known && slicedKnown(whole, input.known, { first: firstDecision(run), slice, own: market });
     const recomputation = { ...terms, market, known: earlier?.known };
-    const different = slice === reads.narrowed ? differenceFrom(entries, recomputation) : triedFrom(entries, recomputation);
+    const different =
+      slice === reads.narrowed ? differenceFrom(entries, recomputation) : triedFrom(entries, recomputation);
     if (different === undefined)
       return outputOf(market, {
         'plan.json': jsonBytes(plan),
@@ -64,7 +66,10 @@ export const publicationBundle: Task<'publication-bundle'> = async (input, contr
 const firstDecision = ({ reached }: Run): number =>
   Math.min(...reached.flatMap(({ list, sm }) => list.map(({ decision }) => sm.sessions[decision]!)));
 
-function differenceFrom(entries: readonly PublicationEntry[], recomputation: Recomputation): DifferingClose | undefined {
+function differenceFrom(
+  entries: readonly PublicationEntry[],
+  recomputation: Recomputation,
+): DifferingClose | undefined {
   return differingCloses(entries, recomputedCloses(recomputation).closes)[0];
 }
 

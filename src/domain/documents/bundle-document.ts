@@ -21,7 +21,10 @@ export const modelFileOf = (place: number): string => `model-${place}.f64`;
 export const KNOWN_FILE = 'known.json';
 export const changeFileOf = (place: number): string => `change-${place}.bin`;
 
-const FileName = z.union([z.enum([...BUNDLE_FILES, KNOWN_FILE]), z.string().regex(/^(?:model-\d+\.f64|change-\d+\.bin)$/)]);
+const FileName = z.union([
+  z.enum([...BUNDLE_FILES, KNOWN_FILE]),
+  z.string().regex(/^(?:model-\d+\.f64|change-\d+\.bin)$/),
+]);
 
 export const MANIFEST_FILE = 'manifest.json';
 

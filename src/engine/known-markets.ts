@@ -8,7 +8,7 @@ import { createKnownMarkets } from '#market/versions/known-markets.js';
 import type * as Api from './api.js';
 import { readMarket } from './market-input.js';
 
-/** What was known of the market at decisions; undefined without earlier contents. @throws Refusal VALIDATION_FAILED */
+/** Reads the contents of the market known at each decision; undefined without earlier contents. @throws Refusal VALIDATION_FAILED */
 export async function readKnown(
   last: MarketData,
   { known_on: knownOn, earlier }: Pick<Api.EngineOptions, 'known_on' | 'earlier'>,

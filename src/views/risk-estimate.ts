@@ -107,12 +107,12 @@ function readReturns({ market, calendars, universe, request }: EstimateInput): R
 function knownAmong(identifiers: readonly string[], columnOf: (identifier: string) => number): number[] {
   const columns = identifiers.map(columnOf).filter((column) => column >= 0);
   if (columns.length > 0) return columns;
-  throw new Refusal('RISK_INSUFFICIENT_DATA', `None of the ${identifiers.length} names is in the served store.`, {
+  throw new Refusal('RISK_INSUFFICIENT_DATA', `None of the ${identifiers.length} securities is in the served store.`, {
     assets: 0,
   });
 }
 
-/** What estimators read beside returns. */
+/** Inputs of estimators in addition to returns. */
 const READS: Partial<Record<Estimator, 'reference' | 'datapoints'>> = {
   industries: 'reference',
   styles: 'datapoints',
@@ -125,7 +125,7 @@ interface OwnDays {
   readonly to: Day | null;
 }
 
-/** Names on an axis of their own: the days of the window on which one of them has a bar. */
+/** Creates the axis of plain securities: the days of the window on which one of them has a bar. */
 export function ownDays(
   market: MarketData,
   calendars: Calendars,

@@ -73,7 +73,7 @@ function differenceFrom(
   return differingCloses(entries, recomputedCloses(recomputation).closes)[0];
 }
 
-/** The same from a slice, in which something that a run reads may be missing. */
+/** Recomputes from a slice, in which an input of the run may be missing. */
 function triedFrom(
   entries: readonly PublicationEntry[],
   recomputation: Recomputation,

@@ -23,7 +23,7 @@ export interface PackedImport {
   readonly covariance: Float64Array<ArrayBuffer>;
   /** Packed factors, date after date; null of covariances. */
   readonly factors: Float64Array<ArrayBuffer> | null;
-  /** Those of the newest date. */
+  /** Factors of the newest date. */
   readonly factorModel: FactorModel | null;
   readonly newest: Pick<AssembledModel['diagnostics'], 'averageCorrelation' | 'conditionNumber' | 'smallestEigenvalue'>;
 }

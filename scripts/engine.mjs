@@ -9,6 +9,7 @@ import { rolldown } from 'rolldown';
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const OUT = join(ROOT, 'dist/engine');
 const CALENDARS = join(ROOT, 'data/calendars');
+const QUICKJS = fileURLToPath(import.meta.resolve('@jitl/quickjs-wasmfile-release-sync/wasm'));
 
 /** Maximum compressed size for a page, in bytes. */
 const COMPRESSED_BYTES_MAX = 1.5e6;
@@ -19,6 +20,7 @@ const EMBEDDED = {
   'kernels/engines/kernel-module.js': 'kernel-module',
   'kernels/memory/paged-memory.js': 'memory',
   'kernels/memory/system-calls.js': 'system-calls',
+  'src/base/sandbox/quickjs-files.js': 'quickjs-files',
   'src/engine/version.js': 'version',
   'src/market/serving/calendar-files.js': 'calendar-files',
 };
@@ -71,6 +73,7 @@ const options = {
     define: {
       EMBEDDED_CALENDARS: JSON.stringify(calendarFiles()),
       EMBEDDED_KERNELS: JSON.stringify(readFileSync(join(ROOT, 'dist/kernels/wasm/kernels.wasm')).toString('base64')),
+      EMBEDDED_QUICKJS: JSON.stringify(readFileSync(QUICKJS).toString('base64')),
       EMBEDDED_VERSION: JSON.stringify(version),
     },
   },

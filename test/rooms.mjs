@@ -68,6 +68,7 @@ export const ROOMS = {
 /** Folders inside a room that need a package the rest of the room must not have. */
 export const ALCOVES = {
   'kernels/engines': { room: 'kernels', packages: ['koffi', '@tensorflow/**', 'node:*'] },
+  'src/engine/embedded': { room: 'src/engine', packages: ['@jitl/**', 'zod', 'node:*'] },
   'src/base/sandbox': { room: 'src/base', packages: ['@jitl/**', 'node:*'] },
   'kernels/memory': { room: 'kernels', packages: ['koffi', 'node:*'] },
   'src/base/tracing': { room: 'src/base', packages: ['node:*'] },

@@ -6,7 +6,14 @@ import type {
   IndexDocument,
   IndexDocumentBody,
   IndexExplanation,
+  OptimisationPreviewRequest,
+  OptimisationRunRequest,
+  OptimisationRunResult,
+  PluginUpsert,
   PreviewResponse,
+  RiskModelImport,
+  RiskModelRequest,
+  RiskModelView,
   WeightsView,
 } from '#clients/typescript/contract.js';
 
@@ -40,9 +47,48 @@ export interface MarketInput {
   readonly currency?: string | null;
 }
 
-export interface EngineOptions {
+/** A market as it was known at the end of a day. */
+export interface EarlierMarket {
+  readonly known_on: string;
   readonly market: MarketInput;
 }
+
+export interface EngineOptions {
+  readonly market: MarketInput;
+  /** Plug-ins by id, in the form of `PUT /plugins/{plugin_id}`. The sandbox is loaded for them: about 0.25 MB compressed. */
+  readonly plugins?: Readonly<Record<string, PluginUpsert>>;
+  /** Day at whose end `market` was known; needed by `earlier`. */
+  readonly known_on?: string;
+  /** Earlier contents for backtests with `as_known: "decision"`, ascending. The first counts as known from the beginning. */
+  readonly earlier?: readonly EarlierMarket[];
+}
+
+/** A risk model that definitions and optimisations name by its id. */
+export interface RiskModel {
+  readonly model_id: string;
+  /** Ascending, [N]; of an imported model those of its newest date. */
+  readonly asset_ids: readonly string[];
+  /** Annualised, [N x N], row after row. */
+  readonly covariance: Float64Array;
+  /** Annualised, [N]. */
+  readonly volatilities: Float64Array;
+  readonly diagnostics: RiskModelView['diagnostics'];
+  /** Of the estimators with factors. */
+  readonly factor_model?: NonNullable<RiskModelView['factor_model']>;
+  /** Securities without an estimate, with the reason. */
+  readonly excluded: Readonly<Record<string, string>>;
+  /** Dates of the first and last return, or of an imported model. */
+  readonly observed_start: string;
+  readonly observed_end: string;
+  readonly findings: readonly Finding[];
+}
+
+/** A request of an optimisation: that of `POST /optimise/runs` with rows in place of a constraint set. */
+export type OptimisationRequest = Omit<OptimisationRunRequest, 'constraint_set_id'> &
+  Pick<OptimisationPreviewRequest, 'constraints'>;
+
+/** The result of an optimisation, as `GET /optimise/runs/{run_id}` has it. */
+export type Optimisation = Omit<OptimisationRunResult, 'run_id' | 'constraint_set_id'>;
 
 /** Index points of one return variant; arrays of one length. */
 export interface IndexLevels {
@@ -112,7 +158,13 @@ export interface Engine {
   /** The reasons for one weight. Default: on the last date of the market. @throws EngineError */
   explain(index_id: string, identifier: string, as_of?: string): IndexExplanation;
   /** @throws EngineError */
-  backtest(index_id: string, request?: Omit<BacktestRequest, 'as_known' | 'as_known_on' | 'if_stale'>): Backtest;
+  backtest(index_id: string, request?: Omit<BacktestRequest, 'as_known_on' | 'if_stale'>): Backtest;
+  /** Estimates a risk model and keeps it under an id; one with the same id is replaced. @throws EngineError */
+  riskModel(model_id: string, request: Omit<RiskModelRequest, 'as_known_on'>): RiskModel;
+  /** Keeps a risk model from outside, in the form of `POST /risk-models/{model_id}/import`. @throws EngineError */
+  importRiskModel(model_id: string, model: RiskModelImport): RiskModel;
+  /** Optimises the weights of an index. @throws EngineError INFEASIBLE with the conflicting rows, and others */
+  optimise(request: OptimisationRequest): Optimisation;
 }
 
 /** An error that the caller can correct, with code, message and detail of the service. */

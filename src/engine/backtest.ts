@@ -6,10 +6,12 @@ import { runToFiles, type RunFiles } from '#domain/backtest/run-file/write.js';
 import { runBacktest } from '#domain/backtest/run-backtest.js';
 import { assertMeasured } from '#domain/backtest/run-summary.js';
 import { keptMemory } from '#base/memory/kept-memory.js';
+import type { KnownMarkets } from '#domain/books/known-seats.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { formatDay } from '#domain/time/days.js';
+import type { StoredModels } from '#domain/risk/stored-model.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { closesView } from '#views/closes-view.js';
 import { indexLevels } from '#views/levels-view.js';
@@ -21,14 +23,14 @@ export interface PlanInput {
   readonly calendars: Calendars;
   readonly plan: BacktestPlan;
   readonly engine: Engine;
+  readonly models: StoredModels;
+  readonly known: KnownMarkets | undefined;
 }
 
 /** The files of the run of a plan, as the service stores them. @throws Refusal as a backtest does */
-function filesOfPlan({ market, calendars, plan, engine }: PlanInput): RunFiles {
+function filesOfPlan({ engine, ...input }: PlanInput): RunFiles {
   const run = runBacktest({
-    market,
-    calendars,
-    plan,
+    ...input,
     createDecider: indexDeciders(engine),
     engine,
     memory: keptMemory,
@@ -36,7 +38,7 @@ function filesOfPlan({ market, calendars, plan, engine }: PlanInput): RunFiles {
     report: () => {},
   });
   assertMeasured({ ...run, relative: run.benchmark && run.benchmark.relative });
-  return runToFiles(run, { contentHash: market.contentHash, inPlace: true });
+  return runToFiles(run, { contentHash: input.market.contentHash, inPlace: true });
 }
 
 /** Digest of every byte of a run: that of its file, where its prices are in it. */

@@ -4,15 +4,11 @@ import { indexDeciders } from '#domain/backtest/index-decider.js';
 import { assertForeign, resolvedRequest } from '#domain/backtest/resolved-request.js';
 import type { Composer } from '#domain/books/compositions.js';
 import { createComposer } from '#domain/books/create-composer.js';
-import { validateIndex } from '#domain/checks/validate-index.js';
-import { marketFindings } from '#domain/checks/index-on-market.js';
-import { referencesOf } from '#domain/checks/validate-reference.js';
 import { BacktestRequest } from '#contract/analytics/request.js';
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
-import { benchmarkNamed, type BenchmarkRef } from '#domain/documents/benchmark-ref.js';
-import { isRuleDocument, type IndexDocument } from '#domain/documents/index-document.js';
+import { isRuleDocument } from '#domain/documents/index-document.js';
 import { explainWeight } from '#domain/optimisation/explain.js';
-import { orderFindings, type Finding } from '#domain/refusals/findings.js';
+import { compareText, orderFindings, type Finding } from '#domain/refusals/findings.js';
 import { assertNoErrors, Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import { assertOrder } from '#domain/schema/assert-order.js';
 import { checkShape } from '#domain/schema/shape.js';
@@ -23,50 +19,39 @@ import { previewAnswer } from '#views/preview-answer.js';
 import { toIndexExplanation } from '#views/preview.js';
 import type * as Api from './api.js';
 import { runPlan } from './backtest.js';
+import { createDefinitions } from './definitions.js';
+import { readKnown } from './known-markets.js';
 import { readMarket } from './market-input.js';
+import { optimiseIndex } from './optimise.js';
+import { readPlugins } from './plugins.js';
+import { createModels, type IndexTerms } from './risk-models.js';
 import { packageVersion } from './version.js';
 
 /** The engine on one market: definitions in memory, everything else computed when it is asked for. */
-export async function createEngine({ market: input }: Api.EngineOptions): Promise<Api.Engine> {
-  const { market, findings } = await readMarket(input);
+export async function createEngine(options: Api.EngineOptions): Promise<Api.Engine> {
+  const { market, findings } = await readMarket(options.market);
+  const known = await readKnown(market, options);
+  const plugins = options.plugins === undefined ? undefined : await readPlugins(options.plugins);
   const calendars = openCalendars();
   const engine = wasmEngine();
-  const documents = new Map<string, IndexDocument>();
-  const indexOf = (id: string): IndexDocument | undefined => documents.get(id);
+  const definitions = createDefinitions({ market, calendars, pluginOf: (id) => plugins?.get(id) });
+  const models = createModels({ market, calendars, engine, termsOf });
 
-  const checked = (body: object) =>
-    validateIndex(body as Readonly<Record<string, unknown>>, {
-      calendars: calendars.list(),
-      calendarOf: calendars.get,
-      indexOf,
-      replaces: indexOf(String((body as { readonly id?: unknown }).id)),
-      market,
-    });
-
-  function require(indexId: string): IndexDocument {
-    const document = documents.get(indexId);
-    if (document === undefined)
-      throw new Refusal('INDEX_NOT_FOUND', `No index is defined under ${indexId}.`, { index_id: indexId });
-    return document;
+  function termsOf(indexId: string): IndexTerms {
+    const { calendar, currency, treatment } = definitions.termsOf(indexId);
+    const held = (): readonly string[] =>
+      run(planOf(indexId, {}))
+        .weights()
+        .weights.filter(({ weight }) => weight !== 0)
+        .map(({ identifier }) => identifier)
+        .toSorted(compareText);
+    return { calendar, currency, treatment, held };
   }
 
-  function reached(indexId: string): Record<string, IndexDocument> {
-    const found = new Map<string, IndexDocument>();
-    const reach = (id: string): void => {
-      if (found.has(id)) return;
-      const document = require(id);
-      found.set(id, document);
-      referencesOf(document).forEach(reach);
-    };
-    reach(indexId);
-    return Object.fromEntries(found);
-  }
-
-  /** Data that the market lacks for an index is an error once it is computed. */
-  function onMarket(indexId: string): Readonly<Record<string, IndexDocument>> {
-    const all = reached(indexId);
-    for (const document of Object.values(all))
-      assertNoErrors('index document', marketFindings(document, market, { severity: 'error', indexOf }));
+  /** Data and risk models that an index lacks are errors once it is computed. */
+  function computable(indexId: string): BacktestPlan['documents'] {
+    const all = definitions.onMarket(indexId);
+    assertNoErrors('index document', models.unknown(Object.values(all)));
     return all;
   }
 
@@ -75,7 +60,7 @@ export async function createEngine({ market: input }: Api.EngineOptions): Promis
       market,
       calendars,
       documents: all,
-      models: noModels,
+      models: models.stored,
       until,
       createDecider: indexDeciders(engine),
       tick: () => {},
@@ -84,42 +69,37 @@ export async function createEngine({ market: input }: Api.EngineOptions): Promis
   function planOf(indexId: string, asked: object): BacktestPlan {
     const { value: given, findings: wrong } = checkShape(BacktestRequest, asked);
     if (given === undefined) throw refuseWithFindings('request', wrong);
-    const { if_stale: _stale, as_known_on: _known, ...terms } = withoutVersions(given);
-    const document = require(indexId);
-    const request = resolvedRequest({ ...terms, benchmark: benchmarkOf(given.benchmark, documents) });
+    const { if_stale: _stale, as_known_on: _known, ...terms } = withoutVersions(given, known !== undefined);
+    const document = definitions.require(indexId);
+    const request = resolvedRequest({ ...terms, benchmark: definitions.benchmarkOf(given.benchmark) });
     assertOrder(request);
     assertForeign(document, request);
-    const benchmark = request.benchmark?.kind === 'index' ? reachedBenchmark(request.benchmark.id) : {};
-    return { runId: indexId, name: document.name, indexId, documents: { ...reached(indexId), ...benchmark }, request };
-  }
-
-  function reachedBenchmark(id: string): Record<string, IndexDocument> {
-    if (documents.has(id)) return reached(id);
-    throw new Refusal('BENCHMARK_NOT_FOUND', `The benchmark ${id} is not a defined index.`, { benchmark: id });
+    const benchmark = request.benchmark?.kind === 'index' ? definitions.reachedBenchmark(request.benchmark.id) : {};
+    const documents = { ...definitions.reached(indexId), ...benchmark };
+    assertNoErrors('index document', models.unknown(Object.values(documents)));
+    return { runId: indexId, name: document.name, indexId, documents, ...models.planned(documents), request };
   }
 
   const scoped = <T>(work: () => T): T => engine.scope(work);
+  const run = (plan: BacktestPlan): Api.Backtest => {
+    assertRunnable(plan, { market, calendars });
+    return scoped(() => runPlan({ market, calendars, plan, engine, models: models.stored, known }));
+  };
   return {
     version: packageVersion(),
     content_hash: market.contentHash,
     findings: wire(findings),
-    validate: (body) => wire(checked(body).findings),
-    define(body) {
-      const { document, findings: found } = checked(body);
-      if (document === undefined) throw refuseWithFindings('index document', found);
-      if (document.plugins !== undefined) throw refuseWithFindings('index document', [NO_PLUGINS]);
-      documents.set(document.id, document);
-      return { index: wire(document), findings: wire(found) };
-    },
+    validate: (body) => wire(definitions.checked(body).findings),
+    define: (body) => wire(definitions.define(body)),
     preview(indexId, asOf) {
-      const all = onMarket(indexId);
+      const all = computable(indexId);
       const composerUntil = (until: Day): Composer => composerOf(all, until);
       const question = { market, calendars, documents: all, indexId, asOf: asOf ?? null, engine, composerUntil };
-      const answer = scoped(() => previewAnswer({ ...question, observedEndOf: () => undefined }));
+      const answer = scoped(() => previewAnswer({ ...question, observedEndOf: models.observedEndOf }));
       return wire({ ...answer, index_version: null });
     },
     explain(indexId, identifier, asOf) {
-      const all = onMarket(indexId);
+      const all = computable(indexId);
       const column = market.identifiers.indexOf(identifier);
       if (column < 0)
         throw new Refusal('IDENTIFIER_NOT_FOUND', `The market holds no identifier ${identifier}.`, { identifier });
@@ -132,53 +112,32 @@ export async function createEngine({ market: input }: Api.EngineOptions): Promis
       const about = { indexId, identifier, requestedAsOf: asOf ?? null, weightingType };
       return wire(toIndexExplanation(explanation, about));
     },
-    backtest(indexId, request = {}) {
-      const plan = planOf(indexId, request);
-      assertRunnable(plan, { market, calendars });
-      return scoped(() => runPlan({ market, calendars, plan, engine }));
-    },
+    backtest: (indexId, request = {}) => run(planOf(indexId, request)),
+    riskModel: (modelId, request) => models.estimate(modelId, request),
+    importRiskModel: (modelId, body) => models.import(modelId, body),
+    optimise: (request) => optimiseIndex(request, { market, engine, models, reached: computable, composerOf }),
   };
 }
-
-/** Plug-ins are stored in a service, which has the sandbox that they need. */
-const NO_PLUGINS: Finding = {
-  severity: 'error',
-  code: 'UNKNOWN_FIELD',
-  path: 'plugins',
-  message: 'Plug-ins need a service.',
-};
 
 /** Results as the client's types have them, which are written from the same contract. */
 const wire = <T>(value: unknown): T => value as T;
 
-function noModels(modelId: string): never {
-  throw new Refusal(
-    'RISK_MODEL_NOT_FOUND',
-    `The engine has no stored risk model ${modelId}; name an estimator instead.`,
-    {
-      model_id: modelId,
-    },
-  );
-}
-
 type Terms = z.infer<typeof BacktestRequest>;
 
 /** One market has no earlier versions. @throws Refusal VALIDATION_FAILED where one is asked for */
-function withoutVersions(given: Terms): Terms {
-  const named = { as_known: given.as_known, as_known_on: given.as_known_on, if_stale: given.if_stale || undefined };
+function withoutVersions(given: Terms, hasEarlier: boolean): Terms {
+  const named = {
+    as_known: hasEarlier ? undefined : given.as_known,
+    as_known_on: given.as_known_on,
+    if_stale: given.if_stale || undefined,
+  };
   const findings = Object.entries(named).flatMap(([path, value]): Finding[] => {
-    const message = `${path} needs a service, which keeps versions and runs.`;
+    const message =
+      path === 'as_known'
+        ? 'as_known needs the earlier contents of the market: open the engine with known_on and earlier.'
+        : `${path} needs a service, which keeps versions and runs.`;
     return value === undefined ? [] : [{ severity: 'error', code: 'NO_EFFECT', path, message }];
   });
   if (findings.length > 0) throw refuseWithFindings('request', orderFindings(findings));
   return given;
-}
-
-function benchmarkOf(
-  given: Terms['benchmark'],
-  documents: ReadonlyMap<string, IndexDocument>,
-): BenchmarkRef | null | undefined {
-  if (typeof given !== 'string') return given;
-  const { kind, id } = benchmarkNamed(given);
-  return { id, kind: kind ?? (documents.has(id) ? 'index' : 'identifier'), price_column: 'CLOSE' };
 }

@@ -19,6 +19,7 @@ import { decodeSlice } from '#views/bundle/market-slice.js';
 import { differingCloses, recomputedCloses } from '#views/bundle/recompute.js';
 import { readTar } from '#views/bundle/tar.js';
 import type * as Api from './api.js';
+import { openPlanInputs } from './bundle-inputs.js';
 import { packageVersion } from './version.js';
 
 /** True when a key signed the 32 bytes of a hash; null where this platform cannot say. */
@@ -42,7 +43,7 @@ export async function verifyBundleWith(bytes: Uint8Array, terms: VerifyTerms): P
   if ('fault' in opened) return refused(opened.fault);
   const { manifest, files } = opened;
   const faults: Fault[] = [];
-  const changed = BUNDLE_FILES.filter((name) => sha256(files.get(name)!) !== manifest.files[name]);
+  const changed = Object.keys(manifest.files).filter((name) => sha256(files.get(name)!) !== stated(manifest, name));
   const { entries, fault } = readLog(files.get('log.ndjson')!, manifest);
   if (fault !== undefined) faults.push(fault);
   const keys = keysOf(files.get('keys.json')!, terms.keys);
@@ -56,7 +57,7 @@ export async function verifyBundleWith(bytes: Uint8Array, terms: VerifyTerms): P
   const inputs = changed.some((name) => INPUTS.has(name)) ? inputFaults(market, manifest) : [];
   faults.push(...inputs, ...fileFaults(changed, inputs.length > 0));
   if (market !== undefined && faults.every(({ kind }) => kind !== 'log'))
-    faults.push(...closeFaults(market, files, entries));
+    faults.push(...(await closeFaults(market, files, entries)));
   const dates = [...new Set(entries.map(({ date }) => date))].toSorted();
   return {
     ok: faults.length === 0,
@@ -74,10 +75,14 @@ export async function verifyBundleWith(bytes: Uint8Array, terms: VerifyTerms): P
   };
 }
 
+/** Hash of a file by the manifest. */
+const stated = ({ files }: BundleManifest, name: string): string | undefined =>
+  (files as Readonly<Record<string, string>>)[name];
+
 const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 
 /** Files whose parts have digests. */
-const INPUTS: ReadonlySet<BundleFile> = new Set(['market.arrow', 'tables.json']);
+const INPUTS: ReadonlySet<string> = new Set(['market.arrow', 'tables.json'] satisfies BundleFile[]);
 
 type Files = ReadonlyMap<string, Uint8Array>;
 
@@ -86,10 +91,14 @@ function openBundle(
 ): { readonly manifest: BundleManifest; readonly files: Files } | { readonly fault: Fault } {
   try {
     const files = readTar(bytes);
-    const missing = [MANIFEST_FILE, ...BUNDLE_FILES].find((name) => !files.has(name));
-    if (missing !== undefined) return { fault: { kind: 'file', message: `The file ${missing} is missing.` } };
+    const missing = (names: readonly string[]): { readonly fault: Fault } | undefined => {
+      const name = names.find((one) => !files.has(one));
+      return name === undefined ? undefined : { fault: { kind: 'file', message: `The file ${name} is missing.` } };
+    };
+    const lacking = missing([MANIFEST_FILE, ...BUNDLE_FILES]);
+    if (lacking !== undefined) return lacking;
     const manifest = BundleManifest.safeParse(jsonOf(files.get(MANIFEST_FILE)!)).data;
-    if (manifest !== undefined) return { manifest, files };
+    if (manifest !== undefined) return missing(Object.keys(manifest.files)) ?? { manifest, files };
     return { fault: { kind: 'file', message: `${MANIFEST_FILE} is no list of hashes of a bundle.` } };
   } catch (cause) {
     return { fault: { kind: 'file', message: `The file is no bundle: ${reasonOf(cause)}.` } };
@@ -222,17 +231,18 @@ function inputFaults(market: MarketData | undefined, manifest: BundleManifest): 
 const changedInput = (identifier: string, date: string): string =>
   `An input of ${identifier} ${date === 'always' ? 'without a date' : `on ${date}`} is not the one that was signed.`;
 
-function fileFaults(changed: readonly BundleFile[], areInputsNamed: boolean): Fault[] {
+function fileFaults(changed: readonly string[], areInputsNamed: boolean): Fault[] {
   return changed
     .filter((name) => !(areInputsNamed && INPUTS.has(name)))
     .map((name) => ({ kind: 'file', message: `The file ${name} is not the one whose hash is in the list.` }));
 }
 
-function closeFaults(market: MarketData, files: Files, entries: readonly PublicationEntry[]): Fault[] {
+async function closeFaults(market: MarketData, files: Files, entries: readonly PublicationEntry[]): Promise<Fault[]> {
   try {
     const plan = jsonOf(files.get('plan.json')!) as BacktestPlan; // Its hash was compared; a changed one fails to run, or to agree.
     const calendars = calendarsOf(files.get('calendars.json')!);
-    const { closes } = recomputedCloses({ market, calendars, plan, engine: wasmEngine() });
+    const inputs = await openPlanInputs(plan, market, files);
+    const { closes } = recomputedCloses({ market, calendars, plan, engine: wasmEngine(), ...inputs });
     return differingCloses(entries, closes)
       .slice(0, LISTED_MAX)
       .map(({ date, member, published, recomputed }) => ({

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { formatDay } from '#domain/time/days.js';
+import { PLUGIN_EXAMPLES } from '#contract/plugins.js';
 import { openEngine } from '#engine/main.js';
 import { decodeSlice } from '#views/bundle/market-slice.js';
 import { readTar } from '#views/bundle/tar.js';
@@ -35,6 +36,16 @@ const document = {
   pipeline: { treatment: { dividends: 'total' }, weighting: { type: 'EqualWeight' } },
 } as const;
 
+const plugged = {
+  ...document,
+  id: 'PLUGGED',
+  plugins: { HIGH: { plugin: 'near-high', parameters: { minimum: 0.7 } } },
+  pipeline: {
+    selection: [{ id: 'high', type: 'PluginFilter', params: { plugin: 'HIGH' } }],
+    weighting: { type: 'EqualWeight' },
+  },
+};
+
 const derived = {
   id: 'LOW',
   name: 'Minimum variance',
@@ -47,12 +58,14 @@ const derived = {
 async function hashesOf(
   open: typeof openEngine,
   market: ReturnType<typeof exampleMarket>,
-  documents: readonly object[],
+  { documents, plugins }: { readonly documents: readonly object[]; readonly plugins: typeof PLUGIN_EXAMPLES },
 ): Promise<string[]> {
   const { CLOSE, VOLUME } = market.arrays.fields;
   const prices = { ...market.arrays, fields: { CLOSE: Float64Array.from(CLOSE), VOLUME: Float64Array.from(VOLUME) } };
-  const engine = await open({ market: { prices, reference: market.reference, corporate_actions: market.actions } });
-  const hashes = [engine.content_hash];
+  const input = { prices, reference: market.reference, corporate_actions: market.actions };
+  const engine = await open({ market: input, plugins } as Parameters<typeof open>[0]);
+  const { covariance } = engine.riskModel('own', { identifiers: ['N01', 'N02', 'N03'] });
+  const hashes = [engine.content_hash, [...covariance].join()];
   for (const one of documents) {
     const { index } = engine.define(one as Parameters<typeof engine.define>[0]);
     hashes.push(engine.backtest(index.id).hash);
@@ -78,6 +91,7 @@ describe.skipIf('why' in tried)('in Chromium', () => {
 
   test('the whole results have the hashes that they have in Node', async () => {
     const market = exampleMarket({ names: 25, days: 420, seed: 3 });
+    const asked = { documents: [document, derived, plugged], plugins: PLUGIN_EXAMPLES };
     await page.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
     const { CLOSE, VOLUME } = market.arrays.fields;
     const asLists = { ...market.arrays, fields: { CLOSE: [...CLOSE], VOLUME: [...VOLUME] } };
@@ -85,9 +99,9 @@ describe.skipIf('why' in tried)('in Chromium', () => {
     const program = `(async () => {
       const { openEngine } = await import('/engine.js');
       const market = JSON.parse(${JSON.stringify(sent)});
-      return (${hashesOf.toString()})(openEngine, market, ${JSON.stringify([document, derived])});
+      return (${hashesOf.toString()})(openEngine, market, ${JSON.stringify(asked)});
     })()`;
-    expect(await page.evaluate(program)).toEqual(await hashesOf(openEngine, market, [document, derived]));
+    expect(await page.evaluate(program)).toEqual(await hashesOf(openEngine, market, asked));
   });
 
   describe('/verify', () => {
@@ -128,6 +142,19 @@ describe.skipIf('why' in tried)('in Chromium', () => {
       expect(asked.filter((url) => !url.endsWith('/verify/worker.js'))).toEqual([]);
       const seconds = Number(/Time([\d.]+) s/.exec((await page.textContent('#result dl'))!)![1]);
       if (IS_SOAK) expect(seconds).toBeLessThanOrEqual(SECONDS_MAX);
+    });
+
+    test('the closes of a plug-in are recomputed in the sandbox of the tab', async () => {
+      await service.ok('PUT', '/plugins/near-high', PLUGIN_EXAMPLES['near-high']);
+      const base_date = `${SIZE.start.slice(0, 4)}-02-01`;
+      await service.ok('PUT', '/indices/PLUGGED', { ...plugged, base_date });
+      await service.job('/analytics/PLUGGED/backtest', {});
+      await service.ok('POST', '/analytics/PLUGGED/publish', {});
+      const answer = await fetch(`${service.url}/analytics/PLUGGED/published/bundle`);
+      await writeFile(join(folder, 'plugged.tar'), new Uint8Array(await answer.arrayBuffer()));
+      await page.goto(`${service.url}/verify`);
+      await page.setInputFiles('#file', join(folder, 'plugged.tar'));
+      expect(await titleOf('sound')).toContain('closes recomputed bit for bit');
     });
 
     test('the page and its worker can connect to nobody else', async () => {

@@ -4,7 +4,8 @@ import type { KnownMarkets } from '#domain/books/known-seats.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { HashedFile, KnownFiles } from '#jobs/tasks/files.js';
-import { decodeChange, type ContentChange } from '#market/versions/content-change.js';
+import { decodeChange } from '#market/versions/change-file.js';
+import type { ContentChange } from '#market/versions/content-change.js';
 import { createKnownMarkets } from '#market/versions/known-markets.js';
 
 /** Opens the earlier contents of a market from the changes back to them. @cost a read of the files at the first use */

@@ -1,10 +1,6 @@
-import { dayFrom } from '#domain/time/days.js';
-import { packedFactors } from '#domain/risk/packed-factors.js';
+import { openStoredModel } from '#domain/risk/open-stored-model.js';
 import type { StoredModel, StoredModels } from '#domain/risk/stored-model.js';
 import type { ModelFile, ModelFiles } from '#jobs/tasks/indices.js';
-import { once } from '#base/once.js';
-import { partsByDate } from '#domain/risk/imported/model-dates.js';
-import { packedMatrix } from '#domain/risk/packed-matrix.js';
 import { storedDoubles, storedMatrix } from './stored-matrix.js';
 
 /** Opens the stored risk models of a task, each read at its first use. */
@@ -21,41 +17,12 @@ export function openedModels(files: ModelFiles = {}): StoredModels {
   };
 }
 
-/** Opens a model whose numbers are read at their first use: measurement by factors does not read the matrix. */
-function openedModel(modelId: string, file: ModelFile): StoredModel {
-  const { path, names, observedEnd, factors, dates } = file;
-  if (dates !== undefined) return importedModel(modelId, { ...file, dates });
-  return {
-    modelId,
+const openedModel = (modelId: string, { path, names, observedEnd, dates, factors }: ModelFile): StoredModel =>
+  openStoredModel(modelId, {
     names,
-    observedEnd: dayFrom(observedEnd),
-    covariance: () => storedMatrix({ path, order: names.length }),
-    ...(factors && { factors: () => packedFactors(storedDoubles(factors.path), factors.names, names.length) }),
-  };
-}
-
-/** Opens the newest model of an imported one, with those of earlier dates. */
-function importedModel(
-  modelId: string,
-  { path, names, factors, dates }: ModelFile & Required<Pick<ModelFile, 'dates'>>,
-): StoredModel {
-  const K = factors?.names.length ?? 0;
-  const numbers = once(() => storedDoubles(path));
-  const ofFactors = once(() => storedDoubles(factors!.path)); // only called for a model with factors
-  const models = partsByDate(names, dates, K).map(({ date, names: own, at, factorsAt }): StoredModel => {
-    const n = own.length;
-    const factorsEnd = factorsAt + n * K + K * K + n;
-    return {
-      modelId,
-      names: own,
-      observedEnd: dayFrom(date),
-      isImported: true,
-      covariance: once(() => packedMatrix(numbers().subarray(at, at + (n * (n + 1)) / 2), n)),
-      ...(factors && {
-        factors: once(() => packedFactors(ofFactors().subarray(factorsAt, factorsEnd), factors.names, n)),
-      }),
-    };
+    observedEnd,
+    dates,
+    matrix: () => storedMatrix({ path, order: names.length }),
+    numbers: () => storedDoubles(path),
+    factors: factors && { names: factors.names, numbers: () => storedDoubles(factors.path) },
   });
-  const [newest, ...earlier] = models.toReversed();
-  return { ...newest!, earlier }; // an imported model has a date
-}

@@ -15,7 +15,7 @@ import {
 import { CsvFault, readCsv, textCells } from '#market/sources/csv.js';
 import { reasonOf } from '#market/tables/fault-reason.js';
 import { cellPath } from '#market/tables/problems.js';
-import { notANumber } from './read-model-json.js';
+import { notANumber } from '#domain/risk/imported/read-model-body.js';
 
 /** Prefix of paths in a file. */
 const LABEL = 'model';

@@ -11,8 +11,8 @@ import { firstAtLeast, lastAtMost } from '#domain/numbers/search.js';
 import type { Task } from '#jobs/tasks.js';
 import type { ValidateRiskModelInput } from '#jobs/tasks/indices.js';
 import { riskValidationView, validationSentence } from '#views/risk-validation-view.js';
-import { datapointsOf } from '../input/datapoints.js';
-import { ownDays, plainTerms } from './estimate-risk-model.js';
+import { datapointsOf } from '#views/index-datapoints.js';
+import { ownDays, plainTerms } from '#views/risk-estimate.js';
 import { onEngine } from '../input/numerics.js';
 import { openedCalendars } from '../input/opened-calendars.js';
 import { openedMarket } from '../input/open-markets.js';
@@ -48,7 +48,7 @@ function windowOf(
 ): ReturnWindow {
   const sm =
     terms === null
-      ? ownDays(market, { identifiers, estimator: settings.estimator, from: null, to: null })
+      ? ownDays(market, openedCalendars(), { identifiers, estimator: settings.estimator, from: null, to: null })
       : marketOn({ market, calendars: openedCalendars(), code: terms.calendar });
   const { returns } = settings;
   return {

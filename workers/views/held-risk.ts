@@ -17,7 +17,7 @@ import type { CrossSections } from '#domain/datapoints/cross-section.js';
 import { firstAtLeast, lastAtMost } from '#domain/numbers/search.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { heldWeights, type ActiveRisk, type HeldRisk, type HeldWeights } from '#views/weights-view.js';
-import { datapointsOf } from '../input/datapoints.js';
+import { datapointsOf } from '#views/index-datapoints.js';
 import { openedCalendars } from '../input/opened-calendars.js';
 
 /** Inputs of risk from a stored run. */

@@ -1,10 +1,8 @@
-import { readFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
-import type { QuickJSFFI } from '@jitl/quickjs-ffi-types';
 import { meterLoops, STEPS_EXPORT, variableExport } from './meter-loops.js';
+import { quickJsFiles } from './quickjs-files.js';
 import { createSandbox, type Interpreter, type SandboxLimits } from './quickjs-sandbox.js';
 import { provideSandbox } from './sandbox.js';
-import { PrivateWebAssembly, type LoadModule, type PrivateMemory, type Variable } from './webassembly-types.js';
+import { PrivateWebAssembly, type PrivateMemory, type Variable } from './webassembly-types.js';
 
 const PAGE_BYTES = 65_536;
 /** Memory that the package's module asks for at the start. */
@@ -22,12 +20,8 @@ export function loadSandbox(limits: SandboxLimits): Promise<void> {
 
 /** Opens a separate instance of QuickJS that counts its steps. */
 export async function openInterpreter(limits: SandboxLimits): Promise<Interpreter> {
-  const package_ = '@jitl/quickjs-wasmfile-release-sync';
-  const { default: load } = (await import(`${package_}/emscripten-module`)) as { readonly default: LoadModule };
-  const { QuickJSFFI: Functions } = (await import(`${package_}/ffi`)) as {
-    readonly QuickJSFFI: new (module: object) => QuickJSFFI;
-  };
-  const metered = meterLoops(await readFile(createRequire(import.meta.url).resolve(`${package_}/wasm`)));
+  const { wasm, load, Functions } = await quickJsFiles();
+  const metered = meterLoops(wasm);
   const compiled = new PrivateWebAssembly.Module(metered.bytes);
   const memory = new PrivateWebAssembly.Memory({
     initial: FIRST_PAGES,

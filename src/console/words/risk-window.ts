@@ -7,15 +7,14 @@ type Described = Readonly<
 >;
 
 /**
- * Which returns the risk behind solved weights is estimated from, in a sentence.
- * @param model as the terms have it: a stored one by its id, settings, or nothing
+ * States which returns the risk of solved weights is estimated from.
+ * @param model the id of a stored model, settings, or nothing
  * @returns null while the contract is not known
  */
 export function riskWindow(model: Json | undefined, schemas: Described | undefined): string | null {
   if (typeof model === 'string') return `Risk of the stored model ${model}.`;
   const sessions = isObject(model) ? model['sessions'] : undefined;
   if (typeof sessions === 'number') return `Risk of the last ${count(sessions)} returns.`;
-  const told = schemas?.['RiskEstimator']?.properties?.['sessions']?.description;
-  if (told === undefined) return null;
-  return `Weights as a derived index has them. Their risk is from ${told.charAt(0).toLowerCase()}${told.slice(1)}`;
+  const [, usual] = schemas?.['RiskEstimator']?.properties?.['sessions']?.description?.split('Default: ') ?? [];
+  return usual === undefined ? null : `Weights as in a derived index. Their risk is estimated from returns: ${usual}`;
 }

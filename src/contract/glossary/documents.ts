@@ -62,7 +62,6 @@ export const DOCUMENTS_WORDS: Readonly<Record<string, string>> = {
   objective_type: 'Type of the objective.',
   objective: 'What weights are chosen for: a type of `/optimise/objective-types`, alone or with its parameters.',
   constraints: 'Constraint rows; none leaves full investment, long only.',
-  frequency: 'Frequency of rebalances.',
   anchor: 'Day inside each period.',
   weekday: '0 Monday to 4 Friday.',
   dates: 'Effective dates of a custom schedule.',

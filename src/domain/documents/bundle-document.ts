@@ -3,7 +3,7 @@ import { PublicKey } from './publication-document.js';
 
 const Hash = z.string().regex(/^[0-9a-f]{64}$/);
 
-/** Files of a bundle other than its manifest. */
+/** Files of every bundle besides its manifest. */
 export const BUNDLE_FILES = [
   'plan.json',
   'market.arrow',
@@ -13,6 +13,18 @@ export const BUNDLE_FILES = [
   'keys.json',
 ] as const;
 export type BundleFile = (typeof BUNDLE_FILES)[number];
+
+/** Packed covariances of a stored risk model, by its place among the models of the plan in the order of their ids. */
+export const modelFileOf = (place: number): string => `model-${place}.f64`;
+
+/** Earlier contents of the market, for decisions on what was known: an index, and a change for each content. */
+export const KNOWN_FILE = 'known.json';
+export const changeFileOf = (place: number): string => `change-${place}.bin`;
+
+const FileName = z.union([
+  z.enum([...BUNDLE_FILES, KNOWN_FILE]),
+  z.string().regex(/^(?:model-\d+\.f64|change-\d+\.bin)$/),
+]);
 
 export const MANIFEST_FILE = 'manifest.json';
 
@@ -30,7 +42,9 @@ export const BundleManifest = z.strictObject({
   entries: z.int().min(1),
   head: Hash,
   /** SHA-256 of each file. */
-  files: z.record(z.enum(BUNDLE_FILES), Hash),
+  files: z
+    .record(FileName, Hash)
+    .refine((files) => BUNDLE_FILES.every((name) => Object.hasOwn(files, name)), 'a file is missing'),
   /** SHA-256 of the inputs of each security and date; `always` has those without a date. */
   securities: z.record(z.string(), Hash),
   dates: z.record(z.string(), Hash),
@@ -54,3 +68,11 @@ export const BundleCalendar = z.strictObject({
 export type BundleCalendar = z.infer<typeof BundleCalendar>;
 
 export const BundleKeys = z.strictObject({ keys: z.array(PublicKey) });
+
+/** Contents of the market that decisions were made on; days since 1970-01-01 at whose end each was known. */
+export const BundleKnown = z.strictObject({
+  known_on: z.int(),
+  /** The latest first, each as the change from the content after it. */
+  earlier: z.array(z.strictObject({ known_on: z.int(), file: z.string() })),
+});
+export type BundleKnown = z.infer<typeof BundleKnown>;

@@ -18,14 +18,12 @@ export interface ImportRiskModelInput {
       };
 }
 
-export type ImportedModelDateOutput = ImportedModelPayload['dates'][number];
-
 export interface ImportedModelOutput {
   /** Securities of all dates, ascending. */
   readonly assetIds: readonly string[];
   readonly terms: ImportTerms;
   /** Ascending. */
-  readonly dates: readonly ImportedModelDateOutput[];
+  readonly dates: readonly ImportedModelPayload['dates'][number][];
   /** Packed matrices by date. */
   readonly covariance: AnswerBytes;
   /** Packed factor models by date; null for covariances without factors. */

@@ -209,6 +209,9 @@ export interface SumSimulationInput {
 export interface PublicationBundleInput {
   readonly market: MarketHandle;
   readonly plan: BacktestPlan;
+  readonly models?: ModelFiles;
+  /** Of a plan whose decisions are made on what was known. */
+  readonly known?: KnownFiles;
   /** Log entries in order. */
   readonly entries: readonly PublicationEntry[];
 }

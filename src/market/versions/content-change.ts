@@ -1,5 +1,3 @@
-import { Buffer } from 'node:buffer';
-import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import type { MarketContent } from '../content/market-content.js';
 import { listChange, placesOf, type ListChange } from './list-change.js';
 import { TABLE_NAMES, tableTexts, type TableTexts } from './table-texts.js';
@@ -84,11 +82,8 @@ interface Header extends Omit<ContentChange, 'fields'> {
   readonly fields: readonly { readonly name: string; readonly cells: number }[];
 }
 
-/** Longest change that is read: panels of 4 GB. */
-const CHANGE_BYTES_MAX = 2 ** 32;
-
-/** A change as bytes: the length of a header, the header as JSON, the cells of each field; all of it deflated. */
-export function encodeChange({ dates, identifiers, tables, fields }: ContentChange): Uint8Array {
+/** A change as bytes: the length of a header, the header as JSON, the cells of each field. */
+export function packChange({ dates, identifiers, tables, fields }: ContentChange): Uint8Array<ArrayBuffer> {
   const header: Header = {
     format: FORMAT,
     dates,
@@ -96,21 +91,30 @@ export function encodeChange({ dates, identifiers, tables, fields }: ContentChan
     tables,
     fields: fields.map(({ name, values }) => ({ name, cells: values.length })),
   };
-  const text = Buffer.from(JSON.stringify(header));
-  const length = Buffer.alloc(4);
-  length.writeUInt32LE(text.length);
+  const text = new TextEncoder().encode(JSON.stringify(header));
   const cells = fields.flatMap(({ rows, columns, values }) =>
-    [rows, columns, values].map(({ buffer, byteOffset, byteLength }) => Buffer.from(buffer, byteOffset, byteLength)),
+    [rows, columns, values].map(({ buffer, byteOffset, byteLength }) => new Uint8Array(buffer, byteOffset, byteLength)),
   );
-  return deflateRawSync(Buffer.concat([length, text, ...cells]));
+  const packed = new Uint8Array(cells.reduce((sum, { length }) => sum + length, LENGTH_BYTES + text.length));
+  new DataView(packed.buffer).setUint32(0, text.length, true);
+  packed.set(text, LENGTH_BYTES);
+  let at = LENGTH_BYTES + text.length;
+  for (const part of cells) {
+    packed.set(part, at);
+    at += part.length;
+  }
+  return packed;
 }
 
-/** @throws Error of what is no change */
-export function decodeChange(bytes: Uint8Array): ContentChange {
-  const raw = inflateRawSync(bytes, { maxOutputLength: CHANGE_BYTES_MAX });
-  const length = raw.readUInt32LE(0);
-  const { fields, ...rest } = JSON.parse(raw.toString('utf8', 4, 4 + length)) as Header; // As it was encoded.
-  let at = 4 + length;
+/** Bytes of the length of the header. */
+const LENGTH_BYTES = 4;
+
+/** @throws Error of bytes that are not a change */
+export function unpackChange(raw: Uint8Array): ContentChange {
+  const length = new DataView(raw.buffer, raw.byteOffset).getUint32(0, true);
+  const text = new TextDecoder().decode(raw.slice(LENGTH_BYTES, LENGTH_BYTES + length));
+  const { fields, ...rest } = JSON.parse(text) as Header; // As it was packed.
+  let at = LENGTH_BYTES + length;
   const take = (byteLength: number): ArrayBuffer => {
     const part = Uint8Array.prototype.slice.call(raw, at, at + byteLength);
     at += byteLength;

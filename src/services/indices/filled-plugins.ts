@@ -1,102 +1,21 @@
+import { fillPlugins, type FilledDocument, type StoredPluginCode } from '#domain/checks/fill-plugins.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
-import { circleIn } from '#domain/datapoints/expressions/reads.js';
-import { definitionsOf } from '#domain/documents/definitions.js';
-import { givenFindings, pluginCode } from '#domain/documents/plugin-code.js';
-import { PluginDocument, type NamedPlugins, type PluginKind } from '#domain/documents/plugin-document.js';
-import { selectionClassOf, weightingClassOf } from '#domain/rules/catalogue.js';
-import type { Finding } from '#domain/refusals/findings.js';
+import { PluginDocument } from '#domain/documents/plugin-document.js';
 import type { DocumentReader } from '#store/port.js';
 
 type Reader = Pick<DocumentReader, 'get'>;
 
-interface Filled {
-  readonly document: IndexDocument;
-  readonly findings: readonly Finding[];
+/** A definition with the code of its plug-ins, and the errors about them. */
+export async function filledPlugins(reader: Reader, document: IndexDocument): Promise<FilledDocument> {
+  const ids = new Set(Object.values(document.plugins ?? {}).map(({ plugin }) => plugin));
+  const stored = new Map<string, StoredPluginCode | undefined>();
+  for (const id of ids) stored.set(id, await pluginOf(reader, id));
+  return fillPlugins(document, (id) => stored.get(id));
 }
 
-/** A definition with the code of its plug-ins, and what is wrong with them. */
-export async function filledPlugins(reader: Reader, document: IndexDocument): Promise<Filled> {
-  const { plugins } = document;
-  if (plugins === undefined) return { document, findings: [] };
-  const findings: Finding[] = [];
-  const filled: NamedPlugins = {};
-  for (const [name, use] of Object.entries(plugins)) {
-    const path = `plugins.${name}`;
-    const found = await pluginOf(reader, use.plugin);
-    if (found === undefined) {
-      const message = `No plug-in that can be read is stored under ${use.plugin}.`;
-      findings.push({
-        severity: 'error',
-        code: 'PLUGIN_NOT_FOUND',
-        path: `${path}.plugin`,
-        message,
-        value: use.plugin,
-      });
-      continue;
-    }
-    findings.push(...givenFindings(use, found.plugin, path));
-    filled[name] = {
-      plugin: use.plugin,
-      parameters: use.parameters,
-      code: pluginCode(found.plugin, use.parameters, found.sha256),
-    };
-  }
-  const whole = { ...document, plugins: filled };
-  if (findings.length === 0) findings.push(...kindFindings(whole, filled), ...circleFindings(whole));
-  return { document: whole, findings };
-}
-
-/** A definition as it is stored: the code that a client sends back with a plug-in is not its own. */
-export function withoutCode(document: IndexDocument): IndexDocument {
-  const { plugins } = document;
-  if (plugins === undefined) return document;
-  const named = Object.entries(plugins).map(
-    ([name, { plugin, parameters }]) => [name, { plugin, parameters }] as const,
-  );
-  return { ...document, plugins: Object.fromEntries(named) };
-}
-
-async function pluginOf(reader: Reader, id: string) {
+async function pluginOf(reader: Reader, id: string): Promise<StoredPluginCode | undefined> {
   const stored = await reader.get('plugin', id);
   if (stored === undefined || 'unreadable' in stored) return undefined;
   const { data } = PluginDocument.safeParse(stored.body);
   return data && { plugin: data, sha256: stored.etag };
-}
-
-/** The kind of plug-in that a class of rules takes; undefined for a class that takes none. */
-function kindTakenBy(type: string): PluginKind | undefined {
-  const entry = selectionClassOf(type) ?? weightingClassOf(type);
-  return entry?.takesPlugin === true ? entry.category : undefined;
-}
-
-/** Rules that name another kind of plug-in, or none. */
-function kindFindings({ pipeline, reviews = [] }: IndexDocument, plugins: NamedPlugins): Finding[] {
-  const rows = [
-    ...(pipeline?.selection ?? []).map((row, i) => ({ row, path: `pipeline.selection[${i}]` })),
-    ...(pipeline === null ? [] : [{ row: pipeline.weighting, path: 'pipeline.weighting' }]),
-    ...reviews.flatMap(({ selection = [], weighting }, k) => [
-      ...selection.map((row, i) => ({ row, path: `reviews[${k}].selection[${i}]` })),
-      ...(weighting === undefined ? [] : [{ row: weighting, path: `reviews[${k}].weighting` }]),
-    ]),
-  ];
-  return rows.flatMap(({ row, path }): Finding[] => {
-    const kind = kindTakenBy(row.type);
-    if (kind === undefined) return [];
-    const name = String(row.params['plugin']);
-    const found = Object.hasOwn(plugins, name) ? plugins[name]!.code!.kind : undefined;
-    if (found === kind) return [];
-    const accepted = Object.keys(plugins).filter((other) => plugins[other]!.code!.kind === kind);
-    const what = found === undefined ? `${name} is no plug-in of the document` : `the plug-in ${name} is a ${found}`;
-    const message = `${path}.params.plugin: ${what}; ${row.type} takes a ${kind}.`;
-    return [
-      { severity: 'error', code: 'NOT_IN_CHOICES', path: `${path}.params.plugin`, message, accepted, value: name },
-    ];
-  });
-}
-
-function circleFindings(document: IndexDocument): Finding[] {
-  const circle = circleIn(definitionsOf(document));
-  if (circle.length === 0) return [];
-  const message = `The datapoint ${circle[0]} is defined by itself: ${circle.join(', ')}.`;
-  return [{ severity: 'error', code: 'CIRCULAR_REFERENCE', path: 'plugins', message, value: circle[0] }];
 }

@@ -1,7 +1,8 @@
+import { withoutCode } from '#domain/checks/fill-plugins.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import { refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { DocumentReader } from '#store/port.js';
-import { filledPlugins, withoutCode } from './filled-plugins.js';
+import { filledPlugins } from './filled-plugins.js';
 import { unknownWatchlists, withoutWatchlist, withWatchlist } from './watchlist-universes.js';
 
 type Reader = Pick<DocumentReader, 'get'>;

@@ -6,18 +6,19 @@ import type { Authorship } from '#domain/documents/version-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
-import type { ServedMarket } from '#market/serving/markets.js';
 import { signHash } from '#store/publication/signing.js';
 import { hashOf } from '#store/publication/statement-hash.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { runIdOf } from '#store/run-id.js';
-import type { DataVersions } from '../datasets/data-versions.js';
+import type { KnownFiles } from '#jobs/tasks/files.js';
+import type { DataVersions, KnownMarket } from '../datasets/data-versions.js';
 import { runListOf } from '../stored/kept-runs.js';
 import { requireRun } from '../stored/run-documents.js';
 import type { SigningKeys } from '../stored/signing-keys.js';
 import { findIndex } from '../stored/stored-indices.js';
 import { planWithDefaults } from '#domain/checks/plan-defaults.js';
 import { storedPlan } from '../stored/stored-plans.js';
+import { runModelFiles } from '../stored/used-models.js';
 import type { Asked, Publications } from './publications.js';
 
 /** An archive as its parts. */
@@ -37,9 +38,9 @@ export interface Bundles {
 
 export interface BundlesDependencies {
   readonly documents: DocumentStore;
-  readonly artifacts: Pick<ArtifactStore, 'read'>;
+  readonly artifacts: Pick<ArtifactStore, 'read' | 'file'>;
   readonly jobs: Pick<Jobs, 'query'>;
-  readonly dataVersions: Pick<DataVersions, 'at'>;
+  readonly dataVersions: Pick<DataVersions, 'at' | 'before'>;
   readonly publications: Pick<Publications, 'entries' | 'keys'>;
   readonly signingKeys: Pick<SigningKeys, 'current'>;
   readonly timestamp: () => string;
@@ -58,7 +59,7 @@ export function createBundles(dependencies: BundlesDependencies): Bundles {
   }
 
   /** The content that a run was made on. */
-  async function marketOf(run: RunDocument): Promise<ServedMarket> {
+  async function marketOf(run: RunDocument): Promise<KnownMarket> {
     const now = await dataVersions.at(undefined);
     if (now.served.identity.datasetId !== run.store_id)
       throw new Refusal(
@@ -70,9 +71,19 @@ export function createBundles(dependencies: BundlesDependencies): Bundles {
         },
       );
     const isNow = now.served.identity.contentHash === run.store_content_hash;
-    const { served } = isNow || run.store_version == null ? now : await dataVersions.at(run.store_version);
-    if (served.identity.contentHash === run.store_content_hash) return served;
+    const known = isNow || run.store_version == null ? now : await dataVersions.at(run.store_version);
+    if (known.served.identity.contentHash === run.store_content_hash) return known;
     throw unavailable(run.index_id, 'the data of the published run is not kept');
+  }
+
+  /** Files of the contents before a version. */
+  async function knownFiles(version: number | null): Promise<KnownFiles> {
+    const { knownOn, earlier } = await dataVersions.before(version);
+    const files = earlier.map(async ({ artifact, ...content }) => ({
+      ...content,
+      path: await artifacts.file({ name: artifact }),
+    }));
+    return { knownOn, earlier: await Promise.all(files) };
   }
 
   async function entriesOf(indexId: string): Promise<PublicationEntry[]> {
@@ -99,15 +110,16 @@ export function createBundles(dependencies: BundlesDependencies): Bundles {
       const [entries, { keys }] = [await entriesOf(indexId), await publications.keys(indexId)];
       const run = await publishedRun(indexId);
       const plan = planWithDefaults(await storedPlan(artifacts, run));
-      if (plan.models !== undefined) throw unavailable(indexId, 'its definition uses a stored risk model');
-      if (plan.request.as_known !== undefined)
-        throw unavailable(indexId, 'its decisions use earlier versions of the data');
-      if (Object.values(plan.documents).some(({ plugins }) => plugins !== undefined))
-        throw unavailable(indexId, 'its definition uses a plug-in');
       await assertReadable(indexId, Object.keys(plan.documents));
-      const served = await marketOf(run);
+      const { served, version } = await marketOf(run);
       assertSize(indexId, served.market);
-      const input = { market: served.handle, plan, entries };
+      const input = {
+        market: served.handle,
+        plan,
+        entries,
+        ...(await runModelFiles(artifacts, plan.models, run.artifacts.models)),
+        ...(plan.request.as_known === undefined ? {} : { known: await knownFiles(version) }),
+      };
       const { files, hashes, securities, dates } = await jobs.query('publication-bundle', input, signal);
       const log = new TextEncoder().encode(entries.map((entry) => `${JSON.stringify(entry)}\n`).join(''));
       const published = new TextEncoder().encode(`${JSON.stringify({ keys })}\n`);

@@ -4,10 +4,12 @@ import { runToColumns } from '#domain/backtest/run-file/write.js';
 import { runBacktest } from '#domain/backtest/run-backtest.js';
 import type { Run } from '#domain/backtest/run.js';
 import type { Composer, DeciderFactory } from '#domain/books/compositions.js';
+import type { KnownMarkets } from '#domain/books/known-seats.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import type { PublicationEntry } from '#domain/documents/publication-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
+import type { StoredModels } from '#domain/risk/stored-model.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { closesView, type ClosesView } from '../closes-view.js';
 
@@ -15,6 +17,10 @@ export interface Recomputation {
   readonly market: MarketData;
   readonly calendars: Calendars;
   readonly plan: BacktestPlan;
+  /** Stored risk models of the plan. */
+  readonly models?: StoredModels;
+  /** Earlier contents, of a plan whose decisions are made on what was known. */
+  readonly known?: KnownMarkets | undefined;
   /** The engine on own kernels: the same bits everywhere. */
   readonly engine: Engine;
   /** Receives every composer of the run. */
@@ -22,7 +28,7 @@ export interface Recomputation {
 }
 
 /** The closes of a plan, and the run that they are of. @throws Refusal as a backtest does */
-export function recomputedCloses({ market, calendars, plan, engine, onComposer }: Recomputation): {
+export function recomputedCloses({ engine, onComposer, ...input }: Recomputation): {
   readonly closes: ClosesView;
   readonly run: Run;
 } {
@@ -32,8 +38,8 @@ export function recomputedCloses({ market, calendars, plan, engine, onComposer }
       onComposer?.(composer);
       return deciders(document, composer);
     };
-    const run = runBacktest({ market, calendars, plan, createDecider, engine, report: () => {} });
-    const bytes = runToColumns(run, { contentHash: market.contentHash });
+    const run = runBacktest({ ...input, createDecider, engine, report: () => {} });
+    const bytes = runToColumns(run, { contentHash: input.market.contentHash });
     return { run, closes: closesView(openColumns((start, end) => bytes.subarray(start, end))) };
   });
 }

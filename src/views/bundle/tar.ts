@@ -50,7 +50,7 @@ export function readTar(archive: Uint8Array): ReadonlyMap<string, Uint8Array> {
   const files = new Map<string, Uint8Array>();
   for (let at = 0; ;) {
     if (at + RECORD > archive.length) throw new Error('it is no whole tar archive');
-    const header = archive.slice(at, at + RECORD);
+    const header = Uint8Array.from(archive.subarray(at, at + RECORD)); // A copy: `slice` of a Buffer is not.
     if (header.every((byte) => byte === 0)) return files;
     const text = (from: number, length: number): string =>
       new TextDecoder().decode(header.subarray(from, from + length)).split('\0')[0]!;

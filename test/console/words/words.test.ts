@@ -178,14 +178,14 @@ test('a universe of another kind keeps no member of the kind before', () => {
   expect(withoutUnread(members, { kind: 'all' })).toEqual({ kind: 'all' });
 });
 
-test('which returns the risk of a solution is from: a stored model, a count, or the window of a derived index', () => {
+test('the risk of a solution names its returns: a stored model, a count, or the window of a derived index', () => {
   const schemas = apiDocument().components.schemas as Parameters<typeof riskWindow>[1]; // An OpenAPI document has them.
   expect(riskWindow('daily', schemas)).toBe('Risk of the stored model daily.');
   expect(riskWindow({ sessions: 1260 }, schemas)).toBe('Risk of the last 1,260 returns.');
-  // What the contract says of the default is said, whatever else the settings are.
+  // The sentence repeats the default of the contract, whatever the other settings are.
   const usual = riskWindow(undefined, schemas);
-  expect(usual).toContain(`in a derived index ${LIMITS.DERIVED_RISK_SESSIONS} by default`);
-  expect(usual).toMatch(/^Weights as a derived index has them\. Their risk is from [a-z].*\.$/);
+  expect(usual).toContain(`${LIMITS.DERIVED_RISK_SESSIONS} in a derived index`);
+  expect(usual).toMatch(/^Weights as in a derived index\. Their risk is estimated from returns: .*\.$/);
   expect([riskWindow({ estimator: 'ledoit_wolf' }, schemas), riskWindow({ sessions: null }, schemas)]).toEqual([
     usual,
     usual,

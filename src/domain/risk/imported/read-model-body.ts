@@ -1,4 +1,3 @@
-import { parseJson } from '#domain/json/parse-json.js';
 import {
   FACTOR_TABLES,
   MODEL_TABLES,
@@ -7,10 +6,10 @@ import {
   type ImportTerms,
   type ModelProblems,
   type ModelTableName,
-} from '#domain/risk/imported/import-terms.js';
-import { createModelTables, type DatedTables } from '#domain/risk/imported/model-tables.js';
-import type { Finding } from '#domain/refusals/findings.js';
-import { checkShape } from '#domain/schema/shape.js';
+} from './import-terms.js';
+import { createModelTables, type DatedTables } from './model-tables.js';
+import type { Finding } from '../../refusals/findings.js';
+import { checkShape } from '../../schema/shape.js';
 
 /** A parsed model with the units of its numbers. */
 export interface ReadModel {
@@ -20,9 +19,9 @@ export interface ReadModel {
 
 type Problems = ModelProblems & { take(findings: readonly Finding[]): void };
 
-/** Reads the tables of a model from JSON. @throws Refusal MALFORMED_REQUEST */
-export function readModelJson(bytes: Uint8Array, problems: Problems): ReadModel | undefined {
-  const { value: body, findings } = checkShape(RiskModelImport, parseJson(bytes).value);
+/** The tables of a model in the form of an import. */
+export function readModelBody(sent: unknown, problems: Problems): ReadModel | undefined {
+  const { value: body, findings } = checkShape(RiskModelImport, sent);
   problems.take(findings);
   if (body === undefined) return undefined;
   const { models, ...terms } = body;

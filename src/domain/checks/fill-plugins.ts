@@ -1,0 +1,101 @@
+import { circleIn } from '../datapoints/expressions/reads.js';
+import { definitionsOf } from '../documents/definitions.js';
+import type { IndexDocument } from '../documents/index-document.js';
+import { givenFindings, pluginCode } from '../documents/plugin-code.js';
+import type { NamedPlugins, PluginDocument, PluginKind } from '../documents/plugin-document.js';
+import { selectionClassOf, weightingClassOf } from '../rules/catalogue.js';
+import type { Finding } from '../refusals/findings.js';
+
+/** A stored plug-in with the hash of its document. */
+export interface StoredPluginCode {
+  readonly plugin: PluginDocument;
+  readonly sha256: string;
+}
+
+export interface FilledDocument {
+  readonly document: IndexDocument;
+  readonly findings: readonly Finding[];
+}
+
+/** A definition with the code of its plug-ins, and the errors about them. */
+export function fillPlugins(
+  document: IndexDocument,
+  pluginOf: (id: string) => StoredPluginCode | undefined,
+): FilledDocument {
+  const { plugins } = document;
+  if (plugins === undefined) return { document, findings: [] };
+  const findings: Finding[] = [];
+  const filled: NamedPlugins = {};
+  for (const [name, use] of Object.entries(plugins)) {
+    const path = `plugins.${name}`;
+    const found = pluginOf(use.plugin);
+    if (found === undefined) {
+      const message = `No plug-in that can be read is stored under ${use.plugin}.`;
+      findings.push({
+        severity: 'error',
+        code: 'PLUGIN_NOT_FOUND',
+        path: `${path}.plugin`,
+        message,
+        value: use.plugin,
+      });
+      continue;
+    }
+    findings.push(...givenFindings(use, found.plugin, path));
+    filled[name] = {
+      plugin: use.plugin,
+      parameters: use.parameters,
+      code: pluginCode(found.plugin, use.parameters, found.sha256),
+    };
+  }
+  const whole = { ...document, plugins: filled };
+  if (findings.length === 0) findings.push(...kindFindings(whole, filled), ...circleFindings(whole));
+  return { document: whole, findings };
+}
+
+/** A definition as it is stored: the code that a client sends back with a plug-in is dropped. */
+export function withoutCode(document: IndexDocument): IndexDocument {
+  const { plugins } = document;
+  if (plugins === undefined) return document;
+  const named = Object.entries(plugins).map(
+    ([name, { plugin, parameters }]) => [name, { plugin, parameters }] as const,
+  );
+  return { ...document, plugins: Object.fromEntries(named) };
+}
+
+/** The kind of plug-in that a class of rules takes; undefined for a class that takes none. */
+function kindTakenBy(type: string): PluginKind | undefined {
+  const entry = selectionClassOf(type) ?? weightingClassOf(type);
+  return entry?.takesPlugin === true ? entry.category : undefined;
+}
+
+/** Rules that name another kind of plug-in, or none. */
+function kindFindings({ pipeline, reviews = [] }: IndexDocument, plugins: NamedPlugins): Finding[] {
+  const rows = [
+    ...(pipeline?.selection ?? []).map((row, i) => ({ row, path: `pipeline.selection[${i}]` })),
+    ...(pipeline === null ? [] : [{ row: pipeline.weighting, path: 'pipeline.weighting' }]),
+    ...reviews.flatMap(({ selection = [], weighting }, k) => [
+      ...selection.map((row, i) => ({ row, path: `reviews[${k}].selection[${i}]` })),
+      ...(weighting === undefined ? [] : [{ row: weighting, path: `reviews[${k}].weighting` }]),
+    ]),
+  ];
+  return rows.flatMap(({ row, path }): Finding[] => {
+    const kind = kindTakenBy(row.type);
+    if (kind === undefined) return [];
+    const name = String(row.params['plugin']);
+    const found = Object.hasOwn(plugins, name) ? plugins[name]!.code!.kind : undefined;
+    if (found === kind) return [];
+    const accepted = Object.keys(plugins).filter((other) => plugins[other]!.code!.kind === kind);
+    const what = found === undefined ? `${name} is no plug-in of the document` : `the plug-in ${name} is a ${found}`;
+    const message = `${path}.params.plugin: ${what}; ${row.type} takes a ${kind}.`;
+    return [
+      { severity: 'error', code: 'NOT_IN_CHOICES', path: `${path}.params.plugin`, message, accepted, value: name },
+    ];
+  });
+}
+
+function circleFindings(document: IndexDocument): Finding[] {
+  const circle = circleIn(definitionsOf(document));
+  if (circle.length === 0) return [];
+  const message = `The datapoint ${circle[0]} is defined by itself: ${circle.join(', ')}.`;
+  return [{ severity: 'error', code: 'CIRCULAR_REFERENCE', path: 'plugins', message, value: circle[0] }];
+}

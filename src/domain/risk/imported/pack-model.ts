@@ -1,0 +1,138 @@
+import type { Engine } from '#kernels/engines/engine.js';
+import { compareText } from '../../refusals/findings.js';
+import { LIMITS } from '../../refusals/limits.js';
+import type { FactorModel } from '../factor-model.js';
+import { packFactors } from '../packed-factors.js';
+import { packUpper } from '../packed-matrix.js';
+import type { ImportedModelPayload } from '../risk-model-document.js';
+import { assembleModel, type AssembledModel } from './assemble-model.js';
+import type { ImportTerms, ModelProblems } from './import-terms.js';
+import type { DatedTables } from './model-tables.js';
+import type { ReadModel } from './read-model-body.js';
+
+type PackedDate = ImportedModelPayload['dates'][number];
+type Report = (fraction: number, message: string) => void;
+
+/** An imported model as it is stored. */
+export interface PackedImport {
+  /** Securities of all dates, ascending. */
+  readonly assetIds: readonly string[];
+  readonly terms: ImportTerms;
+  readonly dates: readonly PackedDate[];
+  /** Packed matrices, date after date. */
+  readonly covariance: Float64Array<ArrayBuffer>;
+  /** Packed factors, date after date; null of covariances. */
+  readonly factors: Float64Array<ArrayBuffer> | null;
+  /** Factors of the newest date. */
+  readonly factorModel: FactorModel | null;
+  readonly newest: Pick<AssembledModel['diagnostics'], 'averageCorrelation' | 'conditionNumber' | 'smallestEigenvalue'>;
+}
+
+/** Every date of a model, each matrix after the one before. */
+export function packModel(
+  engine: Engine,
+  { dates, terms }: ReadModel,
+  problems: ModelProblems,
+  report: Report = () => {},
+): PackedImport | undefined {
+  const models = assembled(engine, { dates, terms }, problems, report);
+  if (problems.errors > 0) return undefined;
+  const newest = models.at(-1)!; // A model without dates is a problem.
+  const assetIds = [...new Set(models.flatMap(({ identifiers }) => identifiers))].toSorted(compareText);
+  const { averageCorrelation, conditionNumber, smallestEigenvalue } = newest;
+  return {
+    assetIds,
+    terms,
+    dates: models.map((model) => dateOutput(model, assetIds)),
+    covariance: joined(models.map(({ upper }) => upper)),
+    factors: newest.factors && joined(models.map(({ packedFactors }) => packedFactors!)), // Every date has them, or none.
+    factorModel: newest.factors,
+    newest: { averageCorrelation, conditionNumber, smallestEigenvalue },
+  };
+}
+
+/** A model of one date, packed. */
+interface PackedModel extends Pick<AssembledModel, 'date' | 'identifiers' | 'factors'> {
+  readonly upper: Float64Array<ArrayBuffer>;
+  readonly packedFactors: Float64Array<ArrayBuffer> | null;
+  readonly averageCorrelation: number;
+  readonly conditionNumber: number;
+  readonly smallestEigenvalue: number;
+  readonly isRepaired: boolean;
+}
+
+function assembled(
+  engine: Engine,
+  { dates, terms }: ReadModel,
+  problems: ModelProblems,
+  report: Report,
+): PackedModel[] {
+  const models: PackedModel[] = [];
+  let numbers = 0;
+  for (const [k, tables] of dates.entries()) {
+    report(k / dates.length, 'checking');
+    const model = engine.scope(() => assembleModel(engine, tables, terms, problems));
+    if (model === undefined) continue; // The problems of other dates are reported as well.
+    const upper = packUpper(model.covariance, model.identifiers.length);
+    numbers += upper.length;
+    if (!isWithinNumbers(numbers, tables, problems)) return [];
+    assertAlike(models[0], model, tables, problems);
+    const { date, identifiers, factors, diagnostics } = model;
+    models.push({ date, identifiers, factors, upper, packedFactors: factors && packFactors(factors), ...diagnostics });
+  }
+  warnOfRepairs(models, problems);
+  return models;
+}
+
+function isWithinNumbers(numbers: number, { date, path }: DatedTables, problems: ModelProblems): boolean {
+  if (numbers <= LIMITS.MAX_MODEL_NUMBERS) return true;
+  const message = `The dates up to ${date} have ${numbers} covariances; at most ${LIMITS.MAX_MODEL_NUMBERS} are accepted.`;
+  problems.error({ code: 'OUT_OF_RANGE', path, message, value: numbers });
+  return false;
+}
+
+/** Every date has the factors of the first, or none has any. */
+function assertAlike(
+  first: Pick<AssembledModel, 'date' | 'factors'> | undefined,
+  { factors }: AssembledModel,
+  { date, path }: DatedTables,
+  problems: ModelProblems,
+): void {
+  if (first === undefined) return;
+  const [wanted, own] = [first.factors, factors].map((of) => (of === null ? 'none' : of.factors.join(', ')));
+  if (wanted === own) return;
+  const message = `The factors of ${date} are ${own}, those of ${first.date} ${wanted}; every date needs the same in one order.`;
+  problems.error({ code: 'NOT_IN_CHOICES', path, message });
+}
+
+function warnOfRepairs(models: readonly PackedModel[], problems: ModelProblems): void {
+  const repaired = models.filter(({ isRepaired }) => isRepaired).map(({ date }) => date);
+  if (repaired.length === 0) return;
+  const message = `The model was repaired on ${repaired.length === 1 ? repaired[0] : `${repaired.length} dates, first on ${repaired[0]}`}: covariances differ from those that were sent.`;
+  problems.warning({ code: 'OUT_OF_RANGE', path: 'repair', message, value: repaired.length });
+}
+
+function dateOutput(
+  { date, identifiers, isRepaired, smallestEigenvalue }: PackedModel,
+  all: readonly string[],
+): PackedDate {
+  const own = new Set(identifiers);
+  return {
+    date,
+    assets: identifiers.length,
+    repaired: isRepaired,
+    smallest_eigenvalue: smallestEigenvalue,
+    lacks: all.filter((name) => !own.has(name)),
+  };
+}
+
+/** Numbers one after the other. */
+function joined(parts: readonly Float64Array[]): Float64Array<ArrayBuffer> {
+  const numbers = new Float64Array(parts.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const part of parts) {
+    numbers.set(part, at);
+    at += part.length;
+  }
+  return numbers;
+}

@@ -1,0 +1,57 @@
+import { once } from '#base/once.js';
+import { dayFrom } from '../time/days.js';
+import { partsByDate, type ModelDate } from './imported/model-dates.js';
+import { packedFactors } from './packed-factors.js';
+import { packedMatrix, type PackedMatrix } from './packed-matrix.js';
+import type { StoredModel } from './stored-model.js';
+
+/** A stored model whose numbers are read when they are first needed: models with factors may not need the matrix. */
+export interface ModelContent {
+  readonly names: readonly string[];
+  readonly observedEnd: string;
+  /** Dates of an imported model, ascending. */
+  readonly dates?: readonly ModelDate[] | undefined;
+  /** The matrix of a model without dates. @throws Refusal DOCUMENT_UNREADABLE */
+  readonly matrix: () => PackedMatrix;
+  /** Numbers of all dates. @throws Refusal DOCUMENT_UNREADABLE */
+  readonly numbers: () => Float64Array;
+  /** @throws Refusal DOCUMENT_UNREADABLE */
+  readonly factors?: { readonly names: readonly string[]; readonly numbers: () => Float64Array } | undefined;
+}
+
+export function openStoredModel(modelId: string, content: ModelContent): StoredModel {
+  const { names, observedEnd, factors, dates, matrix } = content;
+  if (dates !== undefined) return importedModel(modelId, { ...content, dates });
+  return {
+    modelId,
+    names,
+    observedEnd: dayFrom(observedEnd),
+    covariance: matrix,
+    ...(factors && { factors: () => packedFactors(factors.numbers(), factors.names, names.length) }),
+  };
+}
+
+type DatedContent = ModelContent & { readonly dates: readonly ModelDate[] };
+
+/** The newest model of an imported one, with those of earlier dates. */
+function importedModel(modelId: string, { names, factors, dates, ...content }: DatedContent): StoredModel {
+  const K = factors?.names.length ?? 0;
+  const numbers = once(content.numbers);
+  const ofFactors = once(() => factors!.numbers()); // Called only for a model with factors.
+  const models = partsByDate(names, dates, K).map(({ date, names: own, at, factorsAt }): StoredModel => {
+    const n = own.length;
+    const factorsEnd = factorsAt + n * K + K * K + n;
+    return {
+      modelId,
+      names: own,
+      observedEnd: dayFrom(date),
+      isImported: true,
+      covariance: once(() => packedMatrix(numbers().subarray(at, at + (n * (n + 1)) / 2), n)),
+      ...(factors && {
+        factors: once(() => packedFactors(ofFactors().subarray(factorsAt, factorsEnd), factors.names, n)),
+      }),
+    };
+  });
+  const [newest, ...earlier] = models.toReversed();
+  return { ...newest!, earlier }; // An imported model has a date.
+}

@@ -1,0 +1,70 @@
+import { createHash } from 'node:crypto';
+import { loadSandbox } from '#base/sandbox/load-sandbox.js';
+import type { KnownMarkets } from '#domain/books/known-seats.js';
+import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
+import { BundleKnown, KNOWN_FILE, modelFileOf } from '#domain/documents/bundle-document.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import { compareText } from '#domain/refusals/findings.js';
+import { LIMITS } from '#domain/refusals/limits.js';
+import { openStoredModel } from '#domain/risk/open-stored-model.js';
+import { packedMatrix } from '#domain/risk/packed-matrix.js';
+import type { StoredModels } from '#domain/risk/stored-model.js';
+import { unpackChange } from '#market/versions/content-change.js';
+import { createKnownMarkets } from '#market/versions/known-markets.js';
+
+type Files = ReadonlyMap<string, Uint8Array>;
+
+/** Inputs of a plan other than the market and its calendars. */
+export interface PlanInputs {
+  readonly models: StoredModels;
+  readonly known: KnownMarkets | undefined;
+}
+
+/**
+ * Stored risk models and earlier contents of a bundle; the sandbox is loaded where the plan has plug-ins.
+ * @throws Error where a file is missing or differs from the hash in the plan
+ */
+export async function openPlanInputs(plan: BacktestPlan, market: MarketData, files: Files): Promise<PlanInputs> {
+  if (Object.values(plan.documents).some(({ plugins }) => plugins !== undefined)) await loadPluginSandbox();
+  return { models: modelsOf(plan, files), known: knownOf(plan, market, files) };
+}
+
+/** Loads the sandbox of plug-ins with the limits of the service. */
+export const loadPluginSandbox = (): Promise<void> =>
+  loadSandbox({ steps: LIMITS.MAX_PLUGIN_STEPS, memory: LIMITS.MAX_PLUGIN_MEMORY_BYTES });
+
+function fileOf(files: Files, name: string): Uint8Array {
+  const bytes = files.get(name);
+  if (bytes === undefined) throw new Error(`the file ${name} is missing`);
+  return bytes;
+}
+
+function modelsOf({ models: planned = {} }: BacktestPlan, files: Files): StoredModels {
+  const ids = Object.keys(planned).toSorted(compareText);
+  const models = new Map(
+    ids.map((id, place) => {
+      const { asset_ids: names, observed_end: observedEnd, covariance, dates } = planned[id]!;
+      const bytes = fileOf(files, modelFileOf(place)).slice();
+      if (createHash('sha256').update(bytes).digest('hex') !== covariance)
+        throw new Error(`${modelFileOf(place)} is not the covariance of the risk model ${id}`);
+      const numbers = new Float64Array(bytes.buffer);
+      const matrix = () => packedMatrix(numbers, names.length);
+      return [id, openStoredModel(id, { names, observedEnd, dates, matrix, numbers: () => numbers })];
+    }),
+  );
+  return (id) => {
+    const model = models.get(id);
+    if (model === undefined) throw new Error(`the plan has no risk model ${id}`);
+    return model;
+  };
+}
+
+function knownOf({ request }: BacktestPlan, market: MarketData, files: Files): KnownMarkets | undefined {
+  if (request.as_known === undefined) return undefined;
+  const text = new TextDecoder().decode(fileOf(files, KNOWN_FILE).slice());
+  const { known_on: knownOn, earlier } = BundleKnown.parse(JSON.parse(text));
+  return createKnownMarkets(market, {
+    knownOn,
+    earlier: earlier.map(({ known_on: on, file }) => ({ knownOn: on, change: unpackChange(fileOf(files, file)) })),
+  });
+}

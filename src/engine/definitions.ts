@@ -1,0 +1,103 @@
+import { marketFindings } from '#domain/checks/index-on-market.js';
+import { fillPlugins, type StoredPluginCode, withoutCode } from '#domain/checks/fill-plugins.js';
+import { validateIndex } from '#domain/checks/validate-index.js';
+import { referencesOf } from '#domain/checks/validate-reference.js';
+import type { BacktestRequest } from '#contract/analytics/request.js';
+import type { Calendars } from '#domain/calendars/calendar.js';
+import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
+import { benchmarkNamed, type BenchmarkRef } from '#domain/documents/benchmark-ref.js';
+import type { IndexDocument } from '#domain/documents/index-document.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import { orderFindings, type Finding } from '#domain/refusals/findings.js';
+import { assertNoErrors, Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
+
+export interface DefinitionsDependencies {
+  readonly market: MarketData;
+  readonly calendars: Calendars;
+  readonly pluginOf: (id: string) => StoredPluginCode | undefined;
+}
+
+/** Definitions in memory, as the service stores them. */
+export function createDefinitions({ market, calendars, pluginOf }: DefinitionsDependencies) {
+  /** With the code of their plug-ins. */
+  const documents = new Map<string, IndexDocument>();
+  const indexOf = (id: string): IndexDocument | undefined => documents.get(id);
+
+  function checked(body: object): {
+    readonly document: IndexDocument | undefined;
+    readonly findings: readonly Finding[];
+  } {
+    const { document, findings } = validateIndex(body as Readonly<Record<string, unknown>>, {
+      calendars: calendars.list(),
+      calendarOf: calendars.get,
+      indexOf,
+      replaces: indexOf(String((body as { readonly id?: unknown }).id)),
+      market,
+    });
+    if (document?.plugins === undefined) return { document, findings };
+    const { document: filled, findings: wrong } = fillPlugins(document, pluginOf);
+    if (wrong.length > 0) return { document: undefined, findings: orderFindings([...findings, ...wrong]) };
+    const known = new Set(findings.map(({ path, message }) => `${path} ${message}`));
+    const lacking = marketFindings(filled, market, { severity: 'warning', indexOf });
+    return {
+      document: filled,
+      findings: orderFindings([
+        ...findings,
+        ...lacking.filter(({ path, message }) => !known.has(`${path} ${message}`)),
+      ]),
+    };
+  }
+
+  function require(indexId: string): IndexDocument {
+    const document = documents.get(indexId);
+    if (document !== undefined) return document;
+    throw new Refusal('INDEX_NOT_FOUND', `No index is defined under ${indexId}.`, { index_id: indexId });
+  }
+
+  function reached(indexId: string): BacktestPlan['documents'] {
+    const found = new Map<string, IndexDocument>();
+    const reach = (id: string): void => {
+      if (found.has(id)) return;
+      const document = require(id);
+      found.set(id, document);
+      referencesOf(document).forEach(reach);
+    };
+    reach(indexId);
+    return Object.fromEntries(found);
+  }
+
+  return {
+    checked,
+    require,
+    reached,
+    define(body: object) {
+      const { document, findings } = checked(body);
+      if (document === undefined) throw refuseWithFindings('index document', findings);
+      documents.set(document.id, document);
+      return { index: withoutCode(document), findings };
+    },
+    /** An index with all that it reaches; data that the market lacks is an error. */
+    onMarket(indexId: string): BacktestPlan['documents'] {
+      const all = reached(indexId);
+      for (const document of Object.values(all))
+        assertNoErrors('index document', marketFindings(document, market, { severity: 'error', indexOf }));
+      return all;
+    },
+    reachedBenchmark(id: string): BacktestPlan['documents'] {
+      if (documents.has(id)) return reached(id);
+      throw new Refusal('BENCHMARK_NOT_FOUND', `The benchmark ${id} is not a defined index.`, { benchmark: id });
+    },
+    benchmarkOf(given: BacktestRequest['benchmark']): BenchmarkRef | null | undefined {
+      if (typeof given !== 'string') return given;
+      const { kind, id } = benchmarkNamed(given);
+      return { id, kind: kind ?? (documents.has(id) ? 'index' : 'identifier'), price_column: 'CLOSE' };
+    },
+    /** Calendar, currency and treatment of an index; a derived one is treated as its source. */
+    termsOf(indexId: string) {
+      const { calendar, currency } = require(indexId);
+      let document = require(indexId);
+      while (document.pipeline === null) document = require(referencesOf(document)[0]!); // One without rules names a source.
+      return { calendar, currency, treatment: document.pipeline.treatment };
+    },
+  };
+}

@@ -1,0 +1,12 @@
+// In the bundle, in place of `src/base/sandbox/quickjs-files.ts`, which reads a file.
+import load from '@jitl/quickjs-wasmfile-release-sync/emscripten-module';
+import { QuickJSFFI } from '@jitl/quickjs-wasmfile-release-sync/ffi';
+import type { QuickJsFiles } from '#base/sandbox/quickjs-files.js';
+
+/** The module of QuickJS in base64, from the build. */
+declare const EMBEDDED_QUICKJS: string;
+
+export async function quickJsFiles(): Promise<QuickJsFiles> {
+  const wasm = Uint8Array.from(atob(EMBEDDED_QUICKJS), (unit) => unit.charCodeAt(0));
+  return { wasm, load, Functions: QuickJSFFI } as unknown as QuickJsFiles; // As the package declares them.
+}

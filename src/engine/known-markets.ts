@@ -1,0 +1,41 @@
+import type { KnownMarkets } from '#domain/books/known-seats.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import type { Finding } from '#domain/refusals/findings.js';
+import { refuseWithFindings } from '#domain/refusals/refusal.js';
+import { parseDay, type Day } from '#domain/time/days.js';
+import { contentChange } from '#market/versions/content-change.js';
+import { createKnownMarkets } from '#market/versions/known-markets.js';
+import type * as Api from './api.js';
+import { readMarket } from './market-input.js';
+
+/** Reads the contents of the market known at each decision; undefined without earlier contents. @throws Refusal VALIDATION_FAILED */
+export async function readKnown(
+  last: MarketData,
+  { known_on: knownOn, earlier }: Pick<Api.EngineOptions, 'known_on' | 'earlier'>,
+): Promise<KnownMarkets | undefined> {
+  if (earlier === undefined && knownOn === undefined) return undefined;
+  const days = [...(earlier ?? []).map(({ known_on: on }) => on), knownOn];
+  const findings: Finding[] = days.flatMap((text, i): Finding[] => {
+    const path = i === days.length - 1 ? 'known_on' : `earlier[${i}].known_on`;
+    const day = text === undefined ? undefined : parseDay(text);
+    if (day === undefined)
+      return [{ severity: 'error', code: 'BAD_DATE', path, message: `${path} is no day YYYY-MM-DD.` }];
+    const before = i === 0 ? undefined : parseDay(days[i - 1] ?? '');
+    if (before === undefined || before < day) return [];
+    return [{ severity: 'error', code: 'INVALID_RANGE', path, message: `${path} is not after the one before.` }];
+  });
+  if (findings.length > 0) throw refuseWithFindings('market', findings);
+  const contents: { readonly knownOn: Day; readonly market: MarketData }[] = [];
+  for (const { known_on: on, market } of earlier ?? [])
+    contents.push({ knownOn: parseDay(on)!, market: (await readMarket(market)).market });
+  const after = [...contents.slice(1).map(({ market }) => market), last];
+  const changes = contents.map(({ knownOn: on, market }, i) => ({
+    knownOn: i === 0 ? ALWAYS : on,
+    change: contentChange(market, after[i]!),
+  }));
+  const lastKnown = contents.length === 0 ? ALWAYS : parseDay(knownOn!)!;
+  return createKnownMarkets(last, { knownOn: lastKnown, earlier: changes.toReversed() });
+}
+
+/** The first content counts as known from the beginning, as that of a data store does. */
+const ALWAYS: Day = -(2 ** 31);

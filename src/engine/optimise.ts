@@ -1,0 +1,79 @@
+import type { Composer } from '#domain/books/compositions.js';
+import { assertDecides } from '#domain/checks/validate-overlay.js';
+import { checkConstraintSet } from '#domain/documents/constraint-set.js';
+import type { IndexDocument } from '#domain/documents/index-document.js';
+import { readOptimisationRequest, type OptimisationRequest } from '#domain/documents/optimisation-request.js';
+import { storedModelOf } from '#domain/documents/used-models.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import { constraintFieldFindings, specFieldFindings } from '#domain/optimisation/field-uses.js';
+import { runOptimisation } from '#domain/optimisation/run.js';
+import { assertNoErrors, refuseWithFindings } from '#domain/refusals/refusal.js';
+import { assertHeld, assertOrder } from '#domain/schema/assert-order.js';
+import { dayFrom, type Day } from '#domain/time/days.js';
+import type { Engine } from '#kernels/engines/engine.js';
+import { toOptimisationResult } from '#views/optimisation.js';
+import type * as Api from './api.js';
+import type { EngineModels } from './risk-models.js';
+
+/** Id that a request has in place of a stored constraint set. */
+const OF_REQUEST = 'request';
+
+export interface OptimiseDependencies {
+  readonly market: MarketData;
+  readonly engine: Engine;
+  readonly models: Pick<EngineModels, 'measuring'>;
+  /** The index with every index that it reaches, on data that has what they read. @throws Refusal INDEX_NOT_FOUND, VALIDATION_FAILED */
+  reached(indexId: string): Readonly<Record<string, IndexDocument>>;
+  composerOf(documents: Readonly<Record<string, IndexDocument>>, until: Day): Composer;
+}
+
+/** Optimises an index under the rows of a request, as a run of the service does. @throws Refusal as that run */
+export function optimiseIndex(asked: object, dependencies: OptimiseDependencies): Api.Optimisation {
+  const { market, engine, models, reached, composerOf } = dependencies;
+  const { constraints: rows = [], ...rest } = asked as { readonly constraints?: unknown };
+  const request = readOptimisationRequest({ ...rest, constraint_set_id: OF_REQUEST });
+  const { set, findings } = checkConstraintSet({ id: OF_REQUEST, name: OF_REQUEST, constraints: rows });
+  if (set === undefined) throw refuseWithFindings('request', findings);
+  const { constraints } = set;
+  assertOrder(request);
+  assertHeld(market, request);
+  const documents = reached(request.index_id);
+  assertDecides(documents[request.index_id]!);
+  assertNoErrors('request', [
+    ...specFieldFindings(request, market, { path: '', severity: 'error' }),
+    ...constraintFieldFindings(constraints, market, { path: 'constraints', severity: 'error' }),
+  ]);
+  const modelId = storedModelOf(request);
+  const measuredBy = modelId === undefined ? null : models.measuring(modelId);
+  const day = (text: string | null): Day | null => (text === null ? null : dayFrom(text));
+  const run = engine.scope(() =>
+    runOptimisation({
+      composer: composerOf(documents, day(request.as_of) ?? market.dates.at(-1)!),
+      engine,
+      ...questionOf(request, day),
+      constraints,
+      report: () => {},
+    }),
+  );
+  const identity = { runId: OF_REQUEST, indexId: request.index_id, constraintSetId: OF_REQUEST };
+  const {
+    run_id: _run,
+    constraint_set_id: _set,
+    ...result
+  } = toOptimisationResult(run, {
+    ...identity,
+    measuredBy,
+    asked: request.risk_model,
+  });
+  return result as unknown as Api.Optimisation; // As the contract has it.
+}
+
+const questionOf = (request: OptimisationRequest, day: (text: string | null) => Day | null) => ({
+  indexId: request.index_id,
+  spec: request,
+  asOf: day(request.as_of),
+  start: day(request.start),
+  end: day(request.end),
+  riskFreeRate: request.risk_free_rate,
+  resampling: request.resampling,
+});

@@ -1,0 +1,46 @@
+import { createHash } from 'node:crypto';
+import { sandbox, SandboxError } from '#base/sandbox/sandbox.js';
+import { PluginUpsert } from '#contract/plugins.js';
+import type { StoredPluginCode } from '#domain/checks/fill-plugins.js';
+import { pluginFindings, sourceFinding, statedPlugin } from '#domain/checks/validate-plugin.js';
+import { pluginCode } from '#domain/documents/plugin-code.js';
+import { programOf, type PluginDocument } from '#domain/documents/plugin-document.js';
+import { canonicalJson } from '#domain/json/canonical-json.js';
+import type { Finding } from '#domain/refusals/findings.js';
+import { refuseWithFindings } from '#domain/refusals/refusal.js';
+import { checkShape } from '#domain/schema/shape.js';
+import type * as Api from './api.js';
+
+/** Plug-ins by id, as the service stores them. Loads the sandbox. @throws Refusal VALIDATION_FAILED */
+export async function readPlugins(
+  given: NonNullable<Api.EngineOptions['plugins']>,
+): Promise<ReadonlyMap<string, StoredPluginCode>> {
+  const { loadPluginSandbox } = await import('./bundle-inputs.js');
+  await loadPluginSandbox();
+  const findings: Finding[] = [];
+  const plugins = new Map<string, StoredPluginCode>();
+  for (const [id, body] of Object.entries(given)) {
+    const { plugin, wrong } = readPlugin(body);
+    findings.push(...wrong.map((finding) => ({ ...finding, path: `plugins.${id}.${finding.path}` })));
+    if (plugin !== undefined) plugins.set(id, { plugin, sha256: sha256(canonicalJson(plugin)) });
+  }
+  if (findings.length > 0) throw refuseWithFindings('plug-ins', findings);
+  return plugins;
+}
+
+const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
+
+function readPlugin(body: unknown): { readonly plugin?: PluginDocument; readonly wrong: readonly Finding[] } {
+  const { value, findings } = checkShape(PluginUpsert, body);
+  if (value === undefined) return { wrong: findings };
+  const plugin = statedPlugin(value);
+  const wrong = pluginFindings(plugin);
+  if (wrong.length > 0) return { wrong };
+  try {
+    sandbox().check(programOf(pluginCode(plugin, {}, '')));
+    return { plugin, wrong: [] };
+  } catch (thrown) {
+    if (thrown instanceof SandboxError) return { wrong: [sourceFinding(thrown.message)] };
+    throw thrown;
+  }
+}

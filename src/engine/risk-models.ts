@@ -1,0 +1,189 @@
+import { createHash } from 'node:crypto';
+import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
+import type { IndexDocument, TreatmentSpec } from '#domain/documents/index-document.js';
+import { plannedModel, usedModels, type PlannedModel } from '#domain/documents/used-models.js';
+import type { Calendars } from '#domain/calendars/calendar.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import { compareText, type Finding } from '#domain/refusals/findings.js';
+import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
+import { packModel } from '#domain/risk/imported/pack-model.js';
+import { readModelBody } from '#domain/risk/imported/read-model-body.js';
+import { settingsRead, type MeasuringModel } from '#domain/risk/measuring-model.js';
+import { openStoredModel } from '#domain/risk/open-stored-model.js';
+import { packedMatrix, packUpper, unpackRow, volatilitiesOf } from '#domain/risk/packed-matrix.js';
+import { RiskModelRequest } from '#domain/risk/risk-model-document.js';
+import type { StoredModel, StoredModels } from '#domain/risk/stored-model.js';
+import { assertHeld, assertOrder } from '#domain/schema/assert-order.js';
+import { checkShape } from '#domain/schema/shape.js';
+import type { Engine } from '#kernels/engines/engine.js';
+import { createProblems } from '#market/tables/problems.js';
+import { preparedEstimate, type EstimateUniverse } from '#views/risk-estimate.js';
+import type * as Api from './api.js';
+
+/** Terms on which an index is estimated. */
+export interface IndexTerms {
+  readonly calendar: string;
+  readonly currency: string;
+  readonly treatment: TreatmentSpec;
+  /** Securities held on the last date of its run. */
+  readonly held: () => readonly string[];
+}
+
+interface KeptModel {
+  readonly planned: PlannedModel;
+  readonly stored: StoredModel;
+  readonly measuring: MeasuringModel;
+}
+
+/** Risk models that definitions and optimisations name by id. */
+export interface EngineModels {
+  estimate(modelId: string, request: object): Api.RiskModel;
+  import(modelId: string, body: object): Api.RiskModel;
+  readonly stored: StoredModels;
+  /** Errors where a definition names a model that is not there. */
+  unknown(documents: Iterable<IndexDocument>): Finding[];
+  /** The models that documents use, as a plan has them. */
+  planned(documents: BacktestPlan['documents']): Pick<BacktestPlan, 'models'>;
+  /** @throws Refusal RISK_MODEL_NOT_FOUND */
+  measuring(modelId: string): MeasuringModel;
+  observedEndOf(modelId: string): string | undefined;
+}
+
+export interface ModelsDependencies {
+  readonly market: MarketData;
+  readonly calendars: Calendars;
+  readonly engine: Engine;
+  /** @throws Refusal INDEX_NOT_FOUND */
+  termsOf(indexId: string): IndexTerms;
+}
+
+export function createModels({ market, calendars, engine, termsOf }: ModelsDependencies): EngineModels {
+  const models = new Map<string, KeptModel>();
+
+  function required(modelId: string): KeptModel {
+    const model = models.get(modelId);
+    if (model !== undefined) return model;
+    const message = `No risk model ${modelId} was estimated or imported.`;
+    throw new Refusal('RISK_MODEL_NOT_FOUND', message, { model_id: modelId });
+  }
+
+  function universeOf(request: RiskModelRequest): EstimateUniverse {
+    const identifiers = [...new Set(request.identifiers)].toSorted(compareText);
+    if (identifiers.length > 0) return { kind: 'names', identifiers };
+    if (request.index_id !== null) return { kind: 'run', ...termsOf(request.index_id) };
+    throw new Refusal('UNIVERSE_REQUIRED', 'A risk model needs identifiers or an index_id.');
+  }
+
+  return {
+    estimate(modelId, asked) {
+      const { value: request, findings } = checkShape(RiskModelRequest, asked);
+      if (request === undefined) throw refuseWithFindings('request', findings);
+      assertOrder(request);
+      assertHeld(market, { start: request.start, end: request.end });
+      const estimate = preparedEstimate({ market, calendars, universe: universeOf(request), request });
+      const {
+        covariance,
+        factors: _,
+        ...model
+      } = engine.scope(() => {
+        const made = estimate(engine);
+        return { ...made, covariance: packUpper(made.covariance, made.assetIds.length) };
+      });
+      const { assetIds: names, observedEnd, observedStart, diagnostics } = model;
+      const stored = openStoredModel(modelId, {
+        names,
+        observedEnd,
+        matrix: () => packedMatrix(covariance, names.length),
+        numbers: () => covariance,
+      });
+      models.set(modelId, {
+        planned: { asset_ids: names, observed_end: observedEnd, covariance: sha256(covariance) },
+        stored,
+        measuring: {
+          modelId,
+          estimator: request.estimator,
+          settings: settingsRead(request),
+          start: observedStart,
+          end: observedEnd,
+          sessions: diagnostics.observations,
+        },
+      });
+      return {
+        ...toApi(modelId, stored),
+        diagnostics,
+        ...(model.factorModel === null ? {} : { factor_model: model.factorModel }),
+        excluded: model.excluded,
+        observed_start: observedStart,
+        observed_end: observedEnd,
+        findings: [],
+      };
+    },
+    import(modelId, body) {
+      const problems = createProblems();
+      const read = readModelBody(body, problems);
+      const packed = read && problems.errors === 0 ? engine.scope(() => packModel(engine, read, problems)) : undefined;
+      if (packed === undefined || problems.errors > 0) throw refuseWithFindings('risk model', problems.findings());
+      const { assetIds: names, dates, covariance } = packed;
+      const [first, last] = [dates[0]!.date, dates.at(-1)!.date]; // A model has a date.
+      const content = { names, observedEnd: last, dates, numbers: () => covariance };
+      const stored = openStoredModel(modelId, { ...content, matrix: () => packedMatrix(covariance, names.length) });
+      const imported = { ...packed.terms, dates: [...dates] };
+      models.set(modelId, {
+        planned: plannedModel({
+          asset_ids: [...names],
+          observed_end: last,
+          covariance: { name: '', bytes: covariance.byteLength, sha256: sha256(covariance) },
+          imported,
+        } as unknown as Parameters<typeof plannedModel>[0]), // The members that it reads.
+        stored,
+        measuring: { modelId, estimator: 'imported', settings: {}, start: first, end: last, sessions: 0 },
+      });
+      return {
+        ...toApi(modelId, stored),
+        diagnostics: {
+          assets: stored.names.length,
+          observations: 0,
+          average_correlation: packed.newest.averageCorrelation,
+          condition_number: packed.newest.conditionNumber,
+          intensity: null,
+          positive_semi_definite: true,
+          repaired: dates.at(-1)!.repaired,
+          smallest_eigenvalue: packed.newest.smallestEigenvalue,
+          target: null,
+        },
+        excluded: {},
+        observed_start: first,
+        observed_end: last,
+        findings: problems.findings() as Api.RiskModel['findings'], // The contract declares the same findings.
+      };
+    },
+    stored: (modelId) => required(modelId).stored,
+    unknown: (documents) =>
+      [...usedModels(documents)].flatMap(([modelId, { indexId, path }]): Finding[] => {
+        if (models.has(modelId)) return [];
+        const message = `The index ${indexId} is measured by the risk model ${modelId}, which was not estimated or imported.`;
+        return [{ severity: 'error', code: 'RISK_MODEL_NOT_FOUND', path, message, value: modelId }];
+      }),
+    planned(documents) {
+      const used = [...usedModels(Object.values(documents)).keys()];
+      if (used.length === 0) return {};
+      return { models: Object.fromEntries(used.map((modelId) => [modelId, required(modelId).planned])) };
+    },
+    measuring: (modelId) => required(modelId).measuring,
+    observedEndOf: (modelId) => models.get(modelId)?.planned.observed_end,
+  };
+}
+
+const sha256 = ({ buffer, byteOffset, byteLength }: Float64Array): string =>
+  createHash('sha256')
+    .update(new Uint8Array(buffer, byteOffset, byteLength))
+    .digest('hex');
+
+/** The newest matrix of a model, dense. */
+function toApi(modelId: string, { names, covariance }: StoredModel) {
+  const packed = covariance();
+  const n = names.length;
+  const matrix = new Float64Array(n * n);
+  for (let i = 0; i < n; i++) unpackRow(packed, i, matrix.subarray(i * n, (i + 1) * n));
+  return { model_id: modelId, asset_ids: names, covariance: matrix, volatilities: volatilitiesOf(packed) };
+}

@@ -1,0 +1,147 @@
+import { marketOn } from '#domain/books/market-on.js';
+import type { Calendars } from '#domain/calendars/calendar.js';
+import { daysCalendar } from '#domain/calendars/days-calendar.js';
+import type { TreatmentSpec } from '#domain/documents/index-document.js';
+import { growthOf } from '#domain/index-mathematics/growth.js';
+import { growthTerms, securityTerms, type GrowthTerms } from '#domain/index-mathematics/growth-terms.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import { narrowMarket } from '#domain/market/narrow-market.js';
+import { alignMarket, type SessionMarket } from '#domain/market/session-market.js';
+import { firstAtLeast, lastAtMost } from '#domain/numbers/search.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import { overAskedRange } from '#domain/risk/asked-range.js';
+import { dailyReturns } from '#domain/risk/daily-returns.js';
+import { estimateFrom } from '#domain/risk/estimate-risk-model.js';
+import { isFactorEstimator } from '#domain/risk/factor-model.js';
+import { returnSpan, returnsOf, type ReturnSource } from '#domain/risk/return-panel.js';
+import type { Estimator, RiskDiagnosticsPayload, RiskModelRequest } from '#domain/risk/risk-model-document.js';
+import { dayFrom, formatDay, type Day } from '#domain/time/days.js';
+import type { Engine } from '#kernels/engines/engine.js';
+import type { EstimateStage } from '#kernels/moments/estimate-covariance.js';
+import { factorModelPayload } from './factor-model-view.js';
+import { datapointsOf } from './index-datapoints.js';
+
+/** Securities whose returns are estimated, and the sessions and currency of these returns. */
+export type EstimateUniverse =
+  /** Securities on the days on which one of them has a bar, in the currencies of their prices. */
+  | { readonly kind: 'names'; readonly identifiers: readonly string[] }
+  /** Securities that a run held last, on the sessions and in the currency of its index. */
+  | {
+      readonly kind: 'run';
+      readonly held: () => readonly string[];
+      readonly calendar: string;
+      readonly currency: string;
+      readonly treatment: TreatmentSpec;
+    };
+
+export interface EstimateInput {
+  readonly market: MarketData;
+  readonly calendars: Calendars;
+  readonly universe: EstimateUniverse;
+  readonly request: RiskModelRequest;
+}
+
+type OnStage = (stage: EstimateStage, covariance: Float64Array) => void;
+
+/** Reads the returns of an estimate; the estimate itself runs inside an engine's scope. @throws Refusal RISK_INSUFFICIENT_DATA */
+export function preparedEstimate(input: EstimateInput) {
+  const { market, request } = input;
+  const returns = overAskedRange(request, market, () => readReturns(input));
+  const { sm } = returns;
+  return (engine: Engine, onStage: OnStage = () => {}) => {
+    const { coverage, diagnostics, covariance, factors } = overAskedRange(request, market, () =>
+      estimateFrom(engine, returns, request, onStage),
+    );
+    const span = returnSpan(sm, coverage);
+    const assetIds = Array.from(coverage.columns, (column) => sm.identifiers[column]!);
+    return {
+      covariance,
+      factors: factors === null ? null : factors.model,
+      assetIds,
+      diagnostics: {
+        assets: assetIds.length,
+        observations: coverage.sessions.length,
+        average_correlation: diagnostics.averageCorrelation,
+        condition_number: diagnostics.conditionNumber,
+        intensity: diagnostics.intensity,
+        positive_semi_definite: diagnostics.isPositiveSemiDefinite,
+        repaired: diagnostics.isRepaired,
+        smallest_eigenvalue: diagnostics.smallestEigenvalue,
+        target: request.estimator === 'shrinkage' ? request.target : null,
+      } satisfies RiskDiagnosticsPayload,
+      factorModel: factors && factorModelPayload(factors),
+      excluded: Object.fromEntries([...coverage.excluded].map(([column, why]) => [sm.identifiers[column]!, why])),
+      observedStart: formatDay(span.first),
+      observedEnd: formatDay(span.last),
+      precision: engine.precision,
+    };
+  };
+}
+
+/** Columns by the order of the identifiers. @throws Refusal RISK_INSUFFICIENT_DATA */
+function readReturns({ market, calendars, universe, request }: EstimateInput): ReturnSource {
+  const from = request.start === null ? null : dayFrom(request.start);
+  const to = request.end === null ? null : dayFrom(request.end);
+  const terms = termsOf(universe, request.returns);
+  if (universe.kind === 'names' && !isFactorEstimator(request.estimator)) {
+    const columnOf = new Map(market.identifiers.map((identifier, column) => [identifier, column]));
+    const columns = knownAmong(universe.identifiers, (identifier) => columnOf.get(identifier) ?? -1);
+    return dailyReturns(market, { columns, from, to }, terms);
+  }
+  const sm =
+    universe.kind === 'names'
+      ? ownDays(market, calendars, { identifiers: universe.identifiers, estimator: request.estimator, from, to })
+      : marketOn({ market, calendars, code: universe.calendar });
+  const asked = knownAmong(universe.kind === 'names' ? universe.identifiers : universe.held(), sm.columnOf);
+  const window = {
+    sm,
+    growth: growthOf(sm, terms),
+    datapoints: datapointsOf(sm, universe.kind === 'names' ? null : universe),
+    from: from === null ? 0 : firstAtLeast(sm.sessions, from),
+    to: to === null ? sm.sessions.length - 1 : lastAtMost(sm.sessions, to),
+  };
+  return returnsOf(window, asked);
+}
+
+/** Columns of the identifiers that a market holds. @throws Refusal RISK_INSUFFICIENT_DATA when it holds none */
+function knownAmong(identifiers: readonly string[], columnOf: (identifier: string) => number): number[] {
+  const columns = identifiers.map(columnOf).filter((column) => column >= 0);
+  if (columns.length > 0) return columns;
+  throw new Refusal('RISK_INSUFFICIENT_DATA', `None of the ${identifiers.length} securities is in the served store.`, {
+    assets: 0,
+  });
+}
+
+/** Inputs of estimators in addition to returns. */
+const READS: Partial<Record<Estimator, 'reference' | 'datapoints'>> = {
+  industries: 'reference',
+  styles: 'datapoints',
+};
+
+interface OwnDays {
+  readonly identifiers: readonly string[];
+  readonly estimator: Estimator;
+  readonly from: Day | null;
+  readonly to: Day | null;
+}
+
+/** Creates the axis of plain securities: the days of the window on which one of them has a bar. */
+export function ownDays(
+  market: MarketData,
+  calendars: Calendars,
+  { identifiers, estimator, from, to }: OwnDays,
+): SessionMarket {
+  const wanted = new Set(identifiers);
+  const columns = market.identifiers.flatMap((identifier, column) => (wanted.has(identifier) ? [column] : []));
+  const narrow = narrowMarket(market, { columns, from, to, keeps: READS[estimator] });
+  return alignMarket({ market: narrow, calendar: daysCalendar(narrow.dates), calendars });
+}
+
+function termsOf(universe: EstimateUniverse, variant: 'total' | 'price'): GrowthTerms {
+  return universe.kind === 'run' ? growthTerms(universe.treatment, universe.currency, variant) : plainTerms(variant);
+}
+
+/** Terms of plain names: dividends by the request, splits and special dividends applied, no currency but their own. */
+export function plainTerms(variant: 'total' | 'price'): GrowthTerms {
+  return securityTerms(variant, '');
+}

@@ -1,0 +1,177 @@
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { PLUGIN_EXAMPLES } from '#contract/plugins.js';
+import { verifyBundle } from '#engine/main.js';
+import { openDocumentStore } from '#store/lmdb/document-store.js';
+import { readTar } from '#views/bundle/tar.js';
+import { runService, type RunningService } from '../services/running-service.js';
+import { withFiles, withHashes } from './rewritten-bundle.js';
+
+/** Bundles of runs that read more than a market: plug-ins, stored risk models, earlier contents of the data. */
+let service: RunningService;
+beforeAll(async () => {
+  service = await runService();
+});
+afterAll(() => service.close());
+
+async function ok<T>(method: string, path: string, body?: unknown): Promise<T> {
+  const answer = await service.ask<T>(method, path, body);
+  expect([path, answer.status, answer.status >= 300 && answer.body]).toEqual([path, expect.any(Number), false]);
+  return answer.body;
+}
+
+async function job(path: string, body: unknown): Promise<void> {
+  const { job_id: id } = await ok<{ job_id: string }>('POST', path, body);
+  expect(await service.finished(id)).toMatchObject({ error: null, status: 'succeeded' });
+}
+
+async function bundleOf(id: string): Promise<Uint8Array> {
+  const answer = await service.download(`/analytics/${id}/published/bundle`);
+  const bytes = new Uint8Array(await answer.arrayBuffer());
+  expect([answer.status, answer.status === 200 ? '' : new TextDecoder().decode(bytes)]).toEqual([200, '']);
+  return bytes;
+}
+
+const kindsOf = async (bundle: Uint8Array) => [...new Set((await verifyBundle(bundle)).faults.map(({ kind }) => kind))];
+const namesIn = (bundle: Uint8Array) => [...readTar(bundle).keys()];
+
+const edited = (bundle: Uint8Array, name: string, from: string, to: string) =>
+  withFiles(bundle, (files) => {
+    const text = new TextDecoder().decode(files.get(name));
+    expect(text).toContain(from);
+    return { [name]: new TextEncoder().encode(text.replaceAll(from, to)) };
+  });
+
+describe('on a synthetic market', () => {
+  const rules = {
+    name: 'Proved',
+    calendar: 'XNYS',
+    base_date: '2023-02-01',
+    rebalance: { frequency: 'monthly' },
+  };
+
+  async function published(document: { readonly id: string }): Promise<Uint8Array> {
+    await ok('PUT', `/indices/${document.id}`, document);
+    await job(`/analytics/${document.id}/backtest`, { end: '2023-05-31' });
+    await ok('POST', `/analytics/${document.id}/publish`, {});
+    return bundleOf(document.id);
+  }
+
+  beforeAll(async () => {
+    await job('/data/synthetic', { store_id: 's', seed: 5, assets: 20, start: '2022-01-03', end: '2023-06-30' });
+  });
+
+  test('the closes of plug-ins are recomputed, and another source or parameter is found', async () => {
+    await ok('PUT', '/plugins/near-high', PLUGIN_EXAMPLES['near-high']);
+    await ok('PUT', '/plugins/damped-cap', PLUGIN_EXAMPLES['damped-cap']);
+    const bundle = await published({
+      ...rules,
+      id: 'PLUGGED',
+      plugins: { HIGH: { plugin: 'near-high', parameters: { minimum: 0.8 } }, DAMPED: { plugin: 'damped-cap' } },
+      pipeline: {
+        selection: [{ id: 'high', type: 'PluginFilter', params: { plugin: 'HIGH' } }],
+        weighting: { type: 'PluginWeight', params: { plugin: 'DAMPED' } },
+      },
+    } as { id: string });
+    expect(await verifyBundle(bundle)).toMatchObject({ ok: true, faults: [] });
+    expect(await kindsOf(edited(bundle, 'plan.json', 'Math.pow(size, power)', 'Math.pow(size, 0.4)'))).toEqual([
+      'file',
+      'close',
+    ]);
+    const hidden = withHashes(edited(bundle, 'plan.json', '"minimum":0.8', '"minimum":0.99'));
+    expect(await kindsOf(hidden)).toEqual(['signature', 'close']);
+    // A plug-in that would not end ends, and is a fault.
+    const loop = withHashes(edited(bundle, 'plan.json', 'return Array.from(cap', 'for (;;); return Array.from(cap'));
+    const verdict = await verifyBundle(loop);
+    expect(verdict.faults.at(-1)!.message).toMatch(/The plug-in damped-cap took more than .* steps/);
+  });
+
+  test('the covariances of a stored risk model are in the bundle, and a changed one is found', async () => {
+    // Securities with prices on every day of the window.
+    const { data } = await ok<{ data: [string][] }>('POST', '/sql', {
+      query:
+        "SELECT identifier FROM prices WHERE date < '2023-06-01' AND CLOSE IS NOT NULL GROUP BY 1 ORDER BY count(*) DESC, 1 LIMIT 10",
+    });
+    await ok('PUT', '/indices/PARENT', {
+      ...rules,
+      id: 'PARENT',
+      base_date: '2022-02-01',
+      universe: { kind: 'list', identifiers: data.map(([name]) => name) },
+      pipeline: { weighting: { type: 'EqualWeight' } },
+    });
+    await job('/analytics/PARENT/backtest', { end: '2023-05-31' });
+    await job('/risk-models/own/estimate', { index_id: 'PARENT', end: '2023-01-31' });
+    const bundle = await published({
+      ...rules,
+      id: 'LEAST',
+      derivation: { source_index_id: 'PARENT', objective: 'min_variance', risk_model: 'own' },
+    } as { id: string });
+    expect(namesIn(bundle)).toContain('model-0.f64');
+    expect(await verifyBundle(bundle)).toMatchObject({ ok: true, faults: [] });
+    const changed = withFiles(bundle, (files) => {
+      const bytes = files.get('model-0.f64')!.slice();
+      new Float64Array(bytes.buffer)[0]! *= 2;
+      return { 'model-0.f64': bytes };
+    });
+    expect(await kindsOf(changed)).toEqual(['file', 'close']);
+    expect(await kindsOf(withHashes(changed))).toEqual(['signature', 'close']);
+  });
+});
+
+describe('on data with a corrected price', () => {
+  const DATES = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05', '2024-01-08', '2024-01-09', '2024-01-10'];
+  const CLOSES = { A: [10, 10, 10, 10, 20, 20, 20], B: [10, 10, 10, 10, 10, 10, 10] };
+  const imported = (wrong: number) => {
+    const data = DATES.flatMap((date, t) =>
+      (['A', 'B'] as const).map((name) => [name, date, name === 'B' && t === 3 ? wrong : CLOSES[name][t]!]),
+    );
+    const market = { index: data.map((_, i) => i), columns: ['identifier', 'date', 'CLOSE'], data };
+    return ok('POST', '/data/import', {
+      store_id: 'm',
+      name: 'M',
+      tables: { market },
+      on_exists: 'replace',
+      activate: true,
+    });
+  };
+
+  test('decisions on what was known are recomputed from the earlier content', async () => {
+    await imported(40);
+    await imported(10);
+    await ok('PUT', '/indices/DESK', {
+      id: 'DESK',
+      name: 'Desk',
+      calendar: 'XNYS',
+      base_date: '2024-01-02',
+      rebalance: { frequency: 'weekly' },
+      pipeline: { weighting: { type: 'PriceWeight' } },
+    });
+    await service.restart(async () => {
+      const documents = await openDocumentStore({ folder: join(service.root, 'home', 'documents') });
+      await documents.transaction(async (tx) => {
+        for (const [version, known_at] of [
+          [1, '2024-01-01T00:00:00.000000+00:00'],
+          [2, '2024-01-08T18:00:00.000000+00:00'],
+        ] as const) {
+          const id = `m/${String(version).padStart(10, '0')}`;
+          const stored = (await tx.get('data-version', id)) as { body: object };
+          await tx.put('data-version', id, { ...stored.body, known_at });
+        }
+      });
+      await documents.close();
+    });
+    await service.resumed();
+    await job('/analytics/DESK/backtest', { as_known: 'decision' });
+    const { runs } = await ok<{ runs: { run_id: string }[] }>('GET', '/analytics/DESK/runs');
+    await ok('POST', '/analytics/DESK/publish', { run_id: runs[0]!.run_id });
+    const bundle = await bundleOf('DESK');
+    expect(namesIn(bundle)).toEqual(expect.arrayContaining(['known.json', 'change-0.bin']));
+    expect(await verifyBundle(bundle)).toMatchObject({ ok: true, closes: DATES.length, faults: [] });
+    // Without the earlier content decisions are others: half of A instead of a fifth.
+    const known = withFiles(bundle, () => ({
+      'known.json': new TextEncoder().encode('{"known_on":-100000,"earlier":[]}'),
+    }));
+    expect(await kindsOf(known)).toEqual(['file', 'close']);
+    expect(await kindsOf(withHashes(known))).toEqual(['signature', 'close']);
+  });
+});

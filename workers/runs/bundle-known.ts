@@ -1,0 +1,61 @@
+import { changeFileOf, KNOWN_FILE, type BundleKnown } from '#domain/documents/bundle-document.js';
+import type { KnownMarkets } from '#domain/books/known-seats.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import type { Day } from '#domain/time/days.js';
+import type { KnownFiles } from '#jobs/tasks/files.js';
+import { contentChange, packChange, type ContentChange } from '#market/versions/content-change.js';
+import { earlierContent } from '#market/versions/earlier-content.js';
+import { createKnownMarkets } from '#market/versions/known-markets.js';
+import { changeIn } from '../input/known-contents.js';
+
+/** Contents of a market that decisions were made on, for a bundle. */
+export interface SlicedKnown {
+  readonly known: KnownMarkets;
+  readonly files: Readonly<Record<string, Uint8Array>>;
+}
+
+interface KnownSlices {
+  /** Day of the first decision. */
+  readonly first: Day;
+  /** Makes the part of a content that goes into the bundle. */
+  readonly slice: (market: MarketData) => MarketData;
+  /** The part of the last content. */
+  readonly own: MarketData;
+}
+
+interface SlicedContent {
+  readonly knownOn: Day;
+  readonly change: ContentChange;
+}
+
+/**
+ * Earlier contents as far as decisions from a day on can see them, each as the change from the slice of the one after it.
+ */
+export function slicedKnown(
+  last: MarketData,
+  { knownOn, earlier }: KnownFiles,
+  { first, slice, own }: KnownSlices,
+): SlicedKnown {
+  const contents: SlicedContent[] = [];
+  const changes: ContentChange[] = [];
+  let after = own;
+  let oldest = knownOn;
+  for (const file of earlier) {
+    if (oldest <= first) break; // Every decision sees this content or a later one.
+    changes.push(changeIn(file));
+    const before = slice({ ...last, ...earlierContent(last, changes) });
+    contents.push({ knownOn: file.knownOn, change: contentChange(before, after) });
+    [after, oldest] = [before, file.knownOn];
+  }
+  const index: BundleKnown = {
+    known_on: knownOn,
+    earlier: contents.map((content, place) => ({ known_on: content.knownOn, file: changeFileOf(place) })),
+  };
+  return {
+    known: createKnownMarkets(own, { knownOn, earlier: contents }),
+    files: {
+      [KNOWN_FILE]: new TextEncoder().encode(JSON.stringify(index)),
+      ...Object.fromEntries(contents.map(({ change }, place) => [changeFileOf(place), packChange(change)])),
+    },
+  };
+}

@@ -1,0 +1,66 @@
+import type { KnownMarkets } from '#domain/books/known-seats.js';
+import type { Calendar, Calendars } from '#domain/calendars/calendar.js';
+import type { BundleCalendar } from '#domain/documents/bundle-document.js';
+import type { MarketData } from '#domain/market/market-data.js';
+
+/** Records which fields, series and calendars of a market a run reads. */
+export function readsOf(market: MarketData, calendars: Calendars, known?: KnownMarkets) {
+  const [fields, series] = [new Set<string>(['CLOSE']), new Set<string>()]; // A market needs CLOSE.
+  const used = new Map<string, Calendar>();
+  const made = new Map<MarketData, MarketData>();
+  /** One for each market: the same content stays the same object. */
+  const recorded = (of: MarketData): MarketData => {
+    const found = made.get(of) ?? {
+      ...of,
+      fields: recording(of.fields, fields),
+      ...(of.series && { series: recording(of.series, series) }),
+    };
+    made.set(of, found);
+    return found;
+  };
+  return {
+    market: recorded(market),
+    ...(known && { known: { at: (day) => recorded(known.at(day)) } satisfies KnownMarkets }),
+    calendars: {
+      list: () => calendars.list(),
+      get(code: string) {
+        const found = calendars.get(code);
+        if (found !== undefined) used.set(code, found);
+        return found;
+      },
+    },
+    /** A market with no more than the fields and series that were read. */
+    narrowed: (of: MarketData): MarketData => ({
+      ...of,
+      fields: only(of.fields, fields),
+      ...(of.series && { series: only(of.series, series) }),
+    }),
+    used: (): readonly BundleCalendar[] =>
+      [...used.values()].map(({ code, name, region, tz, coverage, sessions }) => ({
+        code,
+        name,
+        region,
+        tz,
+        coverage,
+        sessions: [...sessions],
+      })),
+  };
+}
+
+const only = <V>(of: ReadonlyMap<string, V>, names: ReadonlySet<string>): ReadonlyMap<string, V> =>
+  new Map([...of].filter(([name]) => names.has(name)));
+
+/** A map that records its keys that are read; all of them where it is iterated. */
+function recording<V>(of: ReadonlyMap<string, V>, asked: Set<string>): ReadonlyMap<string, V> {
+  const all = (): void => of.forEach((_, key) => asked.add(key));
+  return {
+    size: of.size,
+    get: (key: string) => (asked.add(key), of.get(key)),
+    has: (key: string) => (asked.add(key), of.has(key)),
+    keys: () => (all(), of.keys()),
+    values: () => (all(), of.values()),
+    entries: () => (all(), of.entries()),
+    forEach: (visit: Parameters<typeof of.forEach>[0]) => (all(), of.forEach(visit)),
+    [Symbol.iterator]: () => (all(), of[Symbol.iterator]()),
+  } as ReadonlyMap<string, V>;
+}

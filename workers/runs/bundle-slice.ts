@@ -1,0 +1,64 @@
+import type { Composer } from '#domain/books/compositions.js';
+import type { Run } from '#domain/backtest/run.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import { lastAtMost } from '#domain/numbers/search.js';
+import type { Day } from '#domain/time/days.js';
+
+/** A part of a market. */
+export interface SliceTerms {
+  /** Securities that are kept, in the order of the market. */
+  readonly names: ReadonlySet<string>;
+  /** Last day that is kept. */
+  readonly end: Day;
+}
+
+/** The securities that an index of the run could select or held. */
+export function wantedNames(market: MarketData, run: Run, composer: Composer): ReadonlySet<string> {
+  return new Set(wantedColumns(market, run, composer).map((column) => market.identifiers[column]!));
+}
+
+/** Prices, reference data and events of some securities up to a day. */
+export function marketSlice(market: MarketData, { names, end }: SliceTerms): MarketData {
+  const wanted = market.identifiers.flatMap((identifier, column) => (names.has(identifier) ? [column] : []));
+  const width = market.identifiers.length;
+  const rows = lastAtMost(market.dates, end) + 1;
+  const part = (panel: Float64Array): Float64Array => {
+    const values = new Float64Array(rows * wanted.length);
+    for (let t = 0; t < rows; t++)
+      for (let n = 0; n < wanted.length; n++) values[t * wanted.length + n] = panel[t * width + wanted[n]!]!;
+    return values;
+  };
+  return {
+    ...market,
+    identifiers: wanted.map((column) => market.identifiers[column]!),
+    dates: market.dates.slice(0, rows),
+    fields: new Map([...market.fields].map(([name, panel]) => [name, part(panel)])),
+    reference: { ...market.reference, rows: new Map([...market.reference.rows].filter(([name]) => names.has(name))) },
+    actions: market.actions.filter(
+      ({ identifier, exDay, announcedDay }) => names.has(identifier) && Math.min(exDay, announcedDay ?? exDay) <= end,
+    ),
+    universes: market.universes.filter(({ identifier }) => names.has(identifier)),
+  };
+}
+
+function wantedColumns(market: MarketData, run: Run, composer: Composer): number[] {
+  const wanted = new Uint8Array(market.identifiers.length);
+  for (const { document, list } of run.reached)
+    for (const { decision, columns } of list) {
+      composer.members(document.id, decision).forEach((isMember, column) => (wanted[column]! |= isMember));
+      for (const column of columns) wanted[column] = 1;
+    }
+  const columnOf = new Map(market.identifiers.map((identifier, column) => [identifier, column]));
+  const benchmark = run.plan.request.benchmark;
+  if (benchmark?.kind === 'identifier' && columnOf.has(benchmark.id)) wanted[columnOf.get(benchmark.id)!] = 1;
+  for (let isGrowing = true; isGrowing;) {
+    isGrowing = false;
+    for (const { identifier, related } of market.actions) {
+      const [from, to] = [columnOf.get(identifier), related === null ? undefined : columnOf.get(related)];
+      if (from === undefined || to === undefined || wanted[from] !== 1 || wanted[to] === 1) continue;
+      wanted[to] = 1;
+      isGrowing = true;
+    }
+  }
+  return [...wanted.keys()].filter((column) => wanted[column] === 1);
+}

@@ -8,7 +8,7 @@ import { count } from '#console/words/numbers.js';
 import type { DataAudit } from '#contract/stores/audit.js';
 import type { DataStore } from '#contract/stores/store.js';
 import { writeWorkbook } from '#market/formats/workbook-writer.js';
-import { eventually, follow, type Desk } from '../desk.js';
+import { eventually, follow, WAIT_MS, type Desk } from '../desk.js';
 import { picture } from '../picture.js';
 
 /** Weekdays of half a year. */
@@ -201,8 +201,9 @@ export function describeData(desk: () => Desk): void {
     await page.getByLabel('Serve the store now').selectOption('false');
     await page.getByRole('button', { name: 'Import', exact: true }).click();
     await page.getByRole('heading', { name: 'Imported' }).waitFor();
-    const { body } = await service.ask<DataStore>('GET', '/data/stores/columns');
-    expect(body).toMatchObject({ active: false, identifiers: 2, start: '2024-01-02', rows: { reference: 2 } });
+    await expect
+      .poll(async () => (await service.ask<DataStore>('GET', '/data/stores/columns')).body, { timeout: WAIT_MS })
+      .toMatchObject({ active: false, identifiers: 2, start: '2024-01-02', rows: { reference: 2 } });
     expect(complaints).toEqual([]);
   });
 

@@ -274,12 +274,16 @@ function Pairs({ data: { series, sessions }, entries }: PairsProps) {
   return (
     <div class="side-by-side">
       <Section title="Pairwise tracking error" aside="realised, annualised">
-        <Matrix label="Pairwise tracking error" ids={ids} valueAt={(row, column) => percent(errors[row]?.[column])} />
+        <Matrix
+          label="Tracking error of each pair"
+          ids={ids}
+          valueAt={(row, column) => percent(errors[row]?.[column])}
+        />
       </Section>
       {weights.data !== undefined && (
         <Section title="Overlap of weights" aside="latest weights, the smaller of each security">
           <Matrix
-            label="Overlap of weights"
+            label="Overlap of each pair"
             ids={ids}
             valueAt={(row, column) => {
               const [own, other] = [weights.data?.[row], weights.data?.[column]];

@@ -112,7 +112,7 @@ export const UNPRICEABLE = [
       reset_frequency: 'monthly',
     },
     'VALIDATION_FAILED',
-    'more than 1200 periods of 2024-01-02 to 2124-01-04',
+    'more than 1200 periods from 2024-01-02 to 2124-01-04',
   ],
   [
     'a roll beyond all numbers',

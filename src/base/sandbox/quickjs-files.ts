@@ -3,6 +3,8 @@ import { createRequire } from 'node:module';
 import type { QuickJSFFI } from '@jitl/quickjs-ffi-types';
 import type { LoadModule } from './webassembly-types.js';
 
+const require = createRequire(import.meta.url);
+
 /** The parts of QuickJS: its module, the loader of Emscripten, and the functions of the interface. */
 export interface QuickJsFiles {
   readonly wasm: Uint8Array;
@@ -10,12 +12,14 @@ export interface QuickJsFiles {
   readonly Functions: new (module: object) => QuickJSFFI;
 }
 
-/** Reads them from the package. */
+/** Reads them from the package. Modules are required: the script of the command cannot import. */
 export async function quickJsFiles(): Promise<QuickJsFiles> {
-  const package_ = '@jitl/quickjs-wasmfile-release-sync';
-  const { default: load } = (await import(`${package_}/emscripten-module`)) as { readonly default: LoadModule };
-  const { QuickJSFFI: Functions } = (await import(`${package_}/ffi`)) as {
+  const { default: load } = require('@jitl/quickjs-wasmfile-release-sync/emscripten-module') as {
+    readonly default: LoadModule;
+  };
+  const { QuickJSFFI: Functions } = require('@jitl/quickjs-wasmfile-release-sync/ffi') as {
     readonly QuickJSFFI: QuickJsFiles['Functions'];
   };
-  return { wasm: await readFile(createRequire(import.meta.url).resolve(`${package_}/wasm`)), load, Functions };
+  const file = createRequire(import.meta.url).resolve('@jitl/quickjs-wasmfile-release-sync/wasm');
+  return { wasm: await readFile(file), load, Functions };
 }

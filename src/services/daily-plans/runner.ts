@@ -3,6 +3,7 @@ import { dueDays } from '#domain/daily-plans/due-days.js';
 import type { DayDocument, HeldIndex } from '#domain/daily-plans/day-document.js';
 import { familyOrder, type FamilyOrder } from '#domain/daily-plans/family-order.js';
 import { referencesOf } from '#domain/checks/validate-reference.js';
+import { isUnavailable } from '#domain/refusals/refusal.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import type { Clock } from '#jobs/clock.js';
 import type { JobLog } from '#jobs/queue.js';
@@ -153,7 +154,7 @@ export function createDayRunner(dependencies: DayRunnerDependencies): DayRunner 
       if (performing.has(id) || performing.size >= SCHEDULES_AT_ONCE || closing.signal.aborted) continue;
       const work = performOpen(id)
         .catch((thrown: unknown) =>
-          log.error({ schedule_id: id, err: thrown }, 'the days of a schedule could not be performed'),
+          logFailure(thrown, { schedule_id: id }, 'the days of a schedule could not be performed'),
         )
         .finally(() => performing.delete(id));
       performing.set(id, work);
@@ -163,6 +164,11 @@ export function createDayRunner(dependencies: DayRunnerDependencies): DayRunner 
   function lookOnce(): Promise<void> {
     looking ??= beyondReach(look).finally(() => (looking = undefined));
     return looking;
+  }
+
+  /** An outage of the store is logged where it is noticed, and the next turn tries again. */
+  function logFailure(thrown: unknown, context: object, message: string): void {
+    if (!isUnavailable(thrown)) log.error({ ...context, err: thrown }, message);
   }
 
   function next(ms: number): void {
@@ -176,7 +182,7 @@ export function createDayRunner(dependencies: DayRunnerDependencies): DayRunner 
     try {
       await lookOnce();
     } catch (thrown) {
-      log.error({ err: thrown }, 'schedules could not be read');
+      logFailure(thrown, {}, 'schedules could not be read');
       pauseMs = FAILED_TICK_MS;
     }
     next(isWoken ? 0 : pauseMs);

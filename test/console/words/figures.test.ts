@@ -63,9 +63,9 @@ test('a tracking error says what it is to: the index of the portfolio, or the be
   expect(subjectOf(portfolio, 'CORE')).toBe('Portfolio after costs, price return');
   const shown = figuresOf(portfolio).map(({ term, value }) => `${term}: ${String(value)}`);
   expect(shown.slice(5)).toEqual([
-    'Tracking error to its index: 0.05%',
+    'Realised tracking error to its index: 0.05%',
     'Difference to its index: −1.30%',
-    'Tracking error to EQ: 5.76%',
+    'Realised tracking error to EQ: 5.76%',
     'Return minus EQ: +2.00%',
   ]);
   expect(againstBenchmark(portfolio).find(({ term }) => term === 'Information ratio')!.value).toBe('–');

@@ -38,9 +38,16 @@ function distanceOf(a: string, b: string): number {
 /** Datapoints in an expression in the case that the store has them; functions and quoted texts stay. */
 export function inStoreCase(text: string, datapoints: readonly string[]): string {
   const byLower = new Map(datapoints.map((name) => [name.toLowerCase(), name]));
-  return text.replaceAll(/"[^"]*"|'[^']*'|[A-Za-z_]\w*(?!\w*\s*[(=])/g, (word) =>
-    datapoints.includes(word) ? word : (byLower.get(word.toLowerCase()) ?? word),
+  return text.replaceAll(/"[^"]*"|'[^']*'|[A-Za-z_]\w*/g, (word, at: number) =>
+    datapoints.includes(word) || isCalled(text, at + word.length) ? word : (byLower.get(word.toLowerCase()) ?? word),
   );
+}
+
+/** Returns true if a word that ends here names a function or an argument. */
+function isCalled(text: string, end: number): boolean {
+  let at = end;
+  while (text[at] === ' ') at += 1;
+  return text[at] === '(' || text[at] === '=';
 }
 
 /**

@@ -2,7 +2,7 @@ import { civilOf, type Day } from '../time/days.js';
 
 /** Placeholders of a pattern: `{index}`, `{table}`, `{schedule}` and `{date}` or `{date:FORMAT}`. */
 const PLACEHOLDER = /\{(index|table|schedule|date)(?::([^{}]+))?\}/g;
-/** YYYY reads as YY twice: an alternative of its own would make a refusal exponential in the length. */
+/** YYYY is read as YY twice: with a separate alternative, the time of a refusal would grow exponentially. */
 const DATE_FORMAT = /^(?:YY|MM|DD|[-_.])+$/;
 
 /** Characters of a file name that every file system and every SFTP server accepts. */

@@ -1,27 +1,11 @@
+import type { KernelExports } from './wasm-exports.js';
+
 /** Kernels of the host that the module calls for larger work, by addresses in its memory; strides are bytes. */
-export interface NativeImports {
-  product(
-    m: number,
-    k: number,
-    n: number,
-    a: number,
-    aRow: number,
-    aInner: number,
-    b: number,
-    bInner: number,
-    bColumn: number,
-    c: number,
-    ldc: number,
-    sign: number,
-    upper: number,
-    scratch: number,
-  ): void;
+export interface NativeImports extends Pick<KernelExports, 'cholesky' | 'solveLower' | 'solveLowerTransposed'> {
+  product: KernelExports['gemm'];
   symmetricRankK(x: number, rows: number, columns: number, c: number, panels: number): void;
   packSlab(x: number, rows: number, columns: number, slab: number, panels: number): void;
   addSlabGroup(rows: number, columns: number, c: number, slab: number, group: number, panels: number): void;
-  cholesky(a: number, n: number, scratch: number): number;
-  solveLower(l: number, n: number, b: number, columns: number, scratch: number): void;
-  solveLowerTransposed(l: number, n: number, b: number, columns: number, scratch: number): void;
 }
 
 const never = (): never => {

@@ -54,39 +54,10 @@ export function openNativeKernels(set: NativeSet | undefined = nativeSets()[0]):
   };
 }
 
-/** Functions of the library by absolute addresses; steps are numbers of doubles. */
-interface Functions {
+/** Kernels as functions of the library: by absolute addresses, with steps as numbers of doubles. */
+interface Functions extends NativeImports {
   readonly addressOf: (bytes: Uint8Array) => number;
   readonly productScratch: () => number;
-  readonly product: (
-    m: number,
-    k: number,
-    n: number,
-    a: number,
-    aRow: number,
-    aInner: number,
-    b: number,
-    bInner: number,
-    bColumn: number,
-    c: number,
-    cStep: number,
-    sign: number,
-    upper: number,
-    scratch: number,
-  ) => void;
-  readonly symmetricRankK: (x: number, rows: number, columns: number, c: number, panels: number) => void;
-  readonly packSlab: (x: number, rows: number, columns: number, slab: number, panels: number) => void;
-  readonly addSlabGroup: (
-    rows: number,
-    columns: number,
-    c: number,
-    slab: number,
-    group: number,
-    panels: number,
-  ) => void;
-  readonly cholesky: (a: number, n: number, scratch: number) => number;
-  readonly solveLower: (l: number, n: number, b: number, columns: number, scratch: number) => void;
-  readonly solveLowerTransposed: (l: number, n: number, b: number, columns: number, scratch: number) => void;
 }
 
 type Library = import('koffi').LibraryHandle;

@@ -2,14 +2,14 @@ import type { Composer } from '#domain/books/compositions.js';
 import { assertDecides } from '#domain/checks/validate-overlay.js';
 import { checkConstraintSet } from '#domain/documents/constraint-set.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
-import { readOptimisationRequest, type OptimisationRequest } from '#domain/documents/optimisation-request.js';
+import { readOptimisationRequest } from '#domain/documents/optimisation-request.js';
 import { storedModelOf } from '#domain/documents/used-models.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { constraintFieldFindings, specFieldFindings } from '#domain/optimisation/field-uses.js';
-import { runOptimisation } from '#domain/optimisation/run.js';
+import { runOptimisation, termsOfRequest } from '#domain/optimisation/run.js';
 import { assertNoErrors, refuseWithFindings } from '#domain/refusals/refusal.js';
 import { assertHeld, assertOrder } from '#domain/schema/assert-order.js';
-import { dayFrom, type Day } from '#domain/time/days.js';
+import type { Day } from '#domain/time/days.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { toOptimisationResult } from '#views/optimisation.js';
 import type * as Api from './api.js';
@@ -45,12 +45,12 @@ export function optimiseIndex(asked: object, dependencies: OptimiseDependencies)
   ]);
   const modelId = storedModelOf(request);
   const measuredBy = modelId === undefined ? null : models.measuring(modelId);
-  const day = (text: string | null): Day | null => (text === null ? null : dayFrom(text));
+  const terms = termsOfRequest(request);
   const run = engine.scope(() =>
     runOptimisation({
-      composer: composerOf(documents, day(request.as_of) ?? market.dates.at(-1)!),
+      composer: composerOf(documents, terms.asOf ?? market.dates.at(-1)!),
       engine,
-      ...questionOf(request, day),
+      ...terms,
       constraints,
       report: () => {},
     }),
@@ -67,13 +67,3 @@ export function optimiseIndex(asked: object, dependencies: OptimiseDependencies)
   });
   return result as unknown as Api.Optimisation; // As the contract has it.
 }
-
-const questionOf = (request: OptimisationRequest, day: (text: string | null) => Day | null) => ({
-  indexId: request.index_id,
-  spec: request,
-  asOf: day(request.as_of),
-  start: day(request.start),
-  end: day(request.end),
-  riskFreeRate: request.risk_free_rate,
-  resampling: request.resampling,
-});

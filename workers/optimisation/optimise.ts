@@ -1,5 +1,4 @@
-import { dayFrom } from '#domain/time/days.js';
-import { runOptimisation } from '#domain/optimisation/run.js';
+import { runOptimisation, termsOfRequest } from '#domain/optimisation/run.js';
 import type { Task } from '#jobs/tasks.js';
 import { toOptimisationResult } from '#views/optimisation.js';
 import { composerFor } from '../input/index-composer.js';
@@ -11,8 +10,8 @@ import { outputContent, writeOutputs } from '../output/task-outputs.js';
 export const optimise: Task<'optimise'> = async (input, control) => {
   const { runId, documents, models, constraints, request } = input;
   const market = openedMarket(input.market);
-  const day = (text: string | null) => (text === null ? null : dayFrom(text));
-  const until = day(request.as_of) ?? market.dates.at(-1) ?? 0;
+  const terms = termsOfRequest(request);
+  const until = terms.asOf ?? market.dates.at(-1) ?? 0;
   const { message, result } = await onEngine((engine) => {
     const composer = composerFor(
       { market, documents, models, until, engine },
@@ -21,14 +20,8 @@ export const optimise: Task<'optimise'> = async (input, control) => {
     const run = runOptimisation({
       composer,
       engine,
-      indexId: request.index_id,
+      ...terms,
       constraints,
-      spec: request,
-      asOf: day(request.as_of),
-      start: day(request.start),
-      end: day(request.end),
-      riskFreeRate: request.risk_free_rate,
-      resampling: request.resampling,
       report: (fraction, message) => control.report(fraction, message),
     });
     const identity = { runId, indexId: request.index_id, constraintSetId: request.constraint_set_id };

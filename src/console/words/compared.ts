@@ -61,7 +61,11 @@ export interface Relative {
 
 /** Returns of one series against those of another on the sessions that both have. */
 export function relativeTo(own: Levels, reference: Levels, sessions: number): Relative {
-  const [a, b] = pairs(returnsOf(own), returnsOf(reference));
+  return relativeOf(returnsOf(own), returnsOf(reference), sessions);
+}
+
+function relativeOf(own: Levels, reference: Levels, sessions: number): Relative {
+  const [a, b] = pairs(own, reference);
   if (a.length < 2)
     return { correlation: null, beta: null, trackingErrorAnnual: null, upCapture: null, downCapture: null };
   const [own2, both, reference2] = [covariance(a, a), covariance(a, b), covariance(b, b)];
@@ -100,11 +104,12 @@ export type RollingMeasure = 'volatility' | 'correlation' | 'beta';
 
 /** A measure over the last sessions at each date; null before there are as many. @cost the window at each date */
 export function rolling(measure: RollingMeasure, levels: Levels, { reference, window, sessions }: Rolled): Levels {
+  const [all, others] = [returnsOf(levels), returnsOf(reference)];
   return levels.map((_, t) => {
     if (t < window) return null;
-    const own = levels.slice(t - window, t + 1);
-    if (measure !== 'volatility') return relativeTo(own, reference.slice(t - window, t + 1), sessions)[measure];
-    const returns = returnsOf(own).filter((value) => value !== null);
+    const own = all.slice(t - window, t);
+    if (measure !== 'volatility') return relativeOf(own, others.slice(t - window, t), sessions)[measure];
+    const returns = own.filter((value) => value !== null);
     return returns.length < 2 ? null : Math.sqrt(covariance(returns, returns) * sessions);
   });
 }

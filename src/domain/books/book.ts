@@ -207,7 +207,7 @@ export interface Book {
   readonly end: BookEnd | FollowEnd;
   /** Parts of an overlay that its weights do not show. */
   readonly overlay?: BookOverlay;
-  /** The same book on its own sessions, if it is mapped to another calendar. */
+  /** Book on its own sessions, if it is mapped to another calendar. */
   readonly onOwnSessions?: Book;
 }
 

@@ -94,7 +94,7 @@ export interface LegPair {
 /** The two portfolios that the closes of a phase mix, valued at the latest close. */
 export interface Transition {
   readonly applied: LegPair;
-  /** The same portfolios without caps; absent if neither has any. */
+  /** Portfolios without caps; absent if neither has any. */
   readonly uncapped?: LegPair;
   /** Caps of the target, which apply once it is reached. */
   readonly caps: Pick<Composition, 'cap' | 'capped' | 'redistributed'>;

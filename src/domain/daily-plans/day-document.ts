@@ -9,7 +9,6 @@ import { STEP_TYPES } from './step-catalogue.js';
  * `missed`: it was too old to be caught up.
  */
 export const DAY_STATES = ['waiting', 'running', 'blocked', 'done', 'skipped', 'missed'] as const;
-export type DayState = (typeof DAY_STATES)[number];
 
 export const STEP_STATES = ['pending', 'running', 'waiting', 'failed', 'done'] as const;
 export const ITEM_STATES = ['waiting', 'blocked', 'failed', 'done'] as const;

@@ -1,7 +1,7 @@
 import type { Calendar } from '../calendars/calendar.js';
 import { lastAtMost } from '../numbers/search.js';
 import { dayFrom, formatDay, type Day } from '../time/days.js';
-import { instantOf, localDay } from './local-time.js';
+import { instantOf, localDay } from '../time/local-time.js';
 import type { ScheduleDocument } from './schedule-document.js';
 
 /** A session whose day is to begin. */

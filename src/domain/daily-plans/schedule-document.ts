@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { Id, IsoDate } from '../schema/shape.js';
-import { LOCAL_TIME_PATTERN } from './local-time.js';
+import { LOCAL_TIME_PATTERN } from '../time/local-time.js';
 import { Step } from './step-catalogue.js';
 
 /** Indices of one plan: as many as one request may run. */

@@ -1,6 +1,7 @@
 import { checkKkt, isOptimal } from '#kernels/optimisation/program/kkt.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
-import type { Day } from '../time/days.js';
+import { dayFrom, type Day } from '../time/days.js';
+import type { OptimisationRequest } from '../documents/optimisation-request.js';
 import { compareText, type Finding } from '../refusals/findings.js';
 import { LIMITS } from '../refusals/limits.js';
 import { panelRow, type SessionMarket } from '../market/session-market.js';
@@ -30,6 +31,25 @@ export interface OptimisationInput extends ProblemQuestion {
   /** Called for each stage; throws to stop the work. */
   readonly report: (fraction: number, message: string) => void;
 }
+
+/** Returns the terms of a request, with its dates as days. */
+export function termsOfRequest(request: OptimisationRequest): RequestTerms {
+  const day = (text: string | null): Day | null => (text === null ? null : dayFrom(text));
+  return {
+    indexId: request.index_id,
+    spec: request,
+    asOf: day(request.as_of),
+    start: day(request.start),
+    end: day(request.end),
+    riskFreeRate: request.risk_free_rate,
+    resampling: request.resampling,
+  };
+}
+
+type RequestTerms = Pick<
+  OptimisationInput,
+  'indexId' | 'spec' | 'asOf' | 'start' | 'end' | 'riskFreeRate' | 'resampling'
+>;
 
 /** Finished optimisation with all data of its result. */
 export interface OptimisationRun {

@@ -1,4 +1,5 @@
 import { dayOf, type Day } from '#domain/time/days.js';
+import { isTimeZone } from '#domain/time/local-time.js';
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
@@ -16,12 +17,8 @@ export function offsetMinutes(zone: string): number | undefined {
 
 /** @throws Error of a zone that is not known */
 export function assertTimeZone(zone: string, column: string): void {
-  if (offsetMinutes(zone) !== undefined) return;
-  try {
-    Intl.DateTimeFormat('en', { timeZone: zone });
-  } catch {
-    throw new Error(`The time zone ${zone.slice(0, 40)} of the column ${column.slice(0, 80)} is not known`);
-  }
+  if (offsetMinutes(zone) !== undefined || isTimeZone(zone)) return;
+  throw new Error(`The time zone ${zone.slice(0, 40)} of the column ${column.slice(0, 80)} is not known`);
 }
 
 /** Days of moments in milliseconds since 1970 as a clock of the zone has them. @throws Error of a zone that is not known */

@@ -10,6 +10,7 @@ import type {
 import { Judgement } from '#domain/daily-plans/judgement-document.js';
 import type { StepType } from '#domain/daily-plans/step-catalogue.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
+import { sessionsBetween } from '#domain/calendars/sessions-between.js';
 import type { Authorship } from '#domain/documents/version-document.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import { assertOrder } from '#domain/schema/assert-order.js';
@@ -209,7 +210,6 @@ export function createDays({ documents, schedules, days, calendars, now, wake }:
       const ending = {
         state: 'skipped',
         reason,
-        held: [],
         lease: null,
         finished_at: at,
         next_attempt_at: null,
@@ -233,9 +233,7 @@ export function createDays({ documents, schedules, days, calendars, now, wake }:
       const schedule = await requireSchedule(schedules, scheduleId);
       assertOrder({ start, end });
       const calendar = calendars.get(schedule.plan.calendar);
-      const sessions = [...(calendar?.sessions ?? [])]
-        .filter((day) => day >= dayFrom(start) && day <= dayFrom(end))
-        .map(formatDay);
+      const sessions = calendar === undefined ? [] : [...sessionsBetween(calendar.sessions, start, end)].map(formatDay);
       if (sessions.length === 0 || sessions.length > BACKFILL_MAX) {
         const message = `${sessions.length} sessions of ${schedule.plan.calendar} are in the range; 1 to ${BACKFILL_MAX} are performed at once.`;
         throw refuseWithFindings('request', [{ severity: 'error', code: 'OUT_OF_RANGE', path: 'start', message }]);

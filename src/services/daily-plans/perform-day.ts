@@ -72,26 +72,23 @@ async function performStep(position: number, spec: Step, terms: PerformTerms): P
 function contextOf(position: number, spec: Step, terms: PerformTerms): StepContext<Step> {
   const { keeper, order, carried, timestamp, signal } = terms;
   const heldBefore = new Set(carried.map(({ index_id }) => index_id));
+  /** True if an earlier day or an earlier step holds an index back. */
   const isHeld = (id: string): boolean =>
     heldBefore.has(id) ||
     keeper
       .day()
-      .steps.some(({ items }, at) =>
-        items.some(
-          (item) => item.index_id === id && (at < position ? isHolding(item) : at === position && isStopped(item)),
-        ),
-      );
+      .steps.slice(0, position)
+      .some(({ items }) => items.some((item) => item.index_id === id && item.state !== 'done'));
+  /** True if this step has stopped at an index, which holds back the indices made from it. */
+  const isStopped = (id: string): boolean =>
+    keeper
+      .step(position)
+      .items.some(({ index_id, state }) => index_id === id && (state === 'blocked' || state === 'failed'));
   return {
     spec,
     day: keeper.day,
     waves: order.waves,
-    isOpen: (id) =>
-      ![...order.ancestors.get(id)!].some(isHeld) &&
-      !heldBefore.has(id) &&
-      !keeper
-        .day()
-        .steps.slice(0, position)
-        .some(({ items }) => items.some((item) => item.index_id === id && isHolding(item))),
+    isOpen: (id) => !isHeld(id) && ![...order.ancestors.get(id)!].some((above) => isHeld(above) || isStopped(above)),
     ancestorsOf: (id) => order.ancestors.get(id)!,
     item: (key) => keeper.step(position).items.find((item) => item.key === key),
     put: (key, indexId, result) => keeper.putItem(position, itemOf(key, indexId, result, timestamp())),
@@ -102,11 +99,6 @@ function contextOf(position: number, spec: Step, terms: PerformTerms): StepConte
     signal,
   };
 }
-
-/** True if an item of an earlier step keeps its index from later steps. */
-const isHolding = ({ state }: Pick<StoredItem, 'state'>): boolean => state !== 'done';
-/** True if an item of the step itself keeps the indices made from its own from it. */
-const isStopped = ({ state }: Pick<StoredItem, 'state'>): boolean => state === 'blocked' || state === 'failed';
 
 function itemOf(key: string, indexId: string | null, result: ItemResult, at: string): StoredItem {
   const { state, message, code = null, job_id = null, file = null, detail = null, artifact = null } = result;

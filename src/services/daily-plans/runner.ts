@@ -75,15 +75,17 @@ export function createDayRunner(dependencies: DayRunnerDependencies): DayRunner 
   /** Performs open days of a schedule, oldest first, while one of them is due. */
   async function performOpen(scheduleId: string): Promise<void> {
     const { open } = await days.state(scheduleId);
-    for (const date of open) {
+    let earlier: DayDocument[] = [];
+    for (const [k, date] of open.entries()) {
       if (closing.signal.aborted) return;
-      const earlier = await Promise.all(
-        open.filter((other) => other < date).map((other) => days.get(scheduleId, other)),
-      );
-      const carried = carriedFrom(earlier.flatMap((day) => day ?? []));
+      const carried = carriedFrom(earlier);
       if (carried === undefined) return; // An earlier day waits for its data: this one would, too.
       const day = await days.claim(scheduleId, date, holder);
       if (day !== undefined) await perform(day, carried);
+      // While a day was performed, people may have decided about those before it.
+      const changed = day === undefined ? [date] : open.slice(0, k + 1);
+      const read = await Promise.all(changed.map((other) => days.get(scheduleId, other)));
+      earlier = [...(day === undefined ? earlier : []), ...read.flatMap((other) => other ?? [])];
     }
   }
 

@@ -1,6 +1,6 @@
 import { ScheduleDocument, type ScheduleBody } from '#domain/daily-plans/schedule-document.js';
 import { checkKindOf } from '#domain/daily-plans/check-catalogue.js';
-import { isTimeZone, localDay } from '#domain/daily-plans/local-time.js';
+import { isTimeZone, localDay } from '#domain/time/local-time.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { LOCAL_AUTHOR, type Authorship } from '#domain/documents/version-document.js';
 import { isWithin } from '#domain/documents/reach.js';
@@ -103,13 +103,13 @@ export function createSchedules({ documents, calendars, now }: SchedulesDependen
       assertOwn(body);
       const findings = await findingsOf(body);
       if (findings.length > 0) throw refuseWithFindings('schedule', findings);
-      const starts_on = body.starts_on ?? (await startOf(id)) ?? today(body);
+      // A write without a start does not move the schedule.
+      const starts_on = body.starts_on ?? (await planOf(id))?.starts_on ?? today(body);
       await family.put(id, { ...body, starts_on }, ifMatch, by);
       return get(id);
     },
     async authored(id) {
-      const stored = await documents.get('schedule', id);
-      const plan = stored && !('unreadable' in stored) ? ScheduleDocument.safeParse(stored.body).data : undefined;
+      const plan = await planOf(id);
       if (plan === undefined) return undefined;
       const subject = { kind: 'schedule', id } as const;
       const number = await lastVersionOf(documents, subject);
@@ -119,10 +119,10 @@ export function createSchedules({ documents, calendars, now }: SchedulesDependen
     },
   };
 
-  /** Where a stored schedule began: a write without a start does not move it. */
-  async function startOf(id: string): Promise<string | undefined> {
+  /** The stored plan of a schedule; undefined of one that is not stored or cannot be read. */
+  async function planOf(id: string): Promise<ScheduleDocument | undefined> {
     const stored = await documents.get('schedule', id);
-    return stored && !('unreadable' in stored) ? ScheduleDocument.safeParse(stored.body).data?.starts_on : undefined;
+    return stored && !('unreadable' in stored) ? ScheduleDocument.safeParse(stored.body).data : undefined;
   }
 }
 

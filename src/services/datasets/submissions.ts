@@ -20,7 +20,8 @@ import type { DatasetActivity } from './activity.js';
 import { isRefreshable } from '../stored/dataset-documents.js';
 import type { DatasetJobs } from './jobs.js';
 import type { GeneratePayload, GenerateRequest } from '#domain/jobs/payloads.js';
-import { sessionsBetween, writingDataset } from './synthetic-dataset.js';
+import { sessionsBetween } from '#domain/calendars/sessions-between.js';
+import { writingDataset } from './synthetic-dataset.js';
 
 export interface DatasetSubmissionsDependencies {
   readonly documents: DocumentStore;

@@ -1,9 +1,8 @@
 import type { Calendars } from '#domain/calendars/calendar.js';
-import { dayFrom } from '#domain/time/days.js';
+import { sessionsBetween } from '#domain/calendars/sessions-between.js';
 import { DatasetDocument } from '#domain/documents/dataset-document.js';
 import type { GeneratePayload, GenerateRequest } from '#domain/jobs/payloads.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { firstAtLeast, lastAtMost } from '#domain/numbers/search.js';
 import { type SyntheticSpec, GENERATOR } from '#market/synthetic/spec.js';
 import type { DocumentStore } from '#store/port.js';
 
@@ -62,8 +61,4 @@ export function syntheticSpec(request: GenerateRequest, calendars: Calendars): S
   if (calendar === undefined) throw new Refusal('CALENDAR_NOT_COVERED', `There is no calendar ${request.calendar}.`);
   const sessions = sessionsBetween(calendar.sessions, request.start, request.end);
   return { ...request, exchange: calendar.code, sessions };
-}
-
-export function sessionsBetween(sessions: Int32Array, start: string, end: string): Int32Array {
-  return sessions.slice(firstAtLeast(sessions, dayFrom(start)), lastAtMost(sessions, dayFrom(end)) + 1);
 }

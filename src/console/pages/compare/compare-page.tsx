@@ -24,6 +24,7 @@ import { signed } from '../../components/signed.js';
 import { returnText, withReturn } from '../../words/returns.js';
 import { count, decimal, percent } from '../../words/numbers.js';
 import { lazy } from '../../components/lazy.js';
+import { Matrix } from './matrix.js';
 import '../designer/designer.css';
 import './compare.css';
 
@@ -220,32 +221,11 @@ function Figures({ ids, benchmark, view }: FiguresProps) {
 function Correlations({ view: { entries, correlations, observations } }: { readonly view: CompareView }) {
   return (
     <Section title="Correlations" aside={`of ${count(observations - 1)} daily returns`}>
-      <div class="compare-correlations" tabIndex={0} role="region" aria-label="Correlations of returns">
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">
-                <span class="unseen">Run</span>
-              </th>
-              {entries.map(({ index_id: id }, column) => (
-                <th key={column} scope="col">
-                  {id}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {entries.map(({ index_id: id }, row) => (
-              <tr key={row}>
-                <th scope="row">{id}</th>
-                {entries.map((_, column) => (
-                  <td key={column}>{decimal(correlations[row]?.[column])}</td>
-                ))}
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Matrix
+        label="Correlations of returns"
+        ids={entries.map(({ index_id: id }) => id)}
+        valueAt={(row, column) => decimal(correlations[row]?.[column])}
+      />
     </Section>
   );
 }

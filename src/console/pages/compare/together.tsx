@@ -22,6 +22,7 @@ import {
   type RollingMeasure,
 } from '../../words/compared.js';
 import { decimal, percent } from '../../words/numbers.js';
+import { Matrix } from './matrix.js';
 
 type Entry = CompareView['entries'][number];
 
@@ -277,7 +278,7 @@ function Pairs({ data: { series, sessions }, entries }: PairsProps) {
         <Matrix
           label="Tracking error of each pair"
           ids={ids}
-          valueAt={(row, column) => percent(errors[row]?.[column])}
+          valueAt={(row, column) => (row === column ? '–' : percent(errors[row]?.[column]))}
         />
       </Section>
       {weights.data !== undefined && (
@@ -287,7 +288,7 @@ function Pairs({ data: { series, sessions }, entries }: PairsProps) {
             ids={ids}
             valueAt={(row, column) => {
               const [own, other] = [weights.data?.[row], weights.data?.[column]];
-              return own == null || other == null ? '–' : percent(overlapOf(own, other), 1);
+              return row === column || own == null || other == null ? '–' : percent(overlapOf(own, other), 1);
             }}
           />
         </Section>
@@ -300,41 +301,4 @@ function Pairs({ data: { series, sessions }, entries }: PairsProps) {
 async function weightsOf({ index_id: id }: Entry, signal: AbortSignal): Promise<ReadonlyMap<string, number> | null> {
   const view = await service.value.call('getWeights', { params: { index_id: id }, signal }).catch(() => null);
   return view && new Map(view.weights.map(({ identifier, weight }) => [identifier, weight]));
-}
-
-interface MatrixProps {
-  readonly label: string;
-  readonly ids: readonly string[];
-  valueAt(row: number, column: number): string;
-}
-
-function Matrix({ label, ids, valueAt }: MatrixProps) {
-  return (
-    <div class="compare-correlations" tabIndex={0} role="region" aria-label={label}>
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">
-              <span class="unseen">Run</span>
-            </th>
-            {ids.map((id) => (
-              <th key={id} scope="col">
-                {id}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {ids.map((id, row) => (
-            <tr key={id}>
-              <th scope="row">{id}</th>
-              {ids.map((other, column) => (
-                <td key={other}>{row === column ? '–' : valueAt(row, column)}</td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
-  );
 }

@@ -32,7 +32,7 @@ interface ResumedOverlay {
   readonly variant?: ReturnVariant | undefined;
   /** Computes only levels. */
   readonly isBrief?: boolean;
-  /** The same index in its own return variant, if it is held in another. */
+  /** Index in its own return variant, if it is held in another. */
   readonly own?: IndexContinuation;
   /** The overlay that holds it, if that is simulated. */
   readonly above?: Pick<IndexContinuation, 'sm' | 'from' | 'to'>;

@@ -50,7 +50,7 @@ export type Upgrade =
   | 'same'
   /** Absent and without a replacement: not compared, and not used by views. */
   | 'absent'
-  /** The same numbers in another order or number of rows: compared in the current order. */
+  /** Numbers that the file has in another order or number of rows: compared in the current order. */
   | ((columns: BlockReader) => Float64Array);
 
 /** Run file as seen by an upgrade. */

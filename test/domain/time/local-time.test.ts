@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { instantOf, isTimeZone, localDay } from '#domain/daily-plans/local-time.js';
+import { instantOf, isTimeZone, localDay } from '#domain/time/local-time.js';
 import { dayFrom, formatDay } from '#domain/time/days.js';
 
 const at = (date: string, time: string, zone: string) =>

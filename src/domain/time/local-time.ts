@@ -1,4 +1,4 @@
-import { civilOf, dayOf, type Day } from '../time/days.js';
+import { dayOf, type Day } from './days.js';
 
 /** A time of day on the clocks of a place: `HH:MM`. */
 export const LOCAL_TIME_PATTERN = /^([01]\d|2[0-3]):[0-5]\d$/;
@@ -57,6 +57,9 @@ function offsetAt(zone: string, instantMs: number): number {
   return local + ((hour! * 60 + minute!) * 60 + second!) * 1000 - instant;
 }
 
+/** Clocks that are kept: a zone has many spellings, as its name is read without regard to case. */
+const CLOCKS_MAX = 1000;
+
 const clocks = new Map<string, Intl.DateTimeFormat>();
 
 function clockOf(zone: string): Intl.DateTimeFormat {
@@ -72,9 +75,7 @@ function clockOf(zone: string): Intl.DateTimeFormat {
     minute: 'numeric',
     second: 'numeric',
   });
+  if (clocks.size >= CLOCKS_MAX) clocks.clear();
   clocks.set(zone, clock);
   return clock;
 }
-
-/** Year of a day, for names of folders. */
-export const yearOf = (day: Day): number => civilOf(day).year;

@@ -1,0 +1,37 @@
+interface MatrixProps {
+  readonly label: string;
+  readonly ids: readonly string[];
+  valueAt(row: number, column: number): string;
+}
+
+/** A figure of each pair of runs; ids may repeat. */
+export function Matrix({ label, ids, valueAt }: MatrixProps) {
+  return (
+    <div class="compare-correlations" tabIndex={0} role="region" aria-label={label}>
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">
+              <span class="unseen">Run</span>
+            </th>
+            {ids.map((id, column) => (
+              <th key={column} scope="col">
+                {id}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {ids.map((id, row) => (
+            <tr key={row}>
+              <th scope="row">{id}</th>
+              {ids.map((_, column) => (
+                <td key={column}>{valueAt(row, column)}</td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}

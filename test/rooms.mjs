@@ -144,6 +144,7 @@ export const FAMILIES = {
     'shared',
     'stored',
     'operations',
+    'approvals',
     'history',
     'datasets',
     'data',

@@ -23,6 +23,7 @@ import { createNodePool } from '#jobs/resolve-task.js';
 import type { ArtifactReference } from '#jobs/tasks/references.js';
 import { limitReaders, type ReaderLimit } from '#market/process/process-pool.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
+import { createApprovals, type Approvals } from '#services/approvals/approvals.js';
 import { createCallbackPlaces } from '#services/operations/callback-places.js';
 import { createDeliveries, type Deliveries } from '#services/operations/deliveries.js';
 import { createSend } from '#services/operations/send-callback.js';
@@ -71,6 +72,7 @@ export interface Rooms extends MarketRooms {
   readonly states: RunStates;
   readonly metrics: Metrics;
   readonly deliveries: Deliveries;
+  readonly approvals: Approvals;
   /** Checks that health runs. */
   readonly checks: readonly Check[];
   /** Called with the id of a run whose exposures were requested. */
@@ -170,6 +172,12 @@ export async function openRooms({ role, home, settings, log, onDefect, open }: R
     states: createRunStates({ documents, artifacts, markets, engineVersion: version }),
     metrics,
     deliveries,
+    approvals: createApprovals({
+      documents,
+      rules: settings.approvals,
+      hours: settings.approvalHours,
+      now: store.now,
+    }),
     checks: checks(),
     onExposures: (runId) => warmUp?.asked(runId),
     now: store.now,

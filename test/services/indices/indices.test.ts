@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Jobs } from '#jobs/job-kind.js';
+import { createApprovals } from '#services/approvals/approvals.js';
 import { createIndices } from '#services/indices/indices.js';
 import type {
   DocumentKind,
@@ -99,6 +100,7 @@ function setUp(live: readonly string[] = []) {
       settled: async () => undefined,
     },
     calendars: { list: () => [calendar], get: () => undefined },
+    approvals: createApprovals({ documents, rules: {}, hours: 72, now: Date.now }),
   });
   return { documents, indices, cancelled };
 }

@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { JobStatus } from '#jobs/status.js';
 import { exampleRequest, operationsOf, type ExampleRequest, type Operation } from '#views/documentation/operation.js';
-import type { Answer, LiveService } from '../real/live.js';
+import { liveService, type Answer, type LiveService } from '../real/live.js';
 import { apiDocument } from '../contract/api-document.js';
 
 /** The examples of every operation, sent to one service in an order in which each can succeed. */
@@ -32,6 +32,9 @@ export const STORY: readonly string[] = [
   ...rest.filter(isDeletion),
   ...LAST.filter(isDeletion),
 ];
+
+/** A service on which every example can succeed. */
+export const storyService = (): Promise<LiveService> => liveService(['--approvals', 'restate=2']);
 
 /** Operations whose example needs a store of another kind than the one that the document names. */
 const OTHER_STORES: Readonly<Record<string, string>> = {
@@ -108,9 +111,21 @@ export function createTeller(service: LiveService): Teller {
       await finish(await service.ok<JobStatus>('POST', '/analytics/EQUAL-100/backtest', {}));
     },
     diffRuns: listRuns,
+    decideApproval: requestRestatement,
     ...Object.fromEntries(OF_A_DAY.map((id) => [id, settledDay])),
     deleteStore: async () => finish(await service.ok<JobStatus>('POST', '/data/stores/market/activate')),
   };
+
+  /** Published closes that another definition would restate: it needs the agreement of a second person. */
+  async function requestRestatement(): Promise<void> {
+    const publish = (body: object) => service.ask('POST', '/analytics/RESTATED/publish', body);
+    for (const base_value of [1000, 100]) {
+      await service.ok('PUT', '/indices/RESTATED', { ...EQUAL_100, id: 'RESTATED', name: 'Restated', base_value });
+      await finish(await service.ok<JobStatus>('POST', '/analytics/RESTATED/backtest', { end: '2019-01-31' }));
+      await publish({ restate: true, reason: 'The base value was wrong.' });
+    }
+    await service.ok('DELETE', '/indices/RESTATED');
+  }
 
   /** Until nothing is being done to the day of the examples. */
   async function settledDay(): Promise<void> {

@@ -120,6 +120,12 @@ test('who requested a change does not decide it, under another key of the same n
   expect(await publishedDates(as('ada'), 'CORE')).toEqual(SESSIONS.slice(0, 10));
 });
 
+/** Reads changed history again. */
+async function refreshed(): Promise<void> {
+  const { body } = await as('ada').ask<{ job_id: string }>('POST', '/data/sync', { full: true });
+  expect((await as('ada').finished(body.job_id)).status).toBe('succeeded');
+}
+
 test('a rejected change is requested again, and its approval covers exactly its figures', async () => {
   await performed(as('ada'), day2);
   const [approval] = await listed('?state=pending');
@@ -131,9 +137,7 @@ test('a rejected change is requested again, and its approval covers exactly its 
   await performed(as('ada'), day3);
   const [first] = await listed('?state=pending');
   await folder.write(fileOf(day3, (price, security) => (security === 'BB' ? price + 1 : price)));
-  await as('ada').ask('POST', '/data/refresh', { full: true });
-  const { body: job } = await as('ada').ask<{ job_id: string }>('POST', '/data/refresh', { full: true });
-  if (job.job_id !== undefined) await as('ada').finished(job.job_id);
+  await refreshed();
   await performed(as('ada'), day3, { again: ['refresh', 'run'] });
   const pending = await listed('?state=pending');
   expect(pending).toHaveLength(2);
@@ -146,8 +150,7 @@ test('a rejected change is requested again, and its approval covers exactly its 
 
 test('a restatement needs the persons of its own rule, each of them once', async () => {
   await folder.write(fileOf(day3));
-  const { body: job } = await as('ada').ask<{ job_id: string }>('POST', '/data/refresh', { full: true });
-  await as('ada').finished(job.job_id);
+  await refreshed();
   const { body: run } = await as('ada').ask<{ job_id: string }>('POST', '/analytics/CORE/backtest', {});
   await as('ada').finished(run.job_id);
   const restated = { restate: true, reason: 'The price of BB was wrong' };

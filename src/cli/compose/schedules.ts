@@ -55,7 +55,11 @@ export function composeSchedules(rooms: Rooms, { role, removals, open, ...parts 
   open.push({ close: runner.close }, { close: async () => onApproval() });
   return {
     schedules,
-    handlers: { ...publication.handlers, ...scheduleHandlers(schedules, days, removals), ...approvalHandlers(rooms.approvals) },
+    handlers: {
+      ...publication.handlers,
+      ...scheduleHandlers(schedules, days, removals),
+      ...approvalHandlers(rooms.approvals),
+    },
     /** Starts performing days; call it after jobs have started. */
     start: (): void => {
       if (role !== 'worker') runner.start();

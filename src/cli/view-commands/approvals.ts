@@ -12,7 +12,9 @@ const numberOf = (word: string): number => {
 };
 
 const historyOf = ({ history }: Approval): string[] =>
-  history.map(({ at, author, action, comment }) => `${at} ${author} ${action}${comment === null ? '' : `: ${comment}`}`);
+  history.map(
+    ({ at, author, action, comment }) => `${at} ${author} ${action}${comment === null ? '' : `: ${comment}`}`,
+  );
 
 export const approvals = viewCommand({
   summary: 'List changes that wait for the agreement of other people.',

@@ -15,7 +15,7 @@ export const CEILINGS = {
   'src/clients': 0,
   'src/console': 3,
   'src/contract': 1,
-  'src/domain': 102,
+  'src/domain': 98,
   'src/http': 0,
   'src/jobs': 0,
   'src/market': 2,

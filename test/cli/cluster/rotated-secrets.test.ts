@@ -69,7 +69,7 @@ test.skipIf(!hasPostgresql)(
       expect(status).toBe(202);
       expect(await front.finished('refresh:daily')).toMatchObject({ status: 'succeeded', error: null });
     }
-    /** What the database holds of the private key and of the two places of the password. */
+    /** Returns the stored texts of the private key and of both passwords. */
     async function stored(): Promise<readonly string[]> {
       const { rows } = await client.query<{ kind: string; body: string }>(
         `SELECT kind, body::text AS body FROM divisor.documents WHERE kind IN ('signing-key', 'store') ORDER BY kind`,

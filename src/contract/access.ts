@@ -11,22 +11,17 @@ export const DocumentAccess = z
   .strictObject({
     owner: z
       .strictObject({
-        key_id: z
-          .string()
-          .nullable()
-          .meta({
-            description: 'Id of the key, or `sub:` and the subject of the token; null where none was asked for.',
-          }),
+        key_id: z.string().nullable().meta({
+          description: 'Id of the key, or `sub:` and the subject of the token; null where none was asked for.',
+        }),
         name: z.string().meta({ description: 'Its name.' }),
       })
       .nullable()
       .meta({ description: 'Author of the first version; null where that was purged.' }),
-    shared_with: z
-      .array(z.string())
-      .meta({
-        description:
-          'Clients that may read it beyond their prefixes: ids or names of keys, or `sub:` and the subject of a token.',
-      }),
+    shared_with: z.array(z.string()).meta({
+      description:
+        'Clients that may read it beyond their prefixes: ids or names of keys, or `sub:` and the subject of a token.',
+    }),
   })
   .meta({ id: 'DocumentAccess' });
 export type DocumentAccess = z.infer<typeof DocumentAccess>;

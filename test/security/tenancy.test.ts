@@ -328,30 +328,6 @@ describe('sharing', () => {
     expect(await status('GET', '/indices/alpha-eq')).toBe(404);
   });
 
-  test.each([
-    ['the name of a key', 'bravo'],
-    ['the id of a key', keys['bravo-'].record.id],
-  ])('with a key is not sharing with a person whose subject is %s', async (_, word) => {
-    const person = { sub: word, name: word, team: 'bravo-' };
-    provider.person = person;
-    const { cookie } = await signedIn(service.url());
-    const people = [await bearer(person), { cookie }];
-    const path = '/indices/alpha-eq';
-    const seenBy = (client: Record<string, string>) => service.ask('GET', path, undefined, client);
-    const share = (names: readonly string[]) =>
-      service.ask('PUT', '/access/index/alpha-eq', { shared_with: names }, own('alpha-'));
-    const statuses = async () =>
-      Promise.all([own('bravo-'), ...people].map(async (client) => (await seenBy(client)).status));
-    await share([word]);
-    expect(await statuses()).toEqual([200, 404, 404]);
-    await share([`sub:${word}`]);
-    expect(await statuses()).toEqual([404, 200, 200]);
-    await share([]);
-    expect(await statuses()).toEqual([404, 404, 404]);
-    const { body } = await service.ask('GET', '/principal', undefined, people[0]);
-    expect(body).toMatchObject({ key_id: `sub:${word}` });
-  });
-
   test('versions and the log tell the key that wrote', async () => {
     const { body } = await service.ask('GET', '/indices/alpha-eq/versions', undefined, own('alpha-'));
     expect(body).toMatchObject({ versions: [{ author: 'alpha', key_id: keys['alpha-'].record.id }] });

@@ -22,8 +22,13 @@ const limits = {
   leaseMs: LEASE_MS,
 };
 const ORDER: ClaimOrder = { lane: 'heavy', exceptOwners: new Set(), freeBytes: 100, take: () => true };
-const written = (name: string) =>
-  ({ type: 'succeed', result: { artifact: { name, bytes: 1, sha256: 'ab' } }, message: '' }) as const;
+const ref = (name: string) => ({ name, bytes: 1, sha256: 'ab' });
+const written = (name: string, files?: readonly string[]) =>
+  ({
+    type: 'succeed',
+    result: { artifact: ref(name), ...(files && { files: files.map(ref) }) },
+    message: '',
+  }) as const;
 
 describe.skipIf(!hasPostgresql)('parts of a running job', () => {
   let world: TestSchema;
@@ -85,9 +90,9 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
     });
     expect(await own.remaining(claim.lease)).toEqual([0, 1]);
     expect(await own.collect(claim.lease)).toEqual([]);
-    expect(await other.complete(part.lease, written('outputs'))).toBe(true);
+    expect(await other.complete(part.lease, written('outputs', ['columns', 'plan']))).toBe(true);
     const found = await own.collect(claim.lease);
-    expect(found).toEqual([{ artifact: { name: 'outputs', bytes: 1, sha256: 'ab' }, parts: [0] }]);
+    expect(found).toEqual([{ artifact: ref('outputs'), files: [ref('columns'), ref('plan')], parts: [0] }]);
     expect(await own.collect(claim.lease), 'outputs are collected once').toEqual([]);
     expect(await own.remaining(claim.lease)).toEqual([1]);
   });

@@ -115,6 +115,7 @@ const attempt = (outcome?: unknown): Attempt => ({
   outputs: () => {
     throw new Error('nothing is kept');
   },
+  write: () => Promise.reject(new Error('nothing is kept')),
   drop: () => Promise.reject(new Error('nothing is kept')),
   share: () => Promise.reject(new Error('nothing is kept')),
 });

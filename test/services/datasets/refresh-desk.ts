@@ -116,6 +116,7 @@ export async function withDesk(work: (desk: Desk) => Promise<void>, mapping: Map
     outputs: () => {
       throw new Error('nothing is kept');
     },
+    write: () => Promise.reject(new Error('nothing is kept')),
     drop: () => Promise.reject(new Error('nothing is kept')),
     share: () => Promise.reject(new Error('nothing is kept')),
     inParts: () => Promise.reject(new Error('it has one part')),

@@ -10644,7 +10644,7 @@ export interface WorstCase {
   readonly volatility: number;
 }
 
-/** What every operation takes and answers. */
+/** The input and the output of every operation. */
 export interface Operations {
   /** Version, served data store, jobs, checks and limits. */
   getHealth: {

@@ -4,7 +4,21 @@ import { lowerConstant, sideSlack, upperConstant } from './row-sides.js';
 
 /** Steps of all pairs from dx and the multiplier changes. */
 export function pairSteps(work: Work): void {
-  const { program, free, f, pairs, at, dx, change, columnRows, columnCount: c, rowResidual, rowScale, fold, kept } = work;
+  const {
+    program,
+    free,
+    f,
+    pairs,
+    at,
+    dx,
+    change,
+    columnRows,
+    columnCount: c,
+    rowResidual,
+    rowScale,
+    fold,
+    kept,
+  } = work;
   const { kinks, norms } = program;
   const { on, s, z, ds, dz, target } = pairs;
   const m = kept.length;

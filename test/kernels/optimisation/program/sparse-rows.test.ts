@@ -22,7 +22,7 @@ describe.each([
   const rows = createSparseRows();
   rows.read(matrix, ROWS, COLUMNS);
 
-  test('is seen as what it is', () => {
+  test('is sparse or dense by its entries', () => {
     expect(rows.isSparse()).toBe(isSparse);
   });
 

@@ -64,8 +64,10 @@ export const mcpRoutes = routes({
     body: { schema: McpMessage, example: { jsonrpc: '2.0', id: 1, method: 'tools/list' } },
     success: {
       status: 200,
-      description: 'The answer to a request.',
+      description:
+        'The answer to a request. With a `progressToken`, server-sent events: messages of progress, then the answer.',
       schema: z.unknown(),
+      mediaByBody: ['text/event-stream'],
     },
     acknowledged: { status: 202, description: 'A notification was received, or a request was cancelled.' },
     errors: ['RATE_LIMITED'],

@@ -11,9 +11,9 @@ export const OPERATIONS: ReadonlyMap<string, Operation> = new Map(
   operationsOf(apiDocument()).map((operation) => [operation.operationId, operation]),
 );
 
-/** What makes the market and the index of the examples, before anything reads them. */
+/** Creates the market and the index of the examples, before anything reads them. */
 const FIRST = ['generateSynthetic', 'importStore', 'createStore', 'updateStore', 'createIndex', 'startBacktest'];
-/** What changes or takes away what others read; and a record goes before its index. */
+/** Changes and deletions of objects that others read; a record is deleted before its index. */
 const LAST = ['refreshStore', 'syncData', 'activateStore', 'deleteRecord', 'deleteIndex'].filter((id) =>
   OPERATIONS.has(id),
 );
@@ -49,7 +49,7 @@ const LATER_DAY = '2025-01-02';
 /** Operations whose answers depend on what was done to that day. */
 const OF_A_DAY = ['waiveScheduleCheck', 'skipScheduleDay', 'backfillSchedule', 'getScheduleDay', 'listScheduleDays'];
 
-/** Daily prices of a name that was split three for one, told by nobody. */
+/** Daily prices of a security with an unreported three-for-one split. */
 function withoutItsSplit() {
   const days = Array.from({ length: 150 }, (_, i) => new Date(Date.UTC(2011, 3, 1 + i)))
     .filter((day) => day.getUTCDay() % 6 !== 0)
@@ -62,7 +62,7 @@ function withoutItsSplit() {
   return { index: data.map((_, i) => i), columns: ['identifier', 'date', 'CLOSE'], data };
 }
 
-/** Index that those of the examples are beside. */
+/** Index in addition to those of the examples. */
 const EQUAL_100 = {
   id: 'EQUAL-100',
   name: 'Equal hundred',
@@ -95,7 +95,7 @@ export function createTeller(service: LiveService): Teller {
     return job;
   }
 
-  /** What an example takes for granted and no other example makes. */
+  /** Preconditions of an example that no other example creates. */
   const preparations: Record<string, () => Promise<unknown>> = {
     createStore: async () => {
       await mkdir(join(service.folder, 'us-large'));

@@ -92,7 +92,7 @@ export function createIndices({ documents, jobs, markets, calendars, approvals }
     const told = orderFindings([...findings, ...lacking, ...foreseen]);
     if (typeof id !== 'string' || (await reader.get('strategy', id)) === undefined)
       return { document: document && withoutStoredParts(document), findings: told };
-    const message = `A strategy is stored under the id ${id}; an index needs an id of its own.`;
+    const message = `A strategy is stored under the id ${id}; an index needs a different id.`;
     return {
       document: undefined,
       findings: orderFindings([...told, { severity: 'error', code: 'DUPLICATE_ID', path: 'id', message, value: id }]),
@@ -167,7 +167,7 @@ export function createIndices({ documents, jobs, markets, calendars, approvals }
     },
     async remove(indexId, ifMatch, by) {
       await requireStored(documents, indexId);
-      // What is refused cancels nothing.
+      // A refused request cancels nothing.
       await assertPrecondition(documents, 'index', indexId, ifMatch);
       const cancel = async (foresee: Admission['foresee']): Promise<void> => {
         const family = await familyOf(documents, indexId, null);
@@ -242,7 +242,7 @@ async function familyOf(
 ): Promise<Member[]> {
   const family = new Map<string, Member>();
   const join = async (member: Member): Promise<void> => {
-    if (family.has(member.id)) return; // A blend may stand on several of them.
+    if (family.has(member.id)) return; // A blend may have several of them as parents.
     family.set(member.id, member);
     for (const child of await childrenOf(reader, member.id)) await join({ id: child, derivedFrom: member.id });
   };

@@ -137,7 +137,7 @@ test('a list asked for again has what was written in between', async () => {
 });
 
 describe('definitions that cannot be read', () => {
-  test('they are left out of the listing, counted by cause, told on their own route and can be deleted', async () => {
+  test('they are omitted from the listing, counted by cause, reported on their own route and can be deleted', async () => {
     const { documents, indices } = setUp();
     await indices.create(rules('GOOD'));
     documents.entries.set('index TORN', { id: 'TORN', unreadable: 'unreadable' });

@@ -471,7 +471,7 @@ class _AuditEntry(t.TypedDict):
 
 
 class AuditEntry(_AuditEntry, total=False):
-    #: Id of that key, or subject of the token; absent without authentication.
+    #: Id of that key, or `sub:` and the subject of the token; absent without authentication.
     key_id: str
     #: Id of the run; absent for other kinds.
     run_id: str
@@ -2696,7 +2696,7 @@ class DivisorCheckInput(_DivisorCheckInput, total=False):
 
 
 class DocumentAccessOwner(t.TypedDict):
-    #: Key or subject; null where none was asked for.
+    #: Id of the key, or `sub:` and the subject of the token; null where none was asked for.
     key_id: t.Optional[str]
     #: Its name.
     name: str
@@ -2705,7 +2705,7 @@ class DocumentAccessOwner(t.TypedDict):
 class DocumentAccess(t.TypedDict):
     #: Author of the first version; null where that was purged.
     owner: t.Optional[DocumentAccessOwner]
-    #: Keys or subjects that may read it beyond their prefixes.
+    #: Clients that may read it beyond their prefixes: ids or names of keys, or `sub:` and the subject of a token.
     shared_with: t.Sequence[str]
 
 
@@ -2729,7 +2729,7 @@ class DocumentVersion(t.TypedDict):
     at: str
     #: Name of the key; local where none is asked for.
     author: str
-    #: Id of the key, or subject of the token; null if there is none.
+    #: Id of the key, or `sub:` and the subject of the token; null if there is none.
     key_id: t.Optional[str]
     #: X-Change-Note of the write, at most 500 characters; null if there is none.
     note: t.Optional[str]
@@ -7330,7 +7330,7 @@ class PricesResponse(t.TypedDict):
 
 
 class PrincipalView(t.TypedDict):
-    #: Of the key that was sent; null of a service without keys.
+    #: Id of the key, or `sub:` and the subject of the token; null without authentication.
     key_id: t.Optional[str]
     #: What it may do; admin may do everything.
     scopes: t.Sequence[t.Literal["read", "write", "run", "data", "publish", "admin"]]
@@ -9841,7 +9841,7 @@ class SeriesPayload(t.TypedDict):
 
 
 class SharingRequest(t.TypedDict):
-    #: Ids or names of keys, or subjects of tokens. Empty: nobody.
+    #: Ids or names of keys, or `sub:` and the subject of a token. Empty: nobody.
     shared_with: t.Sequence[str]
 
 

@@ -388,7 +388,7 @@ export interface AuditEntry {
   readonly at: string;
   /** Name of the key; for the result of a job, of the key that started it; `local` without authentication. */
   readonly author: string;
-  /** Id of that key, or subject of the token; absent without authentication. */
+  /** Id of that key, or `sub:` and the subject of the token; absent without authentication. */
   readonly key_id?: string | undefined;
   /** Id of the request; empty for a write of the service itself. */
   readonly request_id: string;
@@ -2377,12 +2377,12 @@ export interface DivisorCheckInput {
 export interface DocumentAccess {
   /** Author of the first version; null where that was purged. */
   readonly owner: {
-    /** Key or subject; null where none was asked for. */
+    /** Id of the key, or `sub:` and the subject of the token; null where none was asked for. */
     readonly key_id: string | null;
     /** Its name. */
     readonly name: string;
   } | null;
-  /** Keys or subjects that may read it beyond their prefixes. */
+  /** Clients that may read it beyond their prefixes: ids or names of keys, or `sub:` and the subject of a token. */
   readonly shared_with: readonly string[];
 }
 
@@ -2406,7 +2406,7 @@ export interface DocumentVersion {
   readonly at: string;
   /** Name of the key; local where none is asked for. */
   readonly author: string;
-  /** Id of the key, or subject of the token; null if there is none. */
+  /** Id of the key, or `sub:` and the subject of the token; null if there is none. */
   readonly key_id: string | null;
   /** X-Change-Note of the write, at most 500 characters; null if there is none. */
   readonly note: string | null;
@@ -6519,7 +6519,7 @@ export interface PricesResponse {
 }
 
 export interface PrincipalView {
-  /** Of the key that was sent; null of a service without keys. */
+  /** Id of the key, or `sub:` and the subject of the token; null without authentication. */
   readonly key_id: string | null;
   /** What it may do; admin may do everything. */
   readonly scopes: readonly ('read' | 'write' | 'run' | 'data' | 'publish' | 'admin')[];
@@ -8875,7 +8875,7 @@ export interface SeriesPayload {
 }
 
 export interface SharingRequest {
-  /** Ids or names of keys, or subjects of tokens. Empty: nobody. */
+  /** Ids or names of keys, or `sub:` and the subject of a token. Empty: nobody. */
   readonly shared_with: readonly string[];
 }
 
@@ -10710,7 +10710,7 @@ export interface WorstCase {
   readonly volatility: number;
 }
 
-/** What every operation takes and answers. */
+/** The input and the output of every operation. */
 export interface Operations {
   /** Version, served data store, jobs, checks and limits. */
   getHealth: {

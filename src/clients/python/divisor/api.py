@@ -82,6 +82,14 @@ class Operations:
         """
         return cast("Any", self._transport.json("POST", "/mcp", body=body, query={"tools": tools}))
 
+    def call_mcp_content(self, body: c.McpMessage, media: Literal["text/event-stream"], *, tools: Optional[Sequence[Literal["jobs", "indices", "analytics", "optimise", "risk-models", "reports", "data", "documentation", "strategies", "derivatives", "stores", "watchlists", "schedules", "approvals", "publication", "versions", "service", "all"]]] = None) -> bytes:
+        """Model Context Protocol for agents: one JSON-RPC message.
+
+        :param media: What is wanted instead of JSON.
+        :param tools: Toolsets, or `all`. Default: jobs, indices, analytics, reports, data, documentation.
+        """
+        return self._transport.content("POST", "/mcp", body=body, query={"tools": tools}, accept=media)
+
     def list_jobs(self, *, kind: Optional[Sequence[Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "simulate", "replay", "diff"]]] = None, status: Optional[Sequence[Literal["pending", "running", "succeeded", "failed", "cancelled"]]] = None, limit: Optional[int] = None, before: Optional[str] = None) -> c.JobCollection:
         """Jobs, newest first.
 

@@ -23,7 +23,7 @@ import { createNodePool } from '#jobs/resolve-task.js';
 import type { ArtifactReference } from '#jobs/tasks/references.js';
 import { limitReaders, type ReaderLimit } from '#market/process/process-pool.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
-import { createApprovals, type Approvals } from '#services/approvals/approvals.js';
+import type { Approvals } from '#services/approvals/approvals.js';
 import { createCallbackPlaces } from '#services/operations/callback-places.js';
 import { createDeliveries, type Deliveries } from '#services/operations/deliveries.js';
 import { createSend } from '#services/operations/send-callback.js';
@@ -48,6 +48,7 @@ import type { Settings } from '../settings.js';
 import { tracedDocuments } from './traced-documents.js';
 import { buildInfo, buildVersion, engineVersion } from '../version.js';
 import { composeMarket, type MarketRooms } from './market.js';
+import { openApprovals } from './approvals.js';
 import { awaitedMarket, readMarket } from './market-checks.js';
 import { databaseFigures } from './database-figures.js';
 import { checksOfStore } from './health-checks.js';
@@ -172,12 +173,7 @@ export async function openRooms({ role, home, settings, log, onDefect, open }: R
     states: createRunStates({ documents, artifacts, markets, engineVersion: version }),
     metrics,
     deliveries,
-    approvals: createApprovals({
-      documents,
-      rules: settings.approvals,
-      hours: settings.approvalHours,
-      now: store.now,
-    }),
+    approvals: openApprovals(terms),
     checks: checks(),
     onExposures: (runId) => warmUp?.asked(runId),
     now: store.now,

@@ -22,7 +22,7 @@ export interface ApprovalRule {
   readonly approvers: readonly string[] | null;
 }
 
-/** Rules by action; an action without one needs nobody else. */
+/** Rules by action; all other actions need nobody else. */
 export type ApprovalRules = { readonly [A in ApprovalAction]?: ApprovalRule | undefined };
 
 /** `approved`: every person has agreed, and the action was not done yet. `used`: it was done. */
@@ -37,7 +37,7 @@ const ApprovalStep = z
     action: z
       .enum(['requested', 'approved', 'rejected', 'withdrawn', 'commented', 'used'])
       .meta({ description: 'What was done.' }),
-    comment: z.string().nullable().meta({ description: 'Comment; null without one.' }),
+    comment: z.string().nullable().meta({ description: 'Comment; null if there is none.' }),
   })
   .meta({ id: 'ApprovalStep' });
 export type ApprovalStep = z.infer<typeof ApprovalStep>;

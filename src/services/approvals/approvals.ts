@@ -327,7 +327,7 @@ function decidedBy(approval: Approval, decision: ApprovalDecision, terms: Decisi
 function assertMayDecide(approval: Approval, decision: ApprovalDecision, { decider, rules }: DecisionTerms): void {
   const { by, names, scopes } = decider;
   if (by.keyId == null)
-    throw forbidden(approval, 'Without keys the service cannot tell one person from another: create keys.');
+    throw forbidden(approval, 'Without keys the service cannot distinguish persons: create keys.');
   const earlier = approval.history.find(
     (step) => (step.action === 'requested' || step.action === 'approved') && isSame(step, by),
   );

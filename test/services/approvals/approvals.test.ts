@@ -148,7 +148,7 @@ test('a rejected change is requested again, and its approval covers exactly its 
   await vi.waitFor(async () => expect(await publishedDates(as('ada'), 'CORE')).toHaveLength(12), { timeout: 30_000 });
 });
 
-test('a restatement needs the persons of its own rule, each of them once', async () => {
+test('a restatement follows the rule of restatements, and counts each person once', async () => {
   await folder.write(fileOf(day3));
   await refreshed();
   const { body: run } = await as('ada').ask<{ job_id: string }>('POST', '/analytics/CORE/backtest', {});

@@ -285,7 +285,7 @@ export interface ApprovalStep {
   readonly key_id: string | null;
   /** What was done. */
   readonly action: 'requested' | 'approved' | 'rejected' | 'withdrawn' | 'commented' | 'used';
-  /** Comment; null without one. */
+  /** Comment; null if there is none. */
   readonly comment: string | null;
 }
 

@@ -326,8 +326,7 @@ function decidedBy(approval: Approval, decision: ApprovalDecision, terms: Decisi
 /** @throws Refusal APPROVAL_FORBIDDEN for a person who requested it, has approved it, or is no approver */
 function assertMayDecide(approval: Approval, decision: ApprovalDecision, { decider, rules }: DecisionTerms): void {
   const { by, names, scopes } = decider;
-  if (by.keyId == null)
-    throw forbidden(approval, 'Without keys the service cannot distinguish persons: create keys.');
+  if (by.keyId == null) throw forbidden(approval, 'Without keys the service cannot distinguish persons: create keys.');
   const earlier = approval.history.find(
     (step) => (step.action === 'requested' || step.action === 'approved') && isSame(step, by),
   );

@@ -339,7 +339,7 @@ class ApprovalStep(t.TypedDict):
     key_id: t.Optional[str]
     #: What was done.
     action: t.Literal["requested", "approved", "rejected", "withdrawn", "commented", "used"]
-    #: Comment; null without one.
+    #: Comment; null if there is none.
     comment: t.Optional[str]
 
 

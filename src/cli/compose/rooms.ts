@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import type { MarketHandle, MarketIdentity } from '#domain/market/handle.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { limitMemory, memoryLimit } from '#kernels/memory/paged-memory.js';
+import { memoryLimit } from '#kernels/memory/paged-memory.js';
 import { createMetrics, type Metrics } from '#http/metrics.js';
 import { systemClock } from '#jobs/clock.js';
 import type { ComputePool, ThreadLoss } from '#jobs/compute-pool.js';
@@ -21,7 +21,6 @@ import { createPostgresQueue } from '#jobs/postgres/postgres-queue.js';
 import type { EndedJob } from '#jobs/queue.js';
 import { createNodePool } from '#jobs/resolve-task.js';
 import type { ArtifactReference } from '#jobs/tasks/references.js';
-import { limitReaders, type ReaderLimit } from '#market/process/process-pool.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import type { Approvals } from '#services/approvals/approvals.js';
 import { createCallbackPlaces } from '#services/operations/callback-places.js';
@@ -48,6 +47,7 @@ import type { Settings } from '../settings.js';
 import { tracedDocuments } from './traced-documents.js';
 import { buildInfo, buildVersion, engineVersion } from '../version.js';
 import { composeMarket, type MarketRooms } from './market.js';
+import { limitPanels, limitReading } from './memory-limits.js';
 import { openApprovals } from './approvals.js';
 import { awaitedMarket, readMarket } from './market-checks.js';
 import { databaseFigures } from './database-figures.js';
@@ -93,20 +93,6 @@ export interface RoomsInput {
   readonly onDefect: (cause: unknown) => void;
   /** Receives each component to close, as soon as it is open. */
   readonly open: Closable[];
-}
-
-/** Limits the memory of panels while the service is open. */
-function limitPanels({ panelMegabytes }: Settings, { scratch }: Home): Closable {
-  const takeBack = limitMemory({ panelBytes: panelMegabytes * 2 ** 20, folder: scratch });
-  return { close: async () => takeBack() };
-}
-
-/** Limits the memory of reading processes by the operating system. */
-function limitReading({ readerMegabytes, readerCgroup }: Settings, log: Logger): Closable {
-  const onUnlimited = (limit: ReaderLimit, reason: string) =>
-    log.warn({ limit, reason, megabytes: readerMegabytes }, 'the memory limit of reading processes is not enforced');
-  const takeBack = limitReaders({ bytes: readerMegabytes * 2 ** 20, group: readerCgroup, onUnlimited });
-  return { close: async () => takeBack() };
 }
 
 /** Opens store, pool, jobs and markets, inside-out. */

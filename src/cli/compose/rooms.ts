@@ -99,9 +99,8 @@ export interface RoomsInput {
 export async function openRooms({ role, home, settings, log, onDefect, open }: RoomsInput): Promise<Rooms> {
   open.push(limitPanels(settings, home), limitReading(settings, log));
   const store = await openServiceStore({ role, home, settings, log, onDefect });
-  open.push(store);
   const disk = watchDisk(store.freeSpace);
-  open.push(disk);
+  open.push(store, disk);
   const numerics = await openNumerics(settings.numerics, log);
 
   const documents = guardDocuments(tracedDocuments(store.documents, settings));

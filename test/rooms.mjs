@@ -157,6 +157,7 @@ export const FAMILIES = {
     'optimisation',
     'reports',
     'daily-plans',
+    'governance',
   ],
   'src/store': [
     'timestamp.ts',

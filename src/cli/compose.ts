@@ -14,6 +14,7 @@ import { openHome, type Home } from '#store/home/home.js';
 import { withActiveMarket, WORKER_API, workerHandlers } from './compose/cluster.js';
 import { composeAccountability } from './compose/accountability.js';
 import { composeHistory } from './compose/history.js';
+import { composeGovernance } from './compose/governance.js';
 import { composeIndices } from './compose/indices.js';
 import { composeDatasets, composeOperations, riskResults } from './compose/operations.js';
 import { composeReports } from './compose/reports.js';
@@ -173,6 +174,8 @@ async function composeOn(
 
   const plans = composeSchedules(rooms, { role, removals: history.removals, open, runs, reports });
 
+  const governance = composeGovernance(rooms, { ...indices, ...plans, removals: history.removals });
+
   // A kind of job or a route without a handler does not compile.
   const kinds: JobHandlers = { ...datasets.kinds, ...indices.kinds, ...runs.kinds, ...reports.kinds };
   const handlers: Handlers<typeof API> = {
@@ -183,7 +186,8 @@ async function composeOn(
     ...runs.handlers,
     ...reports.handlers,
     ...plans.handlers,
-    ...history.handlers({ ...indices, ...reports, ...datasets, schedules: plans.schedules, datasets: rooms.datasets }),
+    ...governance.handlers,
+    ...history.handlers({ ...indices, ...reports, ...datasets, schedules: plans.schedules, ...governance, datasets: rooms.datasets }),
   };
 
   await startJobs(rooms, kinds, plans.start);

@@ -43,7 +43,7 @@ const OPEN: ReadonlySet<string> = new Set(
   listRiskModels startSweep renderReport listRenders listTemplates
   listStrategies createStrategy validateStrategy
   listPlugins
-  listStores createStore inspectData importStore generateSynthetic listWatchlists listSchedules listApprovals`.split(
+  listStores createStore inspectData importStore generateSynthetic listWatchlists listSchedules listApprovals listProcedures`.split(
     /\s+/,
   ),
 );

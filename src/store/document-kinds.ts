@@ -25,6 +25,7 @@ export const DOCUMENT_KINDS = [
   'version',
   'publication',
   'publication-head',
+  'publication-error',
   'signing-key',
   'data-version',
   'data-history',
@@ -37,6 +38,7 @@ export const DOCUMENT_KINDS = [
   'schedule-day',
   'schedule-state',
   'judgement',
+  'procedure',
   'approval',
   'approval-state',
 ] as const;

@@ -55,6 +55,7 @@ export function composeSchedules(rooms: Rooms, { role, removals, open, ...parts 
   open.push({ close: runner.close }, { close: async () => onApproval() });
   return {
     schedules,
+    publications: publication.publications,
     handlers: {
       ...publication.handlers,
       ...scheduleHandlers(schedules, days, removals),

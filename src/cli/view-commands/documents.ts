@@ -19,6 +19,7 @@ const FAMILIES = {
   watchlist: { noun: 'Watchlist', param: 'watchlist_id' },
   plugin: { noun: 'Plugin', param: 'plugin_id' },
   schedule: { noun: 'Schedule', param: 'schedule_id' },
+  procedure: { noun: 'Procedure', param: 'procedure_id' },
   store: { noun: 'Store', param: 'store_id' },
 } as const;
 type Family = keyof typeof FAMILIES;

@@ -38,6 +38,7 @@ export const ERRORS = {
   WATCHLIST_NOT_FOUND: { status: 404, help: 'No watchlist is stored under the id.' },
   PLUGIN_NOT_FOUND: { status: 404, help: 'No plug-in is stored under the id.' },
   SCHEDULE_NOT_FOUND: { status: 404, help: 'No schedule is stored under the id.' },
+  PROCEDURE_NOT_FOUND: { status: 404, help: 'No procedure is stored under the id.' },
   DAY_NOT_FOUND: { status: 404, help: 'The schedule has no day of the session yet.' },
   APPROVAL_NOT_FOUND: { status: 404, help: 'No approval has the number.' },
   STORE_NOT_FOUND: { status: 404, help: 'No data store is registered under the id.' },

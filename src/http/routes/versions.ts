@@ -1,6 +1,9 @@
 import type { versionRoutes } from '#contract/versions.js';
 import type { Authorship, VersionedKind } from '#domain/documents/version-document.js';
 import type { DatasetRegistration } from '#services/datasets/registration.js';
+import { ProcedureDocument } from '#domain/documents/procedure-document.js';
+import type { Procedures } from '#services/governance/procedures.js';
+import { procedureReply } from './governance.js';
 import { ScheduleDocument } from '#domain/daily-plans/schedule-document.js';
 import type { Schedules } from '#services/daily-plans/schedules.js';
 import type { Watchlists } from '#services/datasets/watchlists.js';
@@ -26,11 +29,13 @@ export interface VersionedServices {
   readonly watchlists: Pick<Watchlists, 'put'>;
   readonly plugins: Pick<Plugins, 'put'>;
   readonly schedules: Pick<Schedules, 'put'>;
+  readonly procedures: Pick<Procedures, 'put'>;
   readonly datasets: Pick<DatasetRegistration, 'restore'>;
 }
 
 export function versionHandlers(services: VersionedServices): Handlers<typeof versionRoutes> {
-  const { versions, indices, strategies, optimisations, reports, watchlists, plugins, schedules, datasets } = services;
+  const { versions, indices, strategies, optimisations, reports, watchlists, plugins, schedules, procedures, datasets } =
+    services;
   const index = familyHandlers(versions, 'index', 'index_id', async ({ body }, id, ifMatch, by) =>
     savedReply(await indices.replace(id, body, ifMatch, by)),
   );
@@ -56,6 +61,9 @@ export function versionHandlers(services: VersionedServices): Handlers<typeof ve
     assertMaySchedule(principal, plan);
     return scheduleReply(await schedules.put(id, plan, ifMatch, by));
   });
+  const procedure = familyHandlers(versions, 'procedure', 'procedure_id', async ({ body }, id, ifMatch, by) =>
+    procedureReply(await procedures.put(id, ProcedureDocument.parse(body), ifMatch, by)),
+  );
   const store = familyHandlers(versions, 'store', 'store_id', async (version, _, ifMatch, by) => {
     const { store: json, etag } = await datasets.restore(version, ifMatch, by);
     return { json, ...(etag === undefined ? {} : { etag }) };
@@ -89,6 +97,10 @@ export function versionHandlers(services: VersionedServices): Handlers<typeof ve
     diffScheduleVersions: schedule.difference,
     getScheduleVersion: schedule.read,
     restoreScheduleVersion: schedule.restore,
+    listProcedureVersions: procedure.list,
+    diffProcedureVersions: procedure.difference,
+    getProcedureVersion: procedure.read,
+    restoreProcedureVersion: procedure.restore,
     listStoreVersions: store.list,
     diffStoreVersions: store.difference,
     getStoreVersion: store.read,

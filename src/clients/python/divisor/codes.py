@@ -103,6 +103,10 @@ class ScheduleNotFound(DivisorError):
     """No schedule is stored under the id."""
 
 
+class ProcedureNotFound(DivisorError):
+    """No procedure is stored under the id."""
+
+
 class DayNotFound(DivisorError):
     """The schedule has no day of the session yet."""
 
@@ -453,6 +457,7 @@ BY_CODE: Dict[str, Type[DivisorError]] = {
     "WATCHLIST_NOT_FOUND": WatchlistNotFound,
     "PLUGIN_NOT_FOUND": PluginNotFound,
     "SCHEDULE_NOT_FOUND": ScheduleNotFound,
+    "PROCEDURE_NOT_FOUND": ProcedureNotFound,
     "DAY_NOT_FOUND": DayNotFound,
     "APPROVAL_NOT_FOUND": ApprovalNotFound,
     "STORE_NOT_FOUND": StoreNotFound,

@@ -11,6 +11,7 @@ const FAMILIES = {
   watchlist: { routes: 'Watchlist', parameter: 'watchlist_id', scope: 'write' },
   'plug-in': { routes: 'Plugin', parameter: 'plugin_id', scope: 'admin' },
   schedule: { routes: 'Schedule', parameter: 'schedule_id', scope: 'write' },
+  procedure: { routes: 'Procedure', parameter: 'procedure_id', scope: 'write' },
   store: { routes: 'Store', parameter: 'store_id', scope: 'data' },
 } as const satisfies Record<string, { routes: string; parameter: string; scope: Scope }>;
 

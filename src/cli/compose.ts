@@ -187,7 +187,14 @@ async function composeOn(
     ...reports.handlers,
     ...plans.handlers,
     ...governance.handlers,
-    ...history.handlers({ ...indices, ...reports, ...datasets, schedules: plans.schedules, ...governance, datasets: rooms.datasets }),
+    ...history.handlers({
+      ...indices,
+      ...reports,
+      ...datasets,
+      schedules: plans.schedules,
+      ...governance,
+      datasets: rooms.datasets,
+    }),
   };
 
   await startJobs(rooms, kinds, plans.start);

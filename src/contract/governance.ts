@@ -54,7 +54,10 @@ export const BenchmarkStatement = z
     }),
     inputs: z.strictObject({
       indices: z.array(z.string()).meta({ description: 'Indices that it is made from.' }),
-      adjustment: z.string().nullable().meta({ description: 'Price basis of the served store; null if none is served.' }),
+      adjustment: z
+        .string()
+        .nullable()
+        .meta({ description: 'Price basis of the served store; null if none is served.' }),
       hierarchy: z.array(z.string()).meta({ description: 'Data that is used, most preferred first.' }),
     }),
     discretion: z.strictObject({
@@ -63,7 +66,9 @@ export const BenchmarkStatement = z
         .meta({ description: 'Changes that several people have to agree to.' }),
       judgements: z.array(Judgement).meta({ description: 'Decisions of people, newest first; up to 50.' }),
     }),
-    limitations: z.array(z.string()).meta({ description: 'Circumstances in which the index may not serve its purpose.' }),
+    limitations: z
+      .array(z.string())
+      .meta({ description: 'Circumstances in which the index may not serve its purpose.' }),
     changes: z.array(MethodologyChange).meta({ description: 'Versions of the definition, newest first; up to 50.' }),
     amendments: z.array(Amendment).meta({ description: 'Dated changes of the definition.' }),
     review: z.strictObject({

@@ -40,12 +40,10 @@ export const Publication = z
     through: z.string().nullable().meta({ description: 'Last published date; null where nothing ever was.' }),
     head: z.string().meta({ description: 'Hash of the last entry; 64 zeros of an empty log.' }),
     run_id: RunKey.meta({ description: 'Run whose closes they are.' }),
-    error: PublishedError.omit({ seq: true })
-      .nullable()
-      .meta({
-        id: 'DecidedError',
-        description: 'Difference from published closes, with the decision; null if there is none.',
-      }),
+    error: PublishedError.omit({ seq: true }).nullable().meta({
+      id: 'DecidedError',
+      description: 'Difference from published closes, with the decision; null if there is none.',
+    }),
     stale: StaleState.nullable().meta({
       description: 'How the run differs from what a run of its request would give now; null of a current one.',
     }),

@@ -37,7 +37,12 @@ export function statementText(statement: BenchmarkStatement): string {
           ],
     ],
     // Notices are sentences for clients.
-    ['Errors', statement.errors.length === 0 ? ['None.'] : statement.errors.map(({ at: on, notice }) => `- ${on.slice(0, 10)}: ${notice}`)],
+    [
+      'Errors',
+      statement.errors.length === 0
+        ? ['None.']
+        : statement.errors.map(({ at: on, notice }) => `- ${on.slice(0, 10)}: ${notice}`),
+    ],
     ...procedures.map(
       ({ name: title, version: number, text }) => [`Procedure: ${title} (version ${number})`, [text]] as const,
     ),
@@ -48,9 +53,8 @@ export function statementText(statement: BenchmarkStatement): string {
 
 function changeLines({ amendments, changes }: BenchmarkStatement): readonly string[] {
   return [
-    ...amendments.map(
-      ({ effective_from: from, announced, reason }) =>
-        `- Amendment effective from ${from}${announced === undefined ? '' : `, announced on ${announced}`}. ${reason ?? ''}`.trimEnd(),
+    ...amendments.map(({ effective_from: from, announced, reason }) =>
+      `- Amendment effective from ${from}${announced === undefined ? '' : `, announced on ${announced}`}. ${reason ?? ''}`.trimEnd(),
     ),
     ...changes.flatMap(({ version, at, author, note, action, removed, added }) => [
       `- Version ${version}, ${at.slice(0, 10)}, ${author}: ${action}${note === null ? '' : ` (${note})`}.`,

@@ -34,8 +34,18 @@ export interface VersionedServices {
 }
 
 export function versionHandlers(services: VersionedServices): Handlers<typeof versionRoutes> {
-  const { versions, indices, strategies, optimisations, reports, watchlists, plugins, schedules, procedures, datasets } =
-    services;
+  const {
+    versions,
+    indices,
+    strategies,
+    optimisations,
+    reports,
+    watchlists,
+    plugins,
+    schedules,
+    procedures,
+    datasets,
+  } = services;
   const index = familyHandlers(versions, 'index', 'index_id', async ({ body }, id, ifMatch, by) =>
     savedReply(await indices.replace(id, body, ifMatch, by)),
   );

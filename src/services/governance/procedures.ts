@@ -24,7 +24,12 @@ export interface Procedures {
   /** @throws Refusal PROCEDURE_NOT_FOUND, DOCUMENT_UNREADABLE */
   get(id: string): Promise<StoredProcedure>;
   /** Creates or replaces. @throws Refusal PRECONDITION_FAILED */
-  put(id: string, body: ProcedureDocument, ifMatch: Precondition | undefined, by?: Authorship): Promise<StoredProcedure>;
+  put(
+    id: string,
+    body: ProcedureDocument,
+    ifMatch: Precondition | undefined,
+    by?: Authorship,
+  ): Promise<StoredProcedure>;
   /** @throws Refusal PROCEDURE_NOT_FOUND, PRECONDITION_FAILED */
   remove(id: string, ifMatch: Precondition | undefined, by?: Authorship): Promise<void>;
 }

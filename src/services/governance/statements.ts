@@ -42,7 +42,7 @@ export interface StatementsDependencies {
   readonly timestamp: () => string;
 }
 
-/** Entries of registers in a statement; the whole registers have routes of their own. */
+/** Entries of registers in a statement; other routes list the whole registers. */
 const LISTED = 50;
 const JUDGEMENTS_READ = 1000;
 const REVIEWS = 4;
@@ -153,7 +153,7 @@ export function createStatements(dependencies: StatementsDependencies): Statemen
 const UNREADABLE: ReadonlySet<string> = new Set(['VERSION_NOT_FOUND', 'DOCUMENT_UNREADABLE']);
 const ACTIONS = ['publish', 'restate', 'amend', 'waive'] as const;
 
-/** Which value is used where several could be, most preferred first. */
+/** Data that is used for a close, most preferred first. */
 function hierarchyOf(document: IndexDocument): string[] {
   if (isOverlayDocument(document)) return ['Closing levels of the indices that it is made from.'];
   const stale = document.pipeline?.treatment?.max_stale_sessions;
@@ -168,7 +168,7 @@ function hierarchyOf(document: IndexDocument): string[] {
   ];
 }
 
-/** Circumstances in which the index may not measure what it is meant to. */
+/** Circumstances in which the index may not serve its purpose. */
 function limitationsOf(document: IndexDocument, { covered }: { readonly covered: string | undefined }): string[] {
   const { calendar } = document;
   return [

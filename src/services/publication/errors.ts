@@ -136,13 +136,15 @@ export async function correctionOf(
   return error.notice;
 }
 
-/** Returns true if the last registered error of an index is of the same figures. */
+/** Returns true if the last registered error of an index is of the same figures and decision. A restatement is new. */
 async function isRegistered(
   reader: Pick<DocumentReader, 'get' | 'lastNumber'>,
-  { index_id: indexId, digest }: Pick<NewError, 'index_id' | 'digest'>,
+  { index_id: indexId, digest, decision }: Pick<NewError, 'index_id' | 'digest' | 'decision'>,
 ): Promise<boolean> {
+  if (decision === 'restated') return false;
   const last = await reader.lastNumber(KIND, indexId);
-  return last > 0 && (await readError(reader, indexId, last))?.digest === digest;
+  const error = last > 0 ? await readError(reader, indexId, last) : undefined;
+  return error?.digest === digest && error.decision === decision;
 }
 
 /** Adds an error to the register of its index, unless its last one is of the same figures. */

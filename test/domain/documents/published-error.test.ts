@@ -20,7 +20,7 @@ test('a material difference is restated within the window, from its first materi
   });
 });
 
-test('a material difference that began before the window is announced, even if it goes on', () => {
+test('a material difference that began before the window is announced, even if it persists', () => {
   expect(decideError(policy, differences(5, 0, 0, 9))).toMatchObject({
     decision: 'announced',
     materialFrom: '2024-01-01',

@@ -30,7 +30,9 @@ test('a procedure is a document with versions, in the statement of the indices t
   const later = cessation({ text: 'An index ends a year after its notice.', review_by: '2026-01-31' });
   const put = await service.ask<Procedure>('PUT', '/procedures/cessation', later);
   expect(put.body).toMatchObject({ procedure_id: 'cessation', version: 2 });
-  expect((await service.ask('PUT', '/procedures/all', cessation({ kind: 'complaints', indices: null }))).status).toBe(200);
+  expect((await service.ask('PUT', '/procedures/all', cessation({ kind: 'complaints', indices: null }))).status).toBe(
+    200,
+  );
   const ids = async (index: string) => (await statementOf(index)).procedures.map((one) => one.procedure_id);
   expect(await ids('CORE')).toEqual(['all', 'cessation']);
   expect(await ids('EVEN')).toEqual(['all']);
@@ -56,8 +58,7 @@ test('a statement counts the published closes, and lists the decisions of people
 });
 
 test('the change log has the sentences that each version removed and added', async () => {
-  const put = (body: object, note: string) =>
-    service.ask('PUT', '/indices/EVEN', body, { 'x-change-note': note });
+  const put = (body: object, note: string) => service.ask('PUT', '/indices/EVEN', body, { 'x-change-note': note });
   const capped = { pipeline: { weighting: { type: 'MarketCapWeight', cap: 0.4 } } };
   expect((await put(definition('EVEN', 'EqualWeight', capped), 'Capped')).status).toBe(200);
   const { body } = await service.ask<{ changes: MethodologyChange[] }>('GET', '/indices/EVEN/changes');

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Publication } from '#contract/publication.js';
 import type { PublishedError } from '#domain/documents/published-error.js';
 import type { PublicationEntry } from '#domain/documents/publication-document.js';
+import { verifyLog } from '#store/publication/verify-log.js';
 import { familyOn, fileOf, performed, putSchedule, SESSIONS, type Edit } from '../daily-plans/family.js';
 import { runService, type RunningService } from '../running-service.js';
 
@@ -43,7 +44,7 @@ const scaled =
 
 const policy = { materiality_bps: 5, correction_window: 3 };
 
-test('a difference below the threshold is left, and the next close says so once', async () => {
+test('a difference below the threshold is left, and the next close has the notice once', async () => {
   await delivered(9, scaled('FF', 1.0005)); // one of six equal weights: about a basis point
   await delivered(10);
   await rerun();
@@ -65,7 +66,7 @@ test('a difference below the threshold is left, and the next close says so once'
   await delivered(11);
   await rerun();
   expect(await publish({ error_policy: policy })).toMatchObject({ published: 1, error: { decision: 'left' } });
-  expect(await register()).toHaveLength(1); // It stands in the register already.
+  expect(await register()).toHaveLength(1); // It is registered already.
   expect((await entries()).at(-1)!.reason).toBeNull();
 });
 
@@ -108,6 +109,8 @@ test('a restatement by a person is registered with its reason, and the log is st
     [2, 'restated'],
     [1, 'left'],
   ]);
+  const log = await entries();
+  expect(verifyLog(log, { keys: null, head: log.at(-1)!.hash })).toMatchObject({ entries: log.length });
   const { body } = await service.ask<{ entries: { id: string; note: string | null }[] }>(
     'GET',
     '/audit?kind=publication-error',

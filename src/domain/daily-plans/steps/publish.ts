@@ -10,8 +10,7 @@ export const publish = stepKind({
     .strictObject({
       type: z.literal('publish'),
       errors: ErrorPolicy.nullable().default(null).meta({
-        description:
-          'Treatment of published closes that differ in the run. Default: they hold the index back.',
+        description: 'Treatment of published closes that differ in the run. Default: they hold the index back.',
       }),
       allow_partial: z
         .boolean()

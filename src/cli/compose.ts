@@ -14,7 +14,6 @@ import { openHome, type Home } from '#store/home/home.js';
 import { withActiveMarket, WORKER_API, workerHandlers } from './compose/cluster.js';
 import { composeAccountability } from './compose/accountability.js';
 import { composeHistory } from './compose/history.js';
-import { composeGovernance } from './compose/governance.js';
 import { composeIndices } from './compose/indices.js';
 import { composeDatasets, composeOperations, riskResults } from './compose/operations.js';
 import { composeReports } from './compose/reports.js';
@@ -172,9 +171,7 @@ async function composeOn(
     answerFor: (request, client) => app.answerFor(request, client),
   });
 
-  const plans = composeSchedules(rooms, { role, removals: history.removals, open, runs, reports });
-
-  const governance = composeGovernance(rooms, { ...indices, ...plans, removals: history.removals });
+  const plans = composeSchedules(rooms, { role, removals: history.removals, open, runs, reports, indices });
 
   // A kind of job or a route without a handler does not compile.
   const kinds: JobHandlers = { ...datasets.kinds, ...indices.kinds, ...runs.kinds, ...reports.kinds };
@@ -186,15 +183,7 @@ async function composeOn(
     ...runs.handlers,
     ...reports.handlers,
     ...plans.handlers,
-    ...governance.handlers,
-    ...history.handlers({
-      ...indices,
-      ...reports,
-      ...datasets,
-      schedules: plans.schedules,
-      ...governance,
-      datasets: rooms.datasets,
-    }),
+    ...history.handlers({ ...indices, ...reports, ...datasets, ...plans, datasets: rooms.datasets }),
   };
 
   await startJobs(rooms, kinds, plans.start);

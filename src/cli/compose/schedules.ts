@@ -9,6 +9,7 @@ import { createSchedules } from '#services/daily-plans/schedules.js';
 import { createStoredDays } from '#services/daily-plans/stored-days.js';
 import type { ViewMaker } from '#services/runs/view-maker.js';
 import { systemClock } from '#jobs/clock.js';
+import { composeGovernance, type GovernanceInput } from './governance.js';
 import { composePublication } from './publication.js';
 import type { Closable, Rooms } from './rooms.js';
 import type { Role } from './service-store.js';
@@ -19,12 +20,14 @@ export interface SchedulesInput {
   readonly open: Closable[];
   readonly runs: Pick<PerformerDependencies, 'analytics' | 'exports'> & { readonly maker: ViewMaker };
   readonly reports: Pick<PerformerDependencies, 'reports'>;
+  readonly indices: Pick<GovernanceInput, 'indices' | 'scheduleOf'>;
 }
 
 /** Creates publication, the daily plans of index families, and their runner. */
 export function composeSchedules(rooms: Rooms, { role, removals, open, ...parts }: SchedulesInput) {
-  const { runs, reports } = parts;
+  const { runs, reports, indices } = parts;
   const publication = composePublication(rooms, runs);
+  const governance = composeGovernance(rooms, { ...indices, ...publication, removals });
   const { documents, settings, calendars, now, log } = rooms;
   const isShared = settings.artifacts !== undefined;
   const schedules = createSchedules({ documents, calendars, now });
@@ -33,7 +36,6 @@ export function composeSchedules(rooms: Rooms, { role, removals, open, ...parts 
     ...rooms,
     ...runs,
     ...reports,
-    publications: publication.publications,
     follow: () => followed(rooms, isShared),
   });
   const runner = createDayRunner({
@@ -58,6 +60,7 @@ export function composeSchedules(rooms: Rooms, { role, removals, open, ...parts 
     publications: publication.publications,
     handlers: {
       ...publication.handlers,
+      ...governance.handlers,
       ...scheduleHandlers(schedules, days, removals),
       ...approvalHandlers(rooms.approvals),
     },

@@ -34,18 +34,7 @@ export interface VersionedServices {
 }
 
 export function versionHandlers(services: VersionedServices): Handlers<typeof versionRoutes> {
-  const {
-    versions,
-    indices,
-    strategies,
-    optimisations,
-    reports,
-    watchlists,
-    plugins,
-    schedules,
-    procedures,
-    datasets,
-  } = services;
+  const { versions, indices, strategies, optimisations, reports, watchlists } = services;
   const index = familyHandlers(versions, 'index', 'index_id', async ({ body }, id, ifMatch, by) =>
     savedReply(await indices.replace(id, body, ifMatch, by)),
   );
@@ -61,22 +50,6 @@ export function versionHandlers(services: VersionedServices): Handlers<typeof ve
   const watchlist = familyHandlers(versions, 'watchlist', 'watchlist_id', async ({ body }, id, ifMatch, by) => {
     const restored = await watchlists.put(id, WatchlistDocument.parse(body), ifMatch, by);
     return { json: restored.watchlist, etag: restored.etag };
-  });
-  const plugin = familyHandlers(versions, 'plugin', 'plugin_id', async ({ body }, id, ifMatch, by) => {
-    const restored = await plugins.put(id, PluginDocument.parse(body), ifMatch, by);
-    return { json: restored.plugin, etag: restored.etag };
-  });
-  const schedule = familyHandlers(versions, 'schedule', 'schedule_id', async ({ body }, id, ifMatch, by, principal) => {
-    const plan = ScheduleDocument.parse(body);
-    assertMaySchedule(principal, plan);
-    return scheduleReply(await schedules.put(id, plan, ifMatch, by));
-  });
-  const procedure = familyHandlers(versions, 'procedure', 'procedure_id', async ({ body }, id, ifMatch, by) =>
-    procedureReply(await procedures.put(id, ProcedureDocument.parse(body), ifMatch, by)),
-  );
-  const store = familyHandlers(versions, 'store', 'store_id', async (version, _, ifMatch, by) => {
-    const { store: json, etag } = await datasets.restore(version, ifMatch, by);
-    return { json, ...(etag === undefined ? {} : { etag }) };
   });
   return {
     listIndexVersions: index.list,
@@ -99,6 +72,29 @@ export function versionHandlers(services: VersionedServices): Handlers<typeof ve
     diffWatchlistVersions: watchlist.difference,
     getWatchlistVersion: watchlist.read,
     restoreWatchlistVersion: watchlist.restore,
+    ...laterHandlers(services),
+  };
+}
+
+/** Handlers of the families that belong to no index. */
+function laterHandlers({ versions, plugins, schedules, procedures, datasets }: VersionedServices) {
+  const plugin = familyHandlers(versions, 'plugin', 'plugin_id', async ({ body }, id, ifMatch, by) => {
+    const restored = await plugins.put(id, PluginDocument.parse(body), ifMatch, by);
+    return { json: restored.plugin, etag: restored.etag };
+  });
+  const schedule = familyHandlers(versions, 'schedule', 'schedule_id', async ({ body }, id, ifMatch, by, principal) => {
+    const plan = ScheduleDocument.parse(body);
+    assertMaySchedule(principal, plan);
+    return scheduleReply(await schedules.put(id, plan, ifMatch, by));
+  });
+  const procedure = familyHandlers(versions, 'procedure', 'procedure_id', async ({ body }, id, ifMatch, by) =>
+    procedureReply(await procedures.put(id, ProcedureDocument.parse(body), ifMatch, by)),
+  );
+  const store = familyHandlers(versions, 'store', 'store_id', async (version, _, ifMatch, by) => {
+    const { store: json, etag } = await datasets.restore(version, ifMatch, by);
+    return { json, ...(etag === undefined ? {} : { etag }) };
+  });
+  return {
     listPluginVersions: plugin.list,
     diffPluginVersions: plugin.difference,
     getPluginVersion: plugin.read,

@@ -40,8 +40,9 @@ import {
 } from './errors.js';
 import { requestedCloses } from './requested-closes.js';
 import { assertAllowed } from './allowed.js';
-import { disagreementsOf, type Closes, type Disagreement } from './disagreements.js';
-import { assertWhole, partialCloses, partialReason, type PartialClose } from './partial-closes.js';
+import { disagreementsOf, type Closes } from './disagreements.js';
+import { assertWhole, partialCloses } from './partial-closes.js';
+import { lastDate, statementsOf, type Log, type PublishableCloses, type Statement } from './statements.js';
 import type { SigningKeys } from '../stored/signing-keys.js';
 
 /** Dates of published entries, both ends included. */
@@ -236,25 +237,12 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
   }
 }
 
-interface Log {
-  readonly head: PublicationHead | undefined;
-  /** What stands of each published date: its last entry. */
-  readonly standing: ReadonlyMap<string, PublicationEntry>;
-  /** Time of the last entry. */
-  readonly lastAt: string | undefined;
-}
-
 /** Entries, the log that they are appended to, and the request of their publication. */
 interface Appended {
   readonly log: Log;
   readonly entries: readonly PublicationEntry[];
   readonly requested: Requested;
   readonly error: NewError | null;
-}
-
-/** Closes to be published, and which of all that the run has are partial. */
-interface PublishableCloses extends Closes {
-  readonly partial: ReadonlyMap<string, PartialClose>;
 }
 
 interface ClosesTerms {
@@ -280,62 +268,10 @@ function assertReached(dates: readonly string[], through: string, calendar: Cale
   throw new Refusal('NO_DATA_IN_RANGE', message, detail);
 }
 
-/** An entry before it is chained and signed. */
-type Statement = Omit<PublicationEntry, 'seq' | 'previous' | 'hash' | 'key_id' | 'signature'>;
-
-interface StatementTerms {
-  readonly run: RunDocument;
-  readonly log: Log;
-  readonly disagreements: readonly Disagreement[];
-  readonly request: PublishRequest;
-  /** Difference from earlier closes that the first new one corrects, if any. */
-  readonly correction: string | null;
-  readonly by: Authorship;
-  readonly at: string;
-}
-
-/** Restatements of what stands, then the closes after the last published date. */
-function statementsOf(closes: PublishableCloses, terms: StatementTerms): Statement[] {
-  const { run, log, disagreements, request, correction, by, at } = terms;
-  const last = lastDate(log);
-  const firstFresh = closes.dates.findIndex((date) => last === null || date > last);
-  const reasonOf = (i: number, kind: Statement['kind']): string | null => {
-    const partial = closes.partial.get(closes.dates[i]!);
-    if (partial !== undefined) return partialReason(partial, request.reason);
-    if (kind === 'restatement') return request.reason!; // assertReasoned
-    return i === firstFresh ? correction : null;
-  };
-  const statement = (i: number, kind: Statement['kind']): Statement => ({
-    index_id: run.index_id,
-    date: closes.dates[i]!,
-    kind,
-    price: closes.price[i]!,
-    total: closes.total[i]!,
-    net: closes.net[i]!,
-    divisor: closes.divisor[i]!,
-    composition_hash: closes.composition_hash[i]!,
-    data_hash: run.store_content_hash ?? null,
-    index_version: run.index_version ?? null,
-    engine: run.engine_version ?? null,
-    reason: reasonOf(i, kind),
-    at,
-    author: by.author,
-  });
-  const fresh = closes.dates.flatMap((date, i) => (last === null || date > last ? [statement(i, 'close')] : []));
-  return [...disagreements.map(({ position }) => statement(position!, 'restatement')), ...fresh];
-}
-
 /** What the log of writes says of a publication: its reason, and the note of the request. */
 function noteOf({ reason }: PublishRequest, { note }: Authorship): string | null {
   const said = [reason, note].filter((each) => each != null && each !== '');
   return said.length === 0 ? null : [...new Set(said)].join('; ');
-}
-
-/** The latest published date; null where there is none. */
-function lastDate({ standing }: Pick<Log, 'standing'>, entries: readonly PublicationEntry[] = []): string | null {
-  let last: string | null = null;
-  for (const { date } of [...standing.values(), ...entries]) if (last === null || date > last) last = date;
-  return last;
 }
 
 /** @throws Refusal VALIDATION_FAILED */

@@ -36,6 +36,7 @@ export function composeSchedules(rooms: Rooms, { role, removals, open, ...parts 
     ...rooms,
     ...runs,
     ...reports,
+    publications: publication.publications,
     follow: () => followed(rooms, isShared),
   });
   const runner = createDayRunner({
@@ -57,7 +58,7 @@ export function composeSchedules(rooms: Rooms, { role, removals, open, ...parts 
   open.push({ close: runner.close }, { close: async () => onApproval() });
   return {
     schedules,
-    publications: publication.publications,
+    procedures: governance.procedures,
     handlers: {
       ...publication.handlers,
       ...governance.handlers,

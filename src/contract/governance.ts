@@ -26,7 +26,7 @@ export const MethodologyChange = z
     at: z.string().meta({ description: 'Time of the write.' }),
     author: z.string().meta({ description: 'Name of the key.' }),
     note: z.string().nullable().meta({ description: 'Note of the client on its write.' }),
-    action: z.enum(VERSION_ACTIONS),
+    action: z.enum(VERSION_ACTIONS).meta({ description: 'Effect of the write.' }),
     removed: z.array(z.string()).meta({ description: 'Sentences of the methodology that no longer apply.' }),
     added: z.array(z.string()).meta({ description: 'Sentences that apply instead.' }),
   })
@@ -48,33 +48,46 @@ export const BenchmarkStatement = z
     version: z.int().nullable().meta({ description: 'Version of the definition that it describes.' }),
     purpose: z.string().nullable().meta({ description: 'Description of the index: the market that it measures.' }),
     methodology: z.array(z.string()).meta({ description: 'The definition in sentences.' }),
-    calendar: z.strictObject({
-      code: z.string().meta({ description: 'Exchange whose sessions have a close.' }),
-      covered_to: z.string().nullable().meta({ description: 'Last day whose closures come from a published list.' }),
-    }),
-    inputs: z.strictObject({
-      indices: z.array(z.string()).meta({ description: 'Indices that it is made from.' }),
-      adjustment: z
-        .string()
-        .nullable()
-        .meta({ description: 'Price basis of the served store; null if none is served.' }),
-      hierarchy: z.array(z.string()).meta({ description: 'Data that is used, most preferred first.' }),
-    }),
-    discretion: z.strictObject({
-      approvals: z
-        .array(z.strictObject({ action: z.enum(APPROVAL_ACTION_NAMES), persons: z.int() }))
-        .meta({ description: 'Changes that several people have to agree to.' }),
-      judgements: z.array(Judgement).meta({ description: 'Decisions of people, newest first; up to 50.' }),
-    }),
+    calendar: z
+      .strictObject({
+        code: z.string().meta({ description: 'Exchange whose sessions have a close.' }),
+        covered_to: z.string().nullable().meta({ description: 'Last day whose closures come from a published list.' }),
+      })
+      .meta({ description: 'Calendar of the index.' }),
+    inputs: z
+      .strictObject({
+        indices: z.array(z.string()).meta({ description: 'Indices that it is made from.' }),
+        adjustment: z
+          .string()
+          .nullable()
+          .meta({ description: 'Price basis of the served store; null if none is served.' }),
+        hierarchy: z.array(z.string()).meta({ description: 'Data that is used, most preferred first.' }),
+      })
+      .meta({ description: 'Input data.' }),
+    discretion: z
+      .strictObject({
+        approvals: z
+          .array(
+            z.strictObject({
+              action: z.enum(APPROVAL_ACTION_NAMES).meta({ description: 'Change.' }),
+              persons: z.int().meta({ description: 'Persons who have to agree.' }),
+            }),
+          )
+          .meta({ description: 'Changes that several people have to agree to.' }),
+        judgements: z.array(Judgement).meta({ description: 'Decisions of people, newest first; up to 50.' }),
+      })
+      .meta({ description: 'Discretion and its record.' }),
     limitations: z
       .array(z.string())
       .meta({ description: 'Circumstances in which the index may not serve its purpose.' }),
     changes: z.array(MethodologyChange).meta({ description: 'Versions of the definition, newest first; up to 50.' }),
     amendments: z.array(Amendment).meta({ description: 'Dated changes of the definition.' }),
-    review: z.strictObject({
-      frequency: z.string().meta({ description: 'Frequency of the reviews of its constituents.' }),
-      upcoming: z.array(z.string()).meta({ description: 'Coming effective dates.' }),
-    }),
+    review: z
+      .strictObject({
+        frequency: z.string().meta({ description: 'Frequency of the reviews of its constituents.' }),
+        upcoming: z.array(z.string()).meta({ description: 'Coming effective dates.' }),
+      })
+      .meta({ description: 'Reviews of constituents.' }),
     publication: z
       .strictObject({
         first: z.string().meta({ description: 'First published date.' }),

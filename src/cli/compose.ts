@@ -183,7 +183,7 @@ async function composeOn(
     ...runs.handlers,
     ...reports.handlers,
     ...plans.handlers,
-    ...history.handlers({ ...indices, ...reports, ...datasets, schedules: plans.schedules, datasets: rooms.datasets }),
+    ...history.handlers({ ...indices, ...reports, ...datasets, ...plans, datasets: rooms.datasets }),
   };
 
   await startJobs(rooms, kinds, plans.start);

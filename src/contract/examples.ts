@@ -17,6 +17,8 @@ export const PARAMETER_EXAMPLES: Readonly<Record<string, unknown>> = {
   store_id: 'two-names',
   watchlist_id: 'favourites',
   schedule_id: 'close',
+  client_id: 'ACME',
+  name: 'CLOSE-10_20241231_closing.csv',
   plugin_id: 'near-high',
   sweep_id: 'caps',
   page: 'backtest',

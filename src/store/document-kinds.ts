@@ -37,4 +37,7 @@ export const DOCUMENT_KINDS = [
   'schedule-day',
   'schedule-state',
   'judgement',
+  'client',
+  'client-secrets',
+  'file-delivery',
 ] as const;

@@ -23,9 +23,9 @@ import { createNodePool } from '#jobs/resolve-task.js';
 import type { ArtifactReference } from '#jobs/tasks/references.js';
 import { limitReaders, type ReaderLimit } from '#market/process/process-pool.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
-import { createCallbackPlaces } from '#services/operations/callback-places.js';
+import { createCallbackPlaces, type CallbackPlaces } from '#services/operations/callback-places.js';
 import { createDeliveries, type Deliveries } from '#services/operations/deliveries.js';
-import { createSend } from '#services/operations/send-callback.js';
+import { createPost, createSend, type PostSigned } from '#services/operations/send-callback.js';
 import type { Check } from '#services/operations/health.js';
 import { createRunStates, type RunStates } from '#services/runs/run-states.js';
 import { createWarmUp, type WarmUp } from '#services/runs/warm-up.js';
@@ -71,6 +71,8 @@ export interface Rooms extends MarketRooms {
   readonly states: RunStates;
   readonly metrics: Metrics;
   readonly deliveries: Deliveries;
+  /** Receivers that the operator allows, and requests to them. */
+  readonly callbacks: { readonly places: CallbackPlaces; readonly post: PostSigned };
   /** Checks that health runs. */
   readonly checks: readonly Check[];
   /** Called with the id of a run whose exposures were requested. */
@@ -146,7 +148,7 @@ export async function openRooms({ role, home, settings, log, onDefect, open }: R
     market: () => market.markets.served()?.identity.contentHash ?? null,
     lacks: () => checks().flatMap(({ name, look }) => (look() === undefined ? [] : [name])),
   });
-  const deliveries = openDeliveries({ settings, documents, log, now: store.now });
+  const { deliveries, callbacks } = openDeliveries({ settings, documents, log, now: store.now });
   open.push({ close: () => jobs.stop() }, deliveries);
   const terms = { home, settings, documents, artifacts, log, jobs, calendars, secrets, now: store.now };
   const market = composeMarket({ ...terms, onServe: () => warmUp?.wake() });
@@ -170,6 +172,7 @@ export async function openRooms({ role, home, settings, log, onDefect, open }: R
     states: createRunStates({ documents, artifacts, markets, engineVersion: version }),
     metrics,
     deliveries,
+    callbacks,
     checks: checks(),
     onExposures: (runId) => warmUp?.asked(runId),
     now: store.now,
@@ -316,12 +319,14 @@ interface DeliveriesInput {
 }
 
 /** Opens the notifications of ended jobs, limited to the targets that the operator allows. */
-function openDeliveries({ settings, documents, log, now }: DeliveriesInput): Deliveries {
+function openDeliveries({ settings, documents, log, now }: DeliveriesInput): Pick<Rooms, 'deliveries' | 'callbacks'> {
   const { callbackHosts: hosts, callbackPrivate: isPrivateAllowed, callbackSecrets: secrets } = settings;
   const places = createCallbackPlaces({ hosts, isPrivateAllowed, hasSecret: secrets.length > 0 });
-  const send = createSend({ places, secrets, now, userAgent: `divisor/${buildVersion()}` });
+  const post = createPost({ places, secrets, now, userAgent: `divisor/${buildVersion()}` });
   const isShared = settings.artifacts !== undefined;
-  return createDeliveries({ documents, places, send, clock: { ...systemClock, now }, log, isShared });
+  const clock = { ...systemClock, now };
+  const deliveries = createDeliveries({ documents, places, send: createSend(post), clock, log, isShared });
+  return { deliveries, callbacks: { places, post } };
 }
 
 interface WarmUpInput {

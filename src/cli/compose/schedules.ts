@@ -7,6 +7,7 @@ import { createSchedules } from '#services/daily-plans/schedules.js';
 import { createStoredDays } from '#services/daily-plans/stored-days.js';
 import type { ViewMaker } from '#services/runs/view-maker.js';
 import { systemClock } from '#jobs/clock.js';
+import { composeDelivery } from './delivery.js';
 import { composePublication } from './publication.js';
 import type { Closable, Rooms } from './rooms.js';
 import type { Role } from './service-store.js';
@@ -27,8 +28,10 @@ export function composeSchedules(rooms: Rooms, { role, removals, open, ...parts 
   const isShared = settings.artifacts !== undefined;
   const schedules = createSchedules({ documents, calendars, now });
   const storedDays = createStoredDays({ documents, now, isShared });
+  const delivery = composeDelivery(rooms, removals);
   const performers = createPerformers({
     ...rooms,
+    ...delivery,
     ...runs,
     ...reports,
     publications: publication.publications,
@@ -47,7 +50,8 @@ export function composeSchedules(rooms: Rooms, { role, removals, open, ...parts 
   open.push({ close: runner.close });
   return {
     schedules,
-    handlers: { ...publication.handlers, ...scheduleHandlers(schedules, days, removals) },
+    clients: delivery.clients,
+    handlers: { ...publication.handlers, ...delivery.handlers, ...scheduleHandlers(schedules, days, removals) },
     /** Starts performing days; call it after jobs have started. */
     start: (): void => {
       if (role !== 'worker') runner.start();

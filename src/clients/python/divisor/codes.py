@@ -99,6 +99,14 @@ class ScheduleNotFound(DivisorError):
     """No schedule is stored under the id."""
 
 
+class ClientNotFound(DivisorError):
+    """No client is stored under the id."""
+
+
+class FileNotFound(DivisorError):
+    """The day has no file of the name, or it is no longer kept."""
+
+
 class DayNotFound(DivisorError):
     """The schedule has no day of the session yet."""
 
@@ -129,6 +137,14 @@ class NotAcceptable(DivisorError):
 
 class CheckFailed(DivisorError):
     """A check of a schedule holds an index back; fix its data or waive the finding."""
+
+
+class DeliveryFailed(DivisorError):
+    """A target did not take a file; it is attempted again in the next round."""
+
+
+class AuthorRevoked(DivisorError):
+    """The key of the author of a schedule was revoked, has expired or lacks a scope of a step."""
 
 
 class DayEnded(DivisorError):
@@ -436,6 +452,8 @@ BY_CODE: Dict[str, Type[DivisorError]] = {
     "WATCHLIST_NOT_FOUND": WatchlistNotFound,
     "PLUGIN_NOT_FOUND": PluginNotFound,
     "SCHEDULE_NOT_FOUND": ScheduleNotFound,
+    "CLIENT_NOT_FOUND": ClientNotFound,
+    "FILE_NOT_FOUND": FileNotFound,
     "DAY_NOT_FOUND": DayNotFound,
     "STORE_NOT_FOUND": StoreNotFound,
     "IDENTIFIER_NOT_FOUND": IdentifierNotFound,
@@ -444,6 +462,8 @@ BY_CODE: Dict[str, Type[DivisorError]] = {
     "METHOD_NOT_ALLOWED": MethodNotAllowed,
     "NOT_ACCEPTABLE": NotAcceptable,
     "CHECK_FAILED": CheckFailed,
+    "DELIVERY_FAILED": DeliveryFailed,
+    "AUTHOR_REVOKED": AuthorRevoked,
     "DAY_ENDED": DayEnded,
     "INDEX_EXISTS": IndexExists,
     "STRATEGY_EXISTS": StrategyExists,

@@ -28,7 +28,8 @@ export function exportPerformer({ exports, artifacts }: ExportDependencies): Per
     const sha256 = createHash('sha256').update(bytes).digest('hex');
     const { name: artifact } = await artifacts.write(bytes, sha256);
     const name = nameOf(file, indexId, context);
-    return { state: 'done', message: `${name} was written.`, file: { name, bytes: bytes.length, sha256 }, artifact };
+    const written = { name, bytes: bytes.length, sha256 };
+    return { state: 'done', message: `${name} was written.`, file: written, artifact, detail: { table } };
   }
 
   return async (context) => {

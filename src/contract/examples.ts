@@ -18,7 +18,7 @@ export const PARAMETER_EXAMPLES: Readonly<Record<string, unknown>> = {
   watchlist_id: 'favourites',
   schedule_id: 'close',
   client_id: 'ACME',
-  name: 'CLOSE-10_20241231_closing.csv',
+  file_name: 'LARGE-100_20240621_closing.csv',
   plugin_id: 'near-high',
   sweep_id: 'caps',
   page: 'backtest',

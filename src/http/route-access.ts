@@ -15,6 +15,7 @@ const SHARED: ReadonlySet<string> = new Set([
   'version',
   'page',
   'picture',
+  'file_name',
   'methodology_id',
 ]);
 
@@ -35,7 +36,7 @@ const OPEN: ReadonlySet<string> = new Set(
   listRiskModels startSweep renderReport listRenders listTemplates
   listStrategies createStrategy validateStrategy
   listPlugins
-  listStores createStore inspectData importStore generateSynthetic listWatchlists listSchedules`.split(/\s+/),
+  listStores createStore inspectData importStore generateSynthetic listWatchlists listSchedules listClients`.split(/\s+/),
 );
 
 /** Returns true if a client with prefixes may call an operation at all. */

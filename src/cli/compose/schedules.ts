@@ -1,10 +1,12 @@
 import type { Removals } from '#http/removals.js';
 import { scheduleHandlers } from '#http/routes/schedules.js';
+import { authorFault } from '#services/daily-plans/author-fault.js';
 import { createDays } from '#services/daily-plans/days.js';
 import { createPerformers, type PerformerDependencies } from '#services/daily-plans/performers.js';
 import { createDayRunner } from '#services/daily-plans/runner.js';
 import { createSchedules } from '#services/daily-plans/schedules.js';
 import { createStoredDays } from '#services/daily-plans/stored-days.js';
+import type { Keys } from '#services/operations/keys.js';
 import type { ViewMaker } from '#services/runs/view-maker.js';
 import { systemClock } from '#jobs/clock.js';
 import { composeDelivery } from './delivery.js';
@@ -16,12 +18,13 @@ export interface SchedulesInput {
   readonly role: Role;
   readonly removals: Removals;
   readonly open: Closable[];
+  readonly keys: Pick<Keys, 'scopesOf'>;
   readonly runs: Pick<PerformerDependencies, 'analytics' | 'exports'> & { readonly maker: ViewMaker };
   readonly reports: Pick<PerformerDependencies, 'reports'>;
 }
 
 /** Creates publication, the daily plans of index families, and their runner. */
-export function composeSchedules(rooms: Rooms, { role, removals, open, ...parts }: SchedulesInput) {
+export function composeSchedules(rooms: Rooms, { role, removals, open, keys, ...parts }: SchedulesInput) {
   const { runs, reports } = parts;
   const publication = composePublication(rooms, runs);
   const { documents, settings, calendars, now, log } = rooms;
@@ -42,16 +45,17 @@ export function composeSchedules(rooms: Rooms, { role, removals, open, ...parts 
     schedules,
     days: storedDays,
     performers,
+    authorFault: (day) => authorFault(keys, day),
     calendars,
     clock: { ...systemClock, now },
     log,
   });
-  const days = createDays({ documents, schedules, days: storedDays, calendars, now, wake: runner.wake });
+  const days = createDays({ ...rooms, documents, schedules, days: storedDays, calendars, now, wake: runner.wake });
   open.push({ close: runner.close });
   return {
     schedules,
     clients: delivery.clients,
-    handlers: { ...publication.handlers, ...delivery.handlers, ...scheduleHandlers(schedules, days, removals) },
+    handlers: { ...publication.handlers, ...delivery.handlers, ...scheduleHandlers(schedules, days, delivery.records, removals) },
     /** Starts performing days; call it after jobs have started. */
     start: (): void => {
       if (role !== 'worker') runner.start();

@@ -48,10 +48,6 @@ export const ERRORS = {
   NOT_ACCEPTABLE: { status: 406, help: 'None of the media types in Accept is offered; see detail.accepted.' },
   CHECK_FAILED: { status: null, help: 'A check of a schedule holds an index back; fix its data or waive the finding.' },
   DELIVERY_FAILED: { status: null, help: 'A target did not take a file; it is attempted again in the next round.' },
-  AUTHOR_REVOKED: {
-    status: null,
-    help: 'The key of the author of a schedule was revoked, has expired or lacks a scope of a step.',
-  },
   DAY_ENDED: { status: 409, help: 'The day of the schedule is done, skipped or missed.' },
   INDEX_EXISTS: { status: 409, help: 'An index is already stored under the requested id.' },
   STRATEGY_EXISTS: { status: 409, help: 'A strategy is already stored under the id.' },

@@ -1376,6 +1376,23 @@ class Operations:
         """
         return cast("c.ScheduleDay", self._transport.json("GET", f"/schedules/{word(schedule_id)}/days/{word(date)}", query={"wait": wait}))
 
+    def get_schedule_file(self, schedule_id: str, date: c.Date, file_name: str) -> bytes:
+        """A file that a step of the day has made.
+
+        :param schedule_id: Id of the schedule.
+        :param date: Session.
+        :param file_name: Name of the file.
+        """
+        return self._transport.content("GET", f"/schedules/{word(schedule_id)}/days/{word(date)}/files/{word(file_name)}")
+
+    def list_day_deliveries(self, schedule_id: str, date: c.Date) -> c.Deliveries:
+        """Files of the day by client and target, with the log of attempts.
+
+        :param schedule_id: Id of the schedule.
+        :param date: Session.
+        """
+        return cast("c.Deliveries", self._transport.json("GET", f"/schedules/{word(schedule_id)}/days/{word(date)}/deliveries"))
+
     def run_schedule_day(self, schedule_id: str, date: c.Date, body: Optional[c.DayRun] = None, *, note: Optional[str] = None) -> c.ScheduleDay:
         """Performs a day at once, under the schedule as it is now.
 

@@ -143,10 +143,6 @@ class DeliveryFailed(DivisorError):
     """A target did not take a file; it is attempted again in the next round."""
 
 
-class AuthorRevoked(DivisorError):
-    """The key of the author of a schedule was revoked, has expired or lacks a scope of a step."""
-
-
 class DayEnded(DivisorError):
     """The day of the schedule is done, skipped or missed."""
 
@@ -463,7 +459,6 @@ BY_CODE: Dict[str, Type[DivisorError]] = {
     "NOT_ACCEPTABLE": NotAcceptable,
     "CHECK_FAILED": CheckFailed,
     "DELIVERY_FAILED": DeliveryFailed,
-    "AUTHOR_REVOKED": AuthorRevoked,
     "DAY_ENDED": DayEnded,
     "INDEX_EXISTS": IndexExists,
     "STRATEGY_EXISTS": StrategyExists,

@@ -1,9 +1,9 @@
-import type { DayDocument } from '#domain/daily-plans/day-document.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import { isEntitled } from '#domain/delivery/client-document.js';
 import type { ClientReader, ReadClient } from '../../delivery/clients.js';
-import type { DayFile, DeliverFiles, DeliveryCounts } from '../../delivery/deliver-files.js';
+import type { DeliverFiles, DeliveryCounts } from '../../delivery/deliver-files.js';
 import type { DeliveryRecords } from '../../delivery/delivery-records.js';
+import { filesOf } from '../files-of.js';
 import { atOnce, type ItemResult, type Performer } from '../performer.js';
 
 export interface DeliverDependencies {
@@ -54,16 +54,6 @@ export function deliverPerformer({ clients, records, deliver }: DeliverDependenc
     return { state: 'done', message: 'Every target that can be reached has its files.' };
   };
 }
-
-/** Files that the steps of a day have made and that are kept. */
-export const filesOf = ({ steps }: Pick<DayDocument, 'steps'>): readonly DayFile[] =>
-  steps.flatMap(({ type, items }) =>
-    items.flatMap(({ file, artifact, index_id: indexId, detail }) => {
-      if (file === null || artifact === null || indexId === null) return [];
-      const table = type === 'render' ? 'report' : String(detail?.['table'] ?? '');
-      return [{ ...file, indexId, table, artifact }];
-    }),
-  );
 
 function resultOf({ delivered, waiting, failed, reason }: DeliveryCounts): ItemResult {
   const detail = { delivered, waiting, failed };

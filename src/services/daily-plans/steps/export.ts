@@ -15,7 +15,7 @@ export interface ExportDependencies {
 }
 
 /** Codes of a table that has no rows on a session. */
-const WITHOUT_ROWS: ReadonlySet<string> = new Set(['NO_DATA_AT_DATE', 'NO_DATA_IN_RANGE', 'VALIDATION_FAILED']);
+const WITHOUT_ROWS: ReadonlySet<string> = new Set(['NO_DATA_AT_DATE', 'NO_DATA_IN_RANGE']);
 
 export function exportPerformer({ exports, artifacts }: ExportDependencies): Performer<'export'> {
   async function made(indexId: string, file: ExportedFile, context: StepContext<unknown>): Promise<ItemResult> {

@@ -91,7 +91,9 @@ const transports = await rolldown({
   external: (id) => NATIVE.includes(id),
 });
 const sending = await transports.write({ file: join(OUT, 'transports.cjs'), format: 'cjs', codeSplitting: false });
-const modules = [...output, ...sdk.output, ...sending.output].flatMap((file) => (file.type === 'chunk' ? file.moduleIds : []));
+const modules = [...output, ...sdk.output, ...sending.output].flatMap((file) =>
+  file.type === 'chunk' ? file.moduleIds : [],
+);
 await writeFile(join(OUT, 'LICENSES.txt'), licencesOf(modules));
 await writeFile(join(OUT, 'built.json'), `${JSON.stringify(Object.keys(ENTRIES))}\n`);
 

@@ -19,7 +19,7 @@ export const DELIVERY_SETTINGS = {
     flag: 'delivery-hosts',
     variable: 'DIVISOR_DELIVERY_HOSTS',
     otherwise: () => '',
-    help: 'Hosts, separated by commas, that files may be delivered to by SFTP and to buckets with keys of their own: host for the port of the scheme, or host:port.',
+    help: 'Hosts, separated by commas, that files may be delivered to by SFTP and to buckets with their own keys: host for the port of the scheme, or host:port.',
     schema: hostPorts,
   }),
   deliveryBuckets: declare({

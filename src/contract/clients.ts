@@ -26,8 +26,7 @@ export const Deliveries = z
 const params = z.strictObject({ client_id: Id.meta({ description: 'Id of the client.' }) });
 const tag = 'clients';
 const targets = Object.entries(TARGET_CATALOGUE).map(
-  ([type, { help, secret }]) =>
-    `- \`${type}\`: ${help}${secret === undefined ? '' : ` Its \`secret\` is ${secret}.`}`,
+  ([type, { help, secret }]) => `- \`${type}\`: ${help}${secret === undefined ? '' : ` Its \`secret\` is ${secret}.`}`,
 );
 
 export const clientRoutes = routes({
@@ -61,7 +60,7 @@ export const clientRoutes = routes({
     scope: 'publish',
     tag,
     withoutMarket: true,
-    summary: 'Creates or replaces a client: what it may receive, and where its files go.',
+    summary: 'Creates or replaces a client: its entitlements and its targets.',
     description: `The step \`deliver\` of a schedule delivers each file that an entitlement covers to every target. Secrets are stored encrypted if the service has a secret key, and never shown; a target without \`secret\` keeps the stored one while its address is the same.\n\n${targets.join('\n')}`,
     versioned: true,
     params,

@@ -121,7 +121,10 @@ export function createTeller(service: LiveService): Teller {
     await service.ok('PUT', '/indices/EQUAL-100', EQUAL_100);
     await finish(await service.ok<JobStatus>('POST', '/analytics/EQUAL-100/backtest', {}));
     await service.ok('PUT', '/clients/ACME', { name: 'Acme', entitlements: [{}] });
-    const steps = [{ type: 'export', files: [{ table: 'closing' }] }, { type: 'deliver', clients: ['ACME'] }];
+    const steps = [
+      { type: 'export', files: [{ table: 'closing' }] },
+      { type: 'deliver', clients: ['ACME'] },
+    ];
     await service.ok('PUT', '/schedules/files', {
       name: 'Files',
       enabled: false,

@@ -55,7 +55,11 @@ export function composeSchedules(rooms: Rooms, { role, removals, open, keys, ...
   return {
     schedules,
     clients: delivery.clients,
-    handlers: { ...publication.handlers, ...delivery.handlers, ...scheduleHandlers(schedules, days, delivery.records, removals) },
+    handlers: {
+      ...publication.handlers,
+      ...delivery.handlers,
+      ...scheduleHandlers(schedules, days, delivery.records, removals),
+    },
     /** Starts performing days; call it after jobs have started. */
     start: (): void => {
       if (role !== 'worker') runner.start();

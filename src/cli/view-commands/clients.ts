@@ -9,7 +9,7 @@ const CLIENT = { name: 'CLIENT', help: 'Id of a client.' };
 const listOf = (values: readonly string[] | null): string => values?.join(' ') ?? 'all';
 
 export const clients = viewCommand({
-  summary: 'List the clients that receive files, with what they are entitled to.',
+  summary: 'List the clients that receive files, with their entitlements.',
   words: [],
   flags: { index: { type: 'string', value: 'INDEX', help: 'Only clients with an entitlement to this index.' } },
   examples: ['divisor client list', 'divisor client list --index LARGE-100'],
@@ -26,7 +26,7 @@ export const clients = viewCommand({
 });
 
 export const showClient = viewCommand({
-  summary: 'Show what a client is entitled to, or where its files go.',
+  summary: 'Show the entitlements of a client, or its targets.',
   words: [CLIENT],
   flags: { targets: { type: 'boolean', help: 'List its targets.' } },
   examples: ['divisor client show ACME', 'divisor client show ACME --targets'],
@@ -51,7 +51,7 @@ export const showClient = viewCommand({
 });
 
 export const putClient = viewCommand({
-  summary: 'Store a client: what it may receive, and where its files go.',
+  summary: 'Store a client with its entitlements and targets.',
   words: [
     { name: 'ID', help: 'Id of the client.' },
     { name: 'FILE', help: 'Client as JSON; - is standard input.' },

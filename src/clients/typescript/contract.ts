@@ -1134,7 +1134,7 @@ export interface Client {
   readonly description: string | null;
   /** Whether files are delivered. */
   readonly enabled: boolean;
-  /** What it may receive: a file that one of them covers. Without any it receives nothing. */
+  /** Files that it may receive: those that one entry covers. An empty list: none. */
   readonly entitlements: readonly Entitlement[];
   /** Where its files go. */
   readonly targets: readonly (FolderTarget | BucketTarget | SftpTarget | CallbackTarget | MailTarget)[];
@@ -1153,7 +1153,7 @@ export interface ClientBody {
   readonly description?: string | null | undefined;
   /** Whether files are delivered. */
   readonly enabled?: boolean | undefined;
-  /** What it may receive: a file that one of them covers. Without any it receives nothing. */
+  /** Files that it may receive: those that one entry covers. An empty list: none. */
   readonly entitlements: readonly EntitlementInput[];
   /** Where its files go. */
   readonly targets?: readonly (FolderTargetInput | BucketTargetInput | SftpTargetInput | CallbackTargetInput | MailTargetInput)[] | undefined;
@@ -11638,7 +11638,7 @@ export interface Operations {
     request: { readonly params: { readonly client_id: string } };
     answer: Client;
   };
-  /** Creates or replaces a client: what it may receive, and where its files go. */
+  /** Creates or replaces a client: its entitlements and its targets. */
   putClient: {
     request: { readonly params: { readonly client_id: string }; readonly body: ClientBody };
     answer: Client;

@@ -20,7 +20,13 @@ export function patternProblem(pattern: string): string | undefined {
 export function pathProblem(pattern: string): string | undefined {
   const problem = formatProblem(pattern);
   if (problem !== undefined) return problem;
-  if (pattern.replaceAll(/\{(?:file|client)\}/g, 'X').split('/').every(isName)) return undefined;
+  if (
+    pattern
+      .replaceAll(/\{(?:file|client)\}/g, 'X')
+      .split('/')
+      .every(isName)
+  )
+    return undefined;
   return 'a path has names between slashes: letters, digits, dots, dashes, underscores and the placeholders {file}, {client}, {index}, {table}, {schedule} and {date:YYYYMMDD}';
 }
 

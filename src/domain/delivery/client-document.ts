@@ -7,7 +7,7 @@ const ENTITLEMENTS_MAX = 100;
 const ENTITLED_MAX = 1000;
 const TARGETS_MAX = 20;
 
-/** What a client may receive, from when to when. */
+/** Files that a client may receive, with the first and the last session. */
 export const Entitlement = z
   .strictObject({
     indices: z
@@ -33,13 +33,13 @@ export const ClientBody = z
     entitlements: z
       .array(Entitlement)
       .max(ENTITLEMENTS_MAX)
-      .meta({ description: 'What it may receive: a file that one of them covers. Without any it receives nothing.' }),
+      .meta({ description: 'Files that it may receive: those that one entry covers. An empty list: none.' }),
     targets: z.array(Target).max(TARGETS_MAX).default([]).meta({ description: 'Where its files go.' }),
   })
   .meta({ id: 'ClientBody' });
 export type ClientBody = z.infer<typeof ClientBody>;
 
-/** The client as it is stored: its secrets are documents of their own. */
+/** The client as it is stored: its secrets are separate documents. */
 export const ClientDocument = ClientBody.meta({ id: 'ClientDocument' });
 export type ClientDocument = z.infer<typeof ClientDocument>;
 

@@ -33,7 +33,7 @@ const DeliveryLine = z
   .meta({ id: 'DeliveryLine' });
 export type DeliveryLine = z.infer<typeof DeliveryLine>;
 
-/** What a client received on a day of a schedule. */
+/** Files of a client on a day of a schedule. */
 export const DeliveryRecord = z
   .strictObject({
     client_id: z.string(),

@@ -22,7 +22,7 @@ export const Target = z.discriminatedUnion('type', [
 ]);
 export type Target = z.infer<typeof Target>;
 
-/** What a stored secret belongs to: a target whose address or user changes needs its secret again. */
+/** Address that a stored secret belongs to: a target whose address or user changes needs its secret again. */
 export function secretOwner(target: Target): string {
   if (target.type === 'sftp') return `${target.url} ${target.host_key}`;
   if (target.type === 'bucket') return [target.url, target.endpoint, target.access_key_id].join(' ');

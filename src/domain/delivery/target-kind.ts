@@ -6,7 +6,7 @@ export interface TargetKind<T> {
   readonly schema: z.ZodType<T>;
   /** A sentence for the guide and the contract. */
   readonly help: string;
-  /** What the secret of a target is; undefined for a kind without one. */
+  /** Description of the secret of a target; undefined if the kind has no secret. */
   readonly secret: string | undefined;
 }
 
@@ -58,13 +58,7 @@ export const storedFields = {
 };
 
 /** A secret that is stored encrypted and never shown. */
-export const secretField = z
-  .string()
-  .min(1)
-  .max(SECRET_LENGTH_MAX)
-  .nullable()
-  .default(null)
-  .meta({ writeOnly: true });
+export const secretField = z.string().min(1).max(SECRET_LENGTH_MAX).nullable().default(null).meta({ writeOnly: true });
 
 /** An address of one of some schemes. */
 export const addressOf = (schemes: readonly string[], problemOf: (url: URL) => string | undefined) =>

@@ -34,7 +34,8 @@ export interface VersionedServices {
 }
 
 export function versionHandlers(services: VersionedServices): Handlers<typeof versionRoutes> {
-  const { versions, indices, strategies, optimisations, reports, watchlists, plugins, schedules, clients, datasets } = services;
+  const { versions, indices, strategies, optimisations, reports, watchlists, plugins, schedules, clients, datasets } =
+    services;
   const index = familyHandlers(versions, 'index', 'index_id', async ({ body }, id, ifMatch, by) =>
     savedReply(await indices.replace(id, body, ifMatch, by)),
   );

@@ -16,7 +16,8 @@ export function authorFault(
   if (id === null || !KEY_ID.test(id)) return undefined;
   const again = 'Store the schedule again with a valid key, then run the day.';
   const scopes = keys.scopesOf(id, author);
-  if (scopes === undefined) return `The key ${author} (${id}) that stored the schedule was revoked or has expired. ${again}`;
+  if (scopes === undefined)
+    return `The key ${author} (${id}) that stored the schedule was revoked or has expired. ${again}`;
   if (scopes.has('admin')) return undefined;
   const lacking = plan.steps.find(({ type }) => !scopes.has(stepKindOf(type).scope));
   if (lacking === undefined) return undefined;

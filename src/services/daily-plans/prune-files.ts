@@ -26,7 +26,7 @@ export async function pruneFiles(documents: DocumentStore, { scheduleId, keepDay
   const cutoff = formatDay(dayFrom(today) - keepDays);
   /** The oldest session whose files stay. */
   let oldest = from !== undefined && from > cutoff ? from : cutoff;
-  for (let below = dayFrom(cutoff); ; ) {
+  for (let below = dayFrom(cutoff); ;) {
     const page = await documents.numbers('schedule-day', scheduleId, { below, limit: PRUNED_AT_ONCE });
     const dates = page.map(formatDay).filter((date) => from === undefined || date >= from);
     await documents.transaction(async (tx) => {

@@ -1,11 +1,6 @@
 import { isWithin } from '#domain/documents/reach.js';
 import type { Authorship } from '#domain/documents/version-document.js';
-import {
-  ClientDocument,
-  ClientSecrets,
-  withoutSecrets,
-  type ClientBody,
-} from '#domain/delivery/client-document.js';
+import { ClientDocument, ClientSecrets, withoutSecrets, type ClientBody } from '#domain/delivery/client-document.js';
 import { secretOf, secretOwner, TARGET_CATALOGUE, type Target } from '#domain/delivery/target-catalogue.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import { refuseWithFindings } from '#domain/refusals/refusal.js';
@@ -44,7 +39,7 @@ export interface ClientReader {
   find(id: string): Promise<ReadClient | undefined>;
 }
 
-/** Receivers of files: what they may have, and where it goes. */
+/** Receivers of files, with their entitlements and targets. */
 export interface Clients extends ClientReader {
   /** @param indexId only those that may receive files of an index on a day */
   page(query: PageQuery & ClientFilter): Promise<Page<StoredClient['client']>>;
@@ -110,7 +105,8 @@ export function createClients({ documents, secrets, places }: ClientsDependencie
       if (body.targets.findIndex(({ name }) => name === target.name) < t)
         error('DUPLICATE_ID', `${path}.name`, `${target.name} is the name of another target.`, target.name);
       const problem = places.problemOf(target);
-      if (problem !== undefined) error('TARGET_NOT_ALLOWED', `${path}.${target.type === 'mail' ? 'to' : 'url'}`, problem);
+      if (problem !== undefined)
+        error('TARGET_NOT_ALLOWED', `${path}.${target.type === 'mail' ? 'to' : 'url'}`, problem);
       if (needsSecret(target) && next[target.name] === undefined)
         error('REQUIRED', `${path}.secret`, `The target needs a secret: ${TARGET_CATALOGUE[target.type].secret}.`);
     }
@@ -178,11 +174,10 @@ async function secretsIn(reader: Pick<DocumentReader, 'get'>, id: string): Promi
 const keptOf = (kept: Secrets, target: Target): Secrets[string] | undefined =>
   kept[target.name]?.owner === secretOwner(target) ? kept[target.name] : undefined;
 
-/** A key with prefixes gives away indices of its own, by name. @throws Refusal FORBIDDEN_ID */
+/** Limits a key with prefixes to its own indices, by name. @throws Refusal FORBIDDEN_ID */
 function assertOwn({ entitlements }: ClientBody): void {
   const reach = currentReach();
   if (reach === undefined) return;
   for (const { indices } of entitlements)
     for (const id of indices ?? ['*']) if (!isWithin(reach, id)) throw outside(reach, 'index', id);
 }
-

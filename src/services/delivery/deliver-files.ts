@@ -66,7 +66,8 @@ export function createDeliverFiles(dependencies: DeliverDependencies): DeliverFi
   return async (terms) => {
     const { target, record, signal, timestamp } = terms;
     const planned = plan(terms);
-    const open = (): DeliveredFile[] => record.files(target.name).filter(({ path, state }) => planned.has(path) && isOpen(state));
+    const open = (): DeliveredFile[] =>
+      record.files(target.name).filter(({ path, state }) => planned.has(path) && isOpen(state));
     for (const file of open()) record.put({ ...file, rounds: file.rounds + 1 });
     for (let tries = 1; open().length > 0; tries++) {
       const mayHelp = await attempt(
@@ -112,9 +113,10 @@ export function createDeliverFiles(dependencies: DeliverDependencies): DeliverFi
       signal,
       async begin({ path, isUncertain }) {
         const { attempts } = record.file(target.name, path)!;
-        if (isUncertain) record.log(timestamp(), target.name, path, 'An earlier attempt has no result: it is repeated.');
+        if (isUncertain)
+          record.log(timestamp(), target.name, path, 'An earlier attempt has no result: it is repeated.');
         change(path, { state: 'sending', attempts: attempts + 1 });
-        // What is stored at a target is found there after a crash; a message is not.
+        // A stored file is found at its target after a crash; a message is not.
         if (!('path' in target)) await record.flush();
       },
       async delivered({ path }, message) {
@@ -146,7 +148,7 @@ export function createDeliverFiles(dependencies: DeliverDependencies): DeliverFi
 
 const isOpen = (state: DeliveredFile['state']): boolean => state === 'waiting' || state === 'sending';
 
-/** Every fault waits for the next round: somebody may have mended it by then. */
+/** Every fault waits for the next round: somebody may have fixed it by then. */
 const failureOf = (fault: DeliveryFault) =>
   ({ state: 'waiting', code: fault.code, message: fault.message }) satisfies Partial<DeliveredFile>;
 
@@ -170,7 +172,16 @@ function secretOf(client: ReadClient, target: Target): string | undefined {
 }
 
 /** Enters the files of a target into the record. @returns each by its path at the target */
-function plan({ client, target, schedule, date, files, record, isAgain, timestamp }: DeliveryTerms): Map<string, DayFile> {
+function plan({
+  client,
+  target,
+  schedule,
+  date,
+  files,
+  record,
+  isAgain,
+  timestamp,
+}: DeliveryTerms): Map<string, DayFile> {
   const planned = new Map<string, DayFile>();
   for (const file of files) {
     const entitled = isEntitled(client.document, { index: file.indexId, table: file.table, date });

@@ -18,7 +18,7 @@ export interface DeliveryPlacesOptions {
   /** `s3://bucket` or `s3://bucket/prefix`, written with the keys of the service. */
   readonly buckets: readonly string[];
   readonly callbacks: Pick<CallbackPlaces, 'problemOf'>;
-  /** Whether a mail server is configured. */
+  /** True if a mail server is configured. */
   readonly hasMail: boolean;
   /** Domains that may receive mail. */
   readonly mailDomains: readonly string[];
@@ -30,9 +30,9 @@ export interface DeliveryPlacesOptions {
 export interface DeliveryPlaces {
   /** Why nothing may go to a target; undefined if it may. */
   problemOf(target: Target): string | undefined;
-  /** Access to the bucket of a target. @param secret of its own key */
+  /** Access to the bucket of a target. @param secret of the key of the client */
   accessOf(target: TargetOf<'bucket'>, secret: string | undefined): S3Access;
-  /** Checks that a folder, links followed, lies in one that the operator allows. @throws DeliveryFault */
+  /** Checks that a folder, links followed, is in one that the operator allows. @throws DeliveryFault */
   assertFolder(path: string): Promise<void>;
 }
 
@@ -62,11 +62,12 @@ export function createDeliveryPlaces(options: DeliveryPlacesOptions): DeliveryPl
 
   function bucketProblem(target: TargetOf<'bucket'>): string | undefined {
     if (target.access_key_id !== null) return hostProblem(endpointOf(target));
-    if (target.endpoint !== null) return 'The keys of the service are used with its own endpoint only: set access_key_id.';
+    if (target.endpoint !== null)
+      return 'The keys of the service are used with its own endpoint only: set access_key_id.';
     const isAllowed = buckets.some((each) => withSlash(target.url).startsWith(withSlash(each)));
     return isAllowed
       ? undefined
-      : 'The bucket is none of those the operator allows (--delivery-buckets, DIVISOR_DELIVERY_BUCKETS), and has no access_key_id of its own.';
+      : 'The bucket is none of those the operator allows (--delivery-buckets, DIVISOR_DELIVERY_BUCKETS), and the target has no access_key_id.';
   }
 
   function mailProblem({ to }: TargetOf<'mail'>): string | undefined {

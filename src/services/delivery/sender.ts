@@ -1,7 +1,7 @@
 import type { TargetOf, TargetType } from '#domain/delivery/target-catalogue.js';
 import type { ErrorCode } from '#domain/refusals/refusal.js';
 
-/** A file on its way to a target. */
+/** A file for a target. */
 export interface OutgoingFile {
   /** Path at the target: folders and a name. */
   readonly path: string;
@@ -42,7 +42,10 @@ export class DeliveryFault extends Error {
   readonly isFinal: boolean;
   readonly code = 'DELIVERY_FAILED' satisfies ErrorCode;
 
-  constructor(message: string, { isFinal = false, cause }: { readonly isFinal?: boolean; readonly cause?: unknown } = {}) {
+  constructor(
+    message: string,
+    { isFinal = false, cause }: { readonly isFinal?: boolean; readonly cause?: unknown } = {},
+  ) {
     super(message, { cause });
     this.isFinal = isFinal;
   }

@@ -50,7 +50,12 @@ test('a client is refused for an index, a target or a range that cannot be', asy
   expect(await findingsOf(acme({ entitlements: [{ starts_on: '2024-02-01', ends_on: '2024-01-01' }] }))).toEqual([
     'INVALID_RANGE entitlements[0].ends_on',
   ]);
-  const sftp = { name: 'ftp', type: 'sftp', url: 'sftp://acme@sftp.acme.example/in', host_key: `SHA256:${'A'.repeat(43)}` };
+  const sftp = {
+    name: 'ftp',
+    type: 'sftp',
+    url: 'sftp://acme@sftp.acme.example/in',
+    host_key: `SHA256:${'A'.repeat(43)}`,
+  };
   expect(await findingsOf(acme({ targets: [folder('a'), folder('a'), sftp] }))).toEqual([
     'DUPLICATE_ID targets[1].name',
     'REQUIRED targets[2].secret',
@@ -64,11 +69,13 @@ test('a client is refused for an index, a target or a range that cannot be', asy
   expect((await service.refusal('PUT', '/clients/ACME', acme({ targets: [upwards] }))).status).toBe(422);
 });
 
-test('a day delivers to each client what it is entitled to, and holds the log', async () => {
+test('a day delivers the entitled files to each client, and holds the log', async () => {
   expect((await service.ask('PUT', '/clients/ACME', acme())).status).toBe(200);
   const whole = { name: 'Whole', entitlements: [{}], targets: [folder('whole')] };
   expect((await service.ask('PUT', '/clients/WHOLE', whole)).status).toBe(200);
-  expect((await service.ask('PUT', '/clients/NOBODY', { ...whole, entitlements: [], targets: [folder('nobody')] })).status).toBe(200);
+  expect(
+    (await service.ask('PUT', '/clients/NOBODY', { ...whole, entitlements: [], targets: [folder('nobody')] })).status,
+  ).toBe(200);
   const steps = [
     { type: 'run' },
     { type: 'publish' },
@@ -79,12 +86,20 @@ test('a day delivers to each client what it is entitled to, and holds the log', 
   expect((await putSchedule(service, { enabled: false, steps })).status).toBe(200);
   const done = await performed(service, day);
   expect(done).toMatchObject({ state: 'done', reason: null, held: [] });
-  expect(done.steps.at(-1)!.items.map(({ key, state, message }) => [key, state, message]).toSorted()).toEqual([
+  expect(
+    done.steps
+      .at(-1)!
+      .items.map(({ key, state, message }) => [key, state, message])
+      .toSorted(),
+  ).toEqual([
     ['ACME/acme', 'done', '2 files delivered.'],
     ['ACME/mail', 'done', '1 file delivered.'],
     ['WHOLE/whole', 'done', '4 files delivered.'],
   ]);
-  const names = (client: string) => readdirSync(join(out, client)).filter((name) => !name.endsWith('.sha256')).toSorted();
+  const names = (client: string) =>
+    readdirSync(join(out, client))
+      .filter((name) => !name.endsWith('.sha256'))
+      .toSorted();
   expect(names('acme')).toEqual([`CORE_${stamp}.pdf`, `CORE_${stamp}_closing.csv`].toSorted());
   expect(names('whole')).toEqual([`CORE_${stamp}.pdf`, ...FAMILY.map((id) => `${id}_${stamp}_closing.csv`)].toSorted());
   expect(existsSync(join(out, 'nobody'))).toBe(false);
@@ -141,7 +156,13 @@ test('a client that may no longer receive anything does not hold the day open', 
   expect((await performed(service, day, { again: ['deliver'] })).state).toBe('waiting');
   await service.ask('PUT', '/clients/WHOLE', { name: 'Whole', entitlements: [], targets: [folder('whole')] });
   const done = await performed(service, day);
-  expect([done.state, done.steps.at(-1)!.items.map(({ key }) => key).toSorted()]).toEqual(['done', ['ACME/acme', 'ACME/mail']]);
+  expect([
+    done.state,
+    done.steps
+      .at(-1)!
+      .items.map(({ key }) => key)
+      .toSorted(),
+  ]).toEqual(['done', ['ACME/acme', 'ACME/mail']]);
 });
 
 test('secrets are stored encrypted, never shown, and stay with their address', async () => {

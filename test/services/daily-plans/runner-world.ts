@@ -48,7 +48,7 @@ export async function runnerWorld(start: string): Promise<RunnerWorld> {
   const open: DayRunner[] = [];
   const world = {
     now: Date.parse(start),
-    authorFault: (_: Pick<DayDocument, 'author' | 'key_id' | 'plan'>): string | undefined => undefined,
+    authorFault: (): string | undefined => undefined,
   };
   const now = (): number => world.now;
   const schedules = createSchedules({ documents, calendars, now });
@@ -142,7 +142,7 @@ export async function runnerWorld(start: string): Promise<RunnerWorld> {
       schedules,
       days,
       performers,
-      authorFault: (day) => world.authorFault(day),
+      authorFault: () => world.authorFault(),
       calendars,
       clock,
       log: { info() {}, warn() {}, error() {} },

@@ -166,7 +166,7 @@ test('a step that fails unexpectedly is tried again later', async () => {
   expect((await world.day(MONDAY))!).toMatchObject({ state: 'done', rounds: 2 });
 });
 
-test('a day whose author may no longer act is blocked with the reason, and goes on once the author may', async () => {
+test('a day whose author may no longer act is blocked with the reason, and continues once the author may', async () => {
   await world.put();
   let fault: string | undefined = 'The key desk was revoked.';
   world.authorFault = () => fault;
@@ -184,7 +184,7 @@ test('a day whose author may no longer act is blocked with the reason, and goes 
   expect(world.done).toEqual([...wholeDay(MONDAY), ...wholeDay(TUESDAY)]);
 });
 
-test('files of a day are kept for their days after its end, those of a day that is performed again from then on', async () => {
+test('files of a day are kept for their days after its end, and longer once the day is performed again', async () => {
   await world.put({ keep_files_days: 30 });
   const runner = world.runner();
   minutes(1);
@@ -192,7 +192,11 @@ test('files of a day are kept for their days after its end, those of a day that 
   const withFile = async () => {
     const day = (await world.day(MONDAY))!;
     const items = day.steps[2]!.items.map((item) => ({ ...item, artifact: `${'a'.repeat(32)}.art` }));
-    const changed = { ...day, finished_at: new Date(world.now).toISOString(), steps: day.steps.with(2, { ...day.steps[2]!, items }) };
+    const changed = {
+      ...day,
+      finished_at: new Date(world.now).toISOString(),
+      steps: day.steps.with(2, { ...day.steps[2]!, items }),
+    };
     await world.documents.transaction((tx) => world.days.changeIn(tx, changed));
   };
   const hasFile = async () => (await world.day(MONDAY))!.steps[2]!.items.some(({ artifact }) => artifact !== null);

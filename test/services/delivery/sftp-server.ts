@@ -35,7 +35,9 @@ export async function startSftpServer(): Promise<SftpServer> {
   mkdirSync(folder);
   for (const name of ['host', 'user'])
     execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', join(base, name)]);
-  const [, fingerprint = ''] = execFileSync('ssh-keygen', ['-lf', join(base, 'host.pub')], { encoding: 'utf8' }).split(' ');
+  const [, fingerprint = ''] = execFileSync('ssh-keygen', ['-lf', join(base, 'host.pub')], { encoding: 'utf8' }).split(
+    ' ',
+  );
   writeFileSync(join(base, 'authorized'), readFileSync(join(base, 'user.pub')));
   chmodSync(join(base, 'authorized'), 0o600);
   const port = await freePort();

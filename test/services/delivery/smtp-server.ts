@@ -61,7 +61,9 @@ export async function startSmtpServer() {
 
 /** An attachment of a mail, decoded. */
 export function attachmentOf({ text }: TakenMail, name: string): Buffer | undefined {
-  const part = text.split('\r\n--').find((each) => each.includes(`filename=${name}`) || each.includes(`filename="${name}"`));
+  const part = text
+    .split('\r\n--')
+    .find((each) => each.includes(`filename=${name}`) || each.includes(`filename="${name}"`));
   const body = part?.split('\r\n\r\n').slice(1).join('\r\n\r\n');
   return body === undefined ? undefined : Buffer.from(body, 'base64');
 }

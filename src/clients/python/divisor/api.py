@@ -1228,7 +1228,7 @@ class Operations:
         return cast("c.Client", self._transport.json("GET", f"/clients/{word(client_id)}"))
 
     def put_client(self, client_id: str, body: c.ClientBody, *, if_match: Optional[str] = None, note: Optional[str] = None) -> c.Client:
-        """Creates or replaces a client: what it may receive, and where its files go.
+        """Creates or replaces a client: its entitlements and its targets.
 
         :param client_id: Id of the client.
         :param if_match: Change the document only when its etag is one of these.

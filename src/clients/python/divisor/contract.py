@@ -1288,7 +1288,7 @@ class Client(t.TypedDict):
     description: t.Optional[str]
     #: Whether files are delivered.
     enabled: bool
-    #: What it may receive: a file that one of them covers. Without any it receives nothing.
+    #: Files that it may receive: those that one entry covers. An empty list: none.
     entitlements: t.Sequence[Entitlement]
     #: Where its files go.
     targets: t.Sequence[t.Union[FolderTarget, BucketTarget, SftpTarget, CallbackTarget, MailTarget]]
@@ -1303,7 +1303,7 @@ class Client(t.TypedDict):
 class _ClientBody(t.TypedDict):
     #: Display name.
     name: str
-    #: What it may receive: a file that one of them covers. Without any it receives nothing.
+    #: Files that it may receive: those that one entry covers. An empty list: none.
     entitlements: t.Sequence[EntitlementInput]
 
 

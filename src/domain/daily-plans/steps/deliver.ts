@@ -11,10 +11,16 @@ export const deliver = stepKind({
   schema: z
     .strictObject({
       type: z.literal('deliver'),
-      clients: z.array(Id).min(1).max(CLIENTS_MAX).nullable().default(null).meta({
-        description: 'Clients. Default: every client that is entitled to a file.',
-        example: ['ACME'],
-      }),
+      clients: z
+        .array(Id)
+        .min(1)
+        .max(CLIENTS_MAX)
+        .nullable()
+        .default(null)
+        .meta({
+          description: 'Clients. Default: every client that is entitled to a file.',
+          example: ['ACME'],
+        }),
     })
     .meta({ id: 'DeliverStep', description: help }),
   help,

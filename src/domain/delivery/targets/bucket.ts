@@ -9,7 +9,7 @@ const endpoint = addressOf(['https', 'http'], ({ pathname, username }) =>
 );
 
 export const bucket = targetKind({
-  help: 'A bucket of an S3-compatible object store: with keys of its own on a host of `--delivery-hosts`, or with the keys of the service for a bucket of `--delivery-buckets`.',
+  help: 'A bucket of an S3-compatible object store: with its own keys on a host of `--delivery-hosts`, or with the keys of the service for a bucket of `--delivery-buckets`.',
   secret: 'the secret access key of `access_key_id`',
   schema: z
     .strictObject({

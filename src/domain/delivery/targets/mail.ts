@@ -26,7 +26,7 @@ export const mail = targetKind({
         .string()
         .min(1)
         .max(200)
-        .regex(/^[^\u0000-\u001f\u007f]*$/, { error: 'must be one line' })
+        .regex(/^[^\p{Cc}]*$/u, { error: 'must be one line' })
         .default('{schedule} {date}')
         .meta({ description: 'Subject with {client}, {schedule} and {date:YYYY-MM-DD}.' }),
     })

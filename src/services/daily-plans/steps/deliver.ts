@@ -40,13 +40,15 @@ export function deliverPerformer({ clients, records, deliver }: DeliverDependenc
 
     await atOnce([...(spec.clients ?? (await clients.ids()))], AT_ONCE_MAX, async (id) => {
       const client = await clients.find(id);
-      if (client === undefined && spec.clients === null) return; // one that cannot be read is told by its own routes
+      if (client === undefined && spec.clients === null) return; // its own routes report one that cannot be read
       if (client === undefined) {
         current.add(id);
         await put(id, null, { state: 'failed', code: 'CLIENT_NOT_FOUND', message: `There is no client ${id}.` });
         return;
       }
-      const isConcerned = files.some(({ indexId: index, table }) => isEntitled(client.document, { index, table, date }));
+      const isConcerned = files.some(({ indexId: index, table }) =>
+        isEntitled(client.document, { index, table, date }),
+      );
       if (client.document.enabled && (isConcerned || spec.clients !== null)) await serve(client);
     });
     // Targets that a client no longer has, and clients that may no longer receive anything, hold the day open no longer.
@@ -62,7 +64,8 @@ function resultOf({ delivered, waiting, failed, reason }: DeliveryCounts): ItemR
     return { state: 'done', message, detail };
   }
   const code = 'DELIVERY_FAILED';
-  if (waiting > 0) return { state: 'waiting', code, message: `${filesIn(waiting)} not delivered yet: ${reason}`, detail };
+  if (waiting > 0)
+    return { state: 'waiting', code, message: `${filesIn(waiting)} not delivered yet: ${reason}`, detail };
   const message = `${filesIn(failed)} not delivered in ${LIMITS.MAX_DELIVERY_ROUNDS} rounds: ${reason}`;
   return { state: 'failed', code, message, detail };
 }

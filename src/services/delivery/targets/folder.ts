@@ -52,7 +52,9 @@ async function hashOf(path: string, bytes: number): Promise<string | undefined> 
   const found = await stat(path).catch(() => undefined);
   if (found === undefined) return undefined;
   if (found.size !== bytes) return 'other';
-  return createHash('sha256').update(await readFile(path)).digest('hex');
+  return createHash('sha256')
+    .update(await readFile(path))
+    .digest('hex');
 }
 
 async function writeChecksum(folder: string, file: OutgoingFile): Promise<void> {

@@ -87,7 +87,7 @@ async function messageOf(batch: readonly OutgoingFile[], job: SendJob<TargetOf<'
     from,
     to: [...target.to],
     subject: pathFrom(target.subject, terms),
-    // The same mail has the same id in every attempt, by which mailboxes recognise it.
+    // Mailboxes recognise a repeated mail by its id.
     messageId: `<${id}@${from.slice(from.lastIndexOf('@') + 1).replace(/>$/, '')}>`,
     text: `${names.length === 1 ? 'The file' : 'The files'} of ${schedule} for ${date}:\n\n${batch
       .map(({ path, sha256 }) => `${nameIn(path)}\nSHA-256 ${sha256}\n`)

@@ -78,9 +78,7 @@ function connect(
       signal.removeEventListener('abort', onAbort);
       refuse(new Error('the connection was closed'));
     });
-    client.on('ready', () =>
-      client.sftp((failure, sftp) => (failure ? refuse(failure) : resolve({ client, sftp }))),
-    );
+    client.on('ready', () => client.sftp((failure, sftp) => (failure ? refuse(failure) : resolve({ client, sftp }))));
     const isKey = secret.includes('-----BEGIN');
     try {
       client.connect({
@@ -124,7 +122,8 @@ async function send(sftp: Sftp, file: OutgoingFile, { root, hasChecksum, made }:
   const before = await hashOf(sftp, place, file.bytes);
   if (before !== file.sha256) {
     // Without its checksum nobody takes the old file for the new one.
-    if (before !== undefined && hasChecksum) await ask<void>((done) => sftp.unlink(`${place}.sha256`, done)).catch(absent);
+    if (before !== undefined && hasChecksum)
+      await ask<void>((done) => sftp.unlink(`${place}.sha256`, done)).catch(absent);
     await appear(sftp, { place, part: `${folder}/${partName(file)}`, content: Buffer.from(await file.content()) });
   }
   if (hasChecksum) {
@@ -187,9 +186,7 @@ async function appear(sftp: Sftp, { place, part, content }: Appearing): Promise<
 const absent = (): void => {};
 
 function ask<T>(call: (done: Done<T>) => void): Promise<T> {
-  return new Promise((resolve, reject) =>
-    call((failure, result) => (failure ? reject(failure) : resolve(result))),
-  );
+  return new Promise((resolve, reject) => call((failure, result) => (failure ? reject(failure) : resolve(result))));
 }
 
 function faultOf(thrown: unknown): unknown {

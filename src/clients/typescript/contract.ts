@@ -435,7 +435,7 @@ export interface BacktestBatchRequest {
 }
 
 export interface BacktestJobStatus {
-  /** {kind}:{id}, for example backtest:GOLD4. */
+  /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'backtest';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
@@ -3349,7 +3349,7 @@ export interface FuturesPriceResponse {
 }
 
 export interface GenerateJobStatus {
-  /** {kind}:{id}, for example backtest:GOLD4. */
+  /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'generate';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
@@ -4395,7 +4395,7 @@ export interface JobRetries {
   readonly retried: readonly string[];
   /** Failed jobs that were not, with the reason. */
   readonly refused: readonly {
-    /** {kind}:{id}, for example backtest:GOLD4. */
+    /** {kind}:{id}, for example backtest:LARGE-100. */
     readonly job_id: string;
     /** Stable code to branch on. */
     readonly code: string;
@@ -4417,7 +4417,7 @@ export interface JobRetryRequest {
 
 /** A job, whatever its kind. */
 export interface JobStatus {
-  /** {kind}:{id}, for example backtest:GOLD4. */
+  /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   /** What it is. */
   readonly kind: 'backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'simulate' | 'replay' | 'diff';
@@ -4928,7 +4928,7 @@ export interface Liveness {
 }
 
 export interface LoadJobStatus {
-  /** {kind}:{id}, for example backtest:GOLD4. */
+  /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'load';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
@@ -5621,7 +5621,7 @@ export interface OnePerIssuerRule {
 export type OpenApiDocument = Readonly<Record<string, unknown>>;
 
 export interface OptimisationJobStatus {
-  /** {kind}:{id}, for example backtest:GOLD4. */
+  /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'optimise';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
@@ -7054,7 +7054,7 @@ export interface ReferenceResponse {
 }
 
 export interface RefreshJobStatus {
-  /** {kind}:{id}, for example backtest:GOLD4. */
+  /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'refresh';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
@@ -7298,7 +7298,7 @@ export interface RenderCollection {
 }
 
 export interface RenderJobStatus {
-  /** {kind}:{id}, for example backtest:GOLD4. */
+  /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'render';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
@@ -7418,7 +7418,7 @@ export interface Replacement {
 }
 
 export interface ReplayJobStatus {
-  /** {kind}:{id}, for example backtest:GOLD4. */
+  /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'replay';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
@@ -7857,7 +7857,7 @@ export interface RiskModelImportResult {
 }
 
 export interface RiskModelJobStatus {
-  /** {kind}:{id}, for example backtest:GOLD4. */
+  /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'risk';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
@@ -8008,7 +8008,7 @@ export interface RiskPayload {
 }
 
 export interface RiskValidationJobStatus {
-  /** {kind}:{id}, for example backtest:GOLD4. */
+  /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'validate';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
@@ -8349,7 +8349,7 @@ export interface RunsDifference {
 }
 
 export interface RunsDifferenceJobStatus {
-  /** {kind}:{id}, for example backtest:GOLD4. */
+  /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'diff';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
@@ -8832,7 +8832,7 @@ export interface ShockScenarioInput {
 }
 
 export interface SimulationJobStatus {
-  /** {kind}:{id}, for example backtest:GOLD4. */
+  /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'simulate';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
@@ -9343,7 +9343,7 @@ export interface SweepFoldsView {
 }
 
 export interface SweepJobStatus {
-  /** {kind}:{id}, for example backtest:GOLD4. */
+  /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'sweep';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
@@ -9545,7 +9545,7 @@ export interface SweepView {
 }
 
 export interface SyncJobStatus {
-  /** {kind}:{id}, for example backtest:GOLD4. */
+  /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'sync';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */

@@ -503,7 +503,7 @@ class BacktestBatchRequest(_BacktestBatchRequest, total=False):
 
 
 class BacktestJobStatus(t.TypedDict):
-    #: {kind}:{id}, for example backtest:GOLD4.
+    #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["backtest"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
@@ -3812,7 +3812,7 @@ class FuturesPriceResponse(t.TypedDict):
 
 
 class GenerateJobStatus(t.TypedDict):
-    #: {kind}:{id}, for example backtest:GOLD4.
+    #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["generate"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
@@ -4980,7 +4980,7 @@ class JobCollection(t.TypedDict):
 
 
 class JobRetriesRefused(t.TypedDict):
-    #: {kind}:{id}, for example backtest:GOLD4.
+    #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     #: Stable code to branch on.
     code: str
@@ -5009,7 +5009,7 @@ class JobRetryRequest(t.TypedDict, total=False):
 class JobStatus(t.TypedDict):
     """A job, whatever its kind."""
 
-    #: {kind}:{id}, for example backtest:GOLD4.
+    #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     #: What it is.
     kind: t.Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "simulate", "replay", "diff"]
@@ -5561,7 +5561,7 @@ class Liveness(t.TypedDict):
 
 
 class LoadJobStatus(t.TypedDict):
-    #: {kind}:{id}, for example backtest:GOLD4.
+    #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["load"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
@@ -6346,7 +6346,7 @@ class OnePerIssuerRule(_OnePerIssuerRule, total=False):
 OpenApiDocument = t.Mapping[str, t.Any]
 
 class OptimisationJobStatus(t.TypedDict):
-    #: {kind}:{id}, for example backtest:GOLD4.
+    #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["optimise"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
@@ -7902,7 +7902,7 @@ class ReferenceResponse(t.TypedDict):
 
 
 class RefreshJobStatus(t.TypedDict):
-    #: {kind}:{id}, for example backtest:GOLD4.
+    #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["refresh"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
@@ -8175,7 +8175,7 @@ class RenderCollection(t.TypedDict):
 
 
 class RenderJobStatus(t.TypedDict):
-    #: {kind}:{id}, for example backtest:GOLD4.
+    #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["render"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
@@ -8306,7 +8306,7 @@ class Replacement(t.TypedDict):
 
 
 class ReplayJobStatus(t.TypedDict):
-    #: {kind}:{id}, for example backtest:GOLD4.
+    #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["replay"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
@@ -8778,7 +8778,7 @@ class RiskModelImportResult(t.TypedDict):
 
 
 class RiskModelJobStatus(t.TypedDict):
-    #: {kind}:{id}, for example backtest:GOLD4.
+    #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["risk"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
@@ -8936,7 +8936,7 @@ class RiskPayload(t.TypedDict):
 
 
 class RiskValidationJobStatus(t.TypedDict):
-    #: {kind}:{id}, for example backtest:GOLD4.
+    #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["validate"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
@@ -9299,7 +9299,7 @@ class RunsDifference(t.TypedDict):
 
 
 class RunsDifferenceJobStatus(t.TypedDict):
-    #: {kind}:{id}, for example backtest:GOLD4.
+    #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["diff"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
@@ -9797,7 +9797,7 @@ class ShockScenarioInput(_ShockScenarioInput, total=False):
 
 
 class SimulationJobStatus(t.TypedDict):
-    #: {kind}:{id}, for example backtest:GOLD4.
+    #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["simulate"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
@@ -10335,7 +10335,7 @@ class SweepFoldsView(t.TypedDict):
 
 
 class SweepJobStatus(t.TypedDict):
-    #: {kind}:{id}, for example backtest:GOLD4.
+    #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["sweep"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
@@ -10544,7 +10544,7 @@ class SweepView(_SweepView, total=False):
 
 
 class SyncJobStatus(t.TypedDict):
-    #: {kind}:{id}, for example backtest:GOLD4.
+    #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["sync"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.

@@ -5,7 +5,7 @@ import { solveRelaxation } from './interior-point.js';
 import { relaxedRows } from './relaxation.js';
 import { BUYS, EITHER, relaxTrades, SELLS } from './relaxed-trades.js';
 import { roundTrades, sizeOf } from './round-trades.js';
-import { candidateFrom, pricesAt, topPrices, type Candidate } from './solve-account.js';
+import { candidateFrom, pricesAt, topPrices, type Candidate } from './candidate.js';
 import { tradesFrom } from './trade-figures.js';
 
 /** Gap at which a branch is closed. */
@@ -77,7 +77,10 @@ function rootRanges(program: AccountProgram): TradeRanges {
 const NARROW = 1e-7;
 
 /** Splits the range in which the convex answer and the minimum of the bound differ most; undefined if none is left. */
-function splitOf({ n, unit }: AccountProgram, { ranges, net, suggested }: Node): [TradeRanges, TradeRanges] | undefined {
+function splitOf(
+  { n, unit }: AccountProgram,
+  { ranges, net, suggested }: Node,
+): [TradeRanges, TradeRanges] | undefined {
   let [at, most] = [-1, -1];
   for (let i = 0; i < n; i++) {
     const width = ranges.most[i]! - ranges.least[i]!;
@@ -93,7 +96,10 @@ function splitOf({ n, unit }: AccountProgram, { ranges, net, suggested }: Node):
   const left = { least: ranges.least, most: ranges.most.slice() };
   const right = { least: ranges.least.slice(), most: ranges.most };
   if (step > 0) {
-    const cut = Math.min(Math.max(Math.floor(middle / step), Math.ceil(low / step - 1e-9)), Math.floor(high / step + 1e-9) - 1);
+    const cut = Math.min(
+      Math.max(Math.floor(middle / step), Math.ceil(low / step - 1e-9)),
+      Math.floor(high / step + 1e-9) - 1,
+    );
     left.most[at] = cut * step;
     right.least[at] = (cut + 1) * step;
     if (left.most[at]! < low) left.most[at] = low; // A position of a fraction of a share may be sold whole.
@@ -109,7 +115,8 @@ function splitOf({ n, unit }: AccountProgram, { ranges, net, suggested }: Node):
 /** Solves the convex form of some ranges. Securities with one trade left are part of the account. */
 function boundOf(program: AccountProgram, side: TaxSide, ranges: TradeRanges): Node | undefined {
   const { n, held } = program;
-  for (let i = 0; i < n; i++) if (isFixed(program, ranges, i) && isTooSmall(program, i, ranges.least[i]!)) return undefined;
+  for (let i = 0; i < n; i++)
+    if (isFixed(program, ranges, i) && isTooSmall(program, i, ranges.least[i]!)) return undefined;
   const top = topPrices(side, program.taxWeight);
   const { reduced, spent } = fixed(program, ranges, top);
   const decided = Int8Array.from({ length: n }, (_, i) =>
@@ -178,9 +185,16 @@ function fixed(program: AccountProgram, ranges: TradeRanges, prices: { short: nu
   const pick = (values: Float64Array): Float64Array => Float64Array.from(kept, (l) => values[l]!);
   const rows = program.rows.map((row) => ({ ...row, constant: row.constant + row.cost * spent }));
   const reduced: AccountProgram = {
-    ...program, held, buyLimit, lotStart, rows, fixedShort, fixedLong,
-    lotSize: pick(lotSize), lotShort: pick(lotShort), lotLong: pick(lotLong),
+    ...program,
+    held,
+    buyLimit,
+    lotStart,
+    rows,
+    fixedShort,
+    fixedLong,
+    lotSize: pick(lotSize),
+    lotShort: pick(lotShort),
+    lotLong: pick(lotLong),
   };
   return { reduced, spent };
 }
-

@@ -101,7 +101,8 @@ function leastOf(program: AccountProgram, i: number, terms: SecurityTerms): { va
   const best = { value: Infinity, trade: 0 };
   const at = (trade: number, amount: number): void => {
     const w = h + trade;
-    if (w < lower[i]! - ROUNDING || w > upper[i]! + ROUNDING || trade < from - ROUNDING || trade > to + ROUNDING) return;
+    if (w < lower[i]! - ROUNDING || w > upper[i]! + ROUNDING || trade < from - ROUNDING || trade > to + ROUNDING)
+      return;
     const value = curvature * (w - b) * (w - b) + slope * w + amount;
     if (value < best.value) [best.value, best.trade] = [value, trade];
   };
@@ -127,7 +128,8 @@ function leastOf(program: AccountProgram, i: number, terms: SecurityTerms): { va
   };
   at(0, 0);
   const least = Math.max(minimumTrade[i]!, 0);
-  if (buyLimit[i]! >= least) over(BUYS, least, buyLimit[i]!, least * terms.cost * costRate[i]!, terms.cost * costRate[i]!);
+  if (buyLimit[i]! >= least)
+    over(BUYS, least, buyLimit[i]!, least * terms.cost * costRate[i]!, terms.cost * costRate[i]!);
   let [sold, amount] = [0, 0];
   for (const l of saleOrder(program, i, terms)) {
     const price = terms.short * program.lotShort[l]! + terms.long * program.lotLong[l]! + terms.cost * costRate[i]!;

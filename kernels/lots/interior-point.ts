@@ -1,4 +1,5 @@
 import { factorExposures } from './account-program.js';
+import { boundsBeyond, complementarityAt, createStep, longestStep, type Iterate, type Step } from './interior-steps.js';
 import { createNewtonSystem } from './newton-system.js';
 import type { Multipliers, Relaxation } from './relaxation.js';
 
@@ -29,14 +30,6 @@ export interface RelaxedAnswer {
   readonly steps: number;
 }
 
-/** Bounds of weights as pairs of slack and multiplier. */
-interface Bound {
-  readonly security: number;
-  /** 1 for an upper bound, -1 for a lower one. */
-  readonly sign: 1 | -1;
-  readonly limit: number;
-}
-
 /**
  * Solves the convex form of an account by a primal-dual interior point with predictor and corrector.
  *
@@ -64,10 +57,9 @@ export function solveRelaxation(relaxation: Relaxation): RelaxedAnswer {
   return state.answer(status, step);
 }
 
-// oxlint-disable-next-line max-lines-per-function
 function createState(relaxation: Relaxation) {
   const { program, trades, rows } = relaxation;
-  const { n, k, loadings, specific, target, held, lower, upper, aversion, varianceLimit, taxWeight } = program;
+  const { n, k, loadings, specific, target, held, aversion, varianceLimit, taxWeight } = program;
   const { count, start, sign, size, short, long, cost } = trades;
   const hasVariance = Number.isFinite(varianceLimit);
   const mRows = rows.length;
@@ -85,31 +77,17 @@ function createState(relaxation: Relaxation) {
   const y = new Float64Array(m);
   const [slack, excess] = [new Float64Array(m), new Float64Array(m)];
   const values = new Float64Array(m);
-  const bounds = boundsOf();
+  const bounds = boundsBeyond(relaxation);
   const [boundSlack, boundPrice] = [new Float64Array(bounds.length), new Float64Array(bounds.length)];
   let t = 0;
   let mu = 1e-3;
 
-  const [curvature, barrier, gradient, weightGradient] = [n, count, count, n].map((length) => new Float64Array(length)) as [
-    Float64Array, Float64Array, Float64Array, Float64Array,
-  ];
+  const [curvature, barrier, gradient, weightGradient] = [n, count, count, n].map(
+    (length) => new Float64Array(length),
+  ) as [Float64Array, Float64Array, Float64Array, Float64Array];
+  const iterate: Iterate = { size, z, zl, zu, y, slack, excess, penalties, boundSlack, boundPrice };
   const [slackTerm, residual] = [new Float64Array(m), new Float64Array(m)];
   const [predictor, corrector] = [createStep(count, n, m, bounds.length), createStep(count, n, m, bounds.length)];
-
-  /** Bounds that the sizes of the trades do not imply. */
-  function boundsOf(): Bound[] {
-    const found: Bound[] = [];
-    for (let i = 0; i < n; i++) {
-      let [least, most] = [held[i]!, held[i]!];
-      for (let j = start[i]!; j < start[i + 1]!; j++) {
-        if (sign[j]! > 0) most += size[j]!;
-        else least -= size[j]!;
-      }
-      if (lower[i]! > least + 1e-15) found.push({ security: i, sign: -1, limit: lower[i]! });
-      if (upper[i]! < most - 1e-15) found.push({ security: i, sign: 1, limit: upper[i]! });
-    }
-    return found;
-  }
 
   function begin(): void {
     const share = 0.05;
@@ -120,7 +98,8 @@ function createState(relaxation: Relaxation) {
     }
     evaluate();
     for (let j = 0; j < m; j++) {
-      y[j] = j < mRows && rows[j]!.tax === 1 ? taxWeight / relaxation.side.pieces.length : Math.min(1e-3, penalties[j]! / 2);
+      y[j] =
+        j < mRows && rows[j]!.tax === 1 ? taxWeight / relaxation.side.pieces.length : Math.min(1e-3, penalties[j]! / 2);
     }
     t = 0;
     for (let j = 0; j < mRows; j++) if (rows[j]!.tax === 1) t = Math.max(t, values[j]! + 1e-3);
@@ -188,7 +167,8 @@ function createState(relaxation: Relaxation) {
     });
     mu = complementarity / pairs;
     dualGradient();
-    for (let j = 0; j < count; j++) worst = Math.max(worst, Math.abs(gradient[j]! - zl[j]! + zu[j]!) * Math.min(1, size[j]!));
+    for (let j = 0; j < count; j++)
+      worst = Math.max(worst, Math.abs(gradient[j]! - zl[j]! + zu[j]!) * Math.min(1, size[j]!));
     return { gap: complementarity, worst };
   }
 
@@ -255,8 +235,7 @@ function createState(relaxation: Relaxation) {
     });
     for (let i = 0; i < n; i++)
       for (let j = start[i]!; j < start[i + 1]!; j++)
-        rhs[j] =
-          gradient[j]! + sign[j]! * extra[i]! - goals.lower[j]! / z[j]! + goals.upper[j]! / (size[j]! - z[j]!);
+        rhs[j] = gradient[j]! + sign[j]! * extra[i]! - goals.lower[j]! / z[j]! + goals.upper[j]! / (size[j]! - z[j]!);
     for (let j = 0; j < m; j++) {
       const room = penalties[j]! - y[j]!;
       residual[j] = values[j]! - excess[j]! + goals.slack[j]! / y[j]!;
@@ -291,55 +270,6 @@ function createState(relaxation: Relaxation) {
     });
   }
 
-  /** Longest step up to 1 that keeps every pair positive, times a share; primal and dual apart. */
-  function longest(step: Step, share: number): { primal: number; dual: number } {
-    let [primal, dual] = [Infinity, Infinity];
-    const limitPrimal = (value: number, change: number): void => {
-      if (change < 0) primal = Math.min(primal, -value / change);
-    };
-    const limitDual = (value: number, change: number): void => {
-      if (change < 0) dual = Math.min(dual, -value / change);
-    };
-    for (let j = 0; j < count; j++) {
-      const change = step.dz[j]!;
-      if (change < 0) primal = Math.min(primal, -z[j]! / change);
-      else if (change > 0) primal = Math.min(primal, (size[j]! - z[j]!) / change);
-      if (step.dzl[j]! < 0) dual = Math.min(dual, -zl[j]! / step.dzl[j]!);
-      if (step.dzu[j]! < 0) dual = Math.min(dual, -zu[j]! / step.dzu[j]!);
-    }
-    for (let j = 0; j < m; j++) {
-      limitPrimal(slack[j]!, step.ds[j]!);
-      limitDual(y[j]!, step.dy[j]!);
-      if (penalties[j] === Infinity) continue;
-      limitPrimal(excess[j]!, step.de[j]!);
-      limitDual(penalties[j]! - y[j]!, -step.dy[j]!);
-    }
-    for (let b = 0; b < bounds.length; b++) {
-      limitPrimal(boundSlack[b]!, step.db[b]!);
-      limitDual(boundPrice[b]!, step.dp[b]!);
-    }
-    return { primal: Math.min(1, share * primal), dual: Math.min(1, share * dual) };
-  }
-
-  function complementarityAt(step: Step, primal: number, dual: number): number {
-    let total = 0;
-    let pairs = 2 * count + m + bounds.length;
-    for (let j = 0; j < count; j++) {
-      const traded = z[j]! + primal * step.dz[j]!;
-      total += traded * (zl[j]! + dual * step.dzl[j]!) + (size[j]! - traded) * (zu[j]! + dual * step.dzu[j]!);
-    }
-    for (let j = 0; j < m; j++) {
-      const price = y[j]! + dual * step.dy[j]!;
-      total += price * (slack[j]! + primal * step.ds[j]!);
-      if (penalties[j] === Infinity) continue;
-      total += (penalties[j]! - price) * (excess[j]! + primal * step.de[j]!);
-      pairs++;
-    }
-    for (let b = 0; b < bounds.length; b++)
-      total += (boundSlack[b]! + primal * step.db[b]!) * (boundPrice[b]! + dual * step.dp[b]!);
-    return total / pairs;
-  }
-
   function move(step: Step, primal: number, dual: number): void {
     for (let j = 0; j < count; j++) {
       z[j]! += primal * step.dz[j]!;
@@ -367,15 +297,19 @@ function createState(relaxation: Relaxation) {
       if (!factor()) return false;
       aim(0, null);
       direct(predictor);
-      const reach = longest(predictor, 1);
-      const ahead = Math.max(0, complementarityAt(predictor, reach.primal, reach.dual));
+      const reach = longestStep(iterate, predictor, 1);
+      const ahead = Math.max(0, complementarityAt(iterate, predictor, reach));
       const centring = Math.max(1e-8, (ahead / mu) ** 3);
       aim(centring * mu, predictor);
       direct(corrector);
-      const { primal, dual } = longest(corrector, STEP_SHARE);
+      const { primal, dual } = longestStep(iterate, corrector, STEP_SHARE);
       const length = Math.min(primal, dual); // The objective is curved: both move alike.
       // An account without permitted trades drives prices beyond what numbers hold.
-      if (!(length > STEP_MIN) || !Number.isFinite(complementarityAt(corrector, length, length))) return false;
+      if (
+        !(length > STEP_MIN) ||
+        !Number.isFinite(complementarityAt(iterate, corrector, { primal: length, dual: length }))
+      )
+        return false;
       move(corrector, length, length);
       return true;
     },
@@ -386,7 +320,9 @@ function createState(relaxation: Relaxation) {
       }
       evaluate();
       const violations = Float64Array.from(values, (value) => Math.max(0, value));
-      const isViolated = violations.some((value, j) => value > VIOLATION_MAX && (j === mRows || (rows[j]!.tax === 0 && rows[j]!.penalty === Infinity)));
+      const isViolated = violations.some(
+        (value, j) => value > VIOLATION_MAX && (j === mRows || (rows[j]!.tax === 0 && rows[j]!.penalty === Infinity)),
+      );
       const isBeyond = bounds.some(({ security, sign: way, limit }) => way * (w[security]! - limit) > VIOLATION_MAX);
       return {
         status: isViolated || isBeyond ? 'infeasible' : status,
@@ -397,34 +333,5 @@ function createState(relaxation: Relaxation) {
         steps: count,
       };
     },
-  };
-}
-
-/** Changes of all unknowns: trades, their multipliers, rows, bounds of weights, the tax. */
-interface Step {
-  readonly dz: Float64Array;
-  readonly dzl: Float64Array;
-  readonly dzu: Float64Array;
-  readonly dw: Float64Array;
-  readonly dy: Float64Array;
-  readonly ds: Float64Array;
-  readonly de: Float64Array;
-  readonly db: Float64Array;
-  readonly dp: Float64Array;
-  dt: number;
-}
-
-function createStep(trades: number, securities: number, rows: number, bounds: number): Step {
-  return {
-    dz: new Float64Array(trades),
-    dzl: new Float64Array(trades),
-    dzu: new Float64Array(trades),
-    dw: new Float64Array(securities),
-    dy: new Float64Array(rows),
-    ds: new Float64Array(rows),
-    de: new Float64Array(rows),
-    db: new Float64Array(bounds),
-    dp: new Float64Array(bounds),
-    dt: 0,
   };
 }

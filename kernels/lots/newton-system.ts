@@ -128,8 +128,7 @@ export function createNewtonSystem(
   }
 
   function factorBlock(kappa: number): void {
-    for (let f = 0; f < k; f++)
-      for (let i = 0; i < n; i++) stretched[f * n + i] = response[i]! * byFactor[f * n + i]!;
+    for (let f = 0; f < k; f++) for (let i = 0; i < n; i++) stretched[f * n + i] = response[i]! * byFactor[f * n + i]!;
     triangleOfProducts(stretched, byFactor, { rows: k, length: n, out: matrix, stride: order });
     for (let f = 0; f < k; f++) matrix[f * order + f]! += 1 / kappa;
   }
@@ -217,8 +216,7 @@ export function createNewtonSystem(
   /** dz = -(K^-1 g + K^-1 (A'B xi + R' dy)), with K^-1 g in dz. */
   function spread(dz: Float64Array): void {
     const totals = [0, 0, 0];
-    for (let j = 0; j < m; j++)
-      for (let q = 0; q < FUNCTIONALS; q++) totals[q]! += coefficients[j]![q]! * x[k + j]!;
+    for (let j = 0; j < m; j++) for (let q = 0; q < FUNCTIONALS; q++) totals[q]! += coefficients[j]![q]! * x[k + j]!;
     common.fill(0);
     for (let j = 0; j < m; j++) {
       const weights = rowWeights[j];

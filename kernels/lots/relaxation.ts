@@ -36,22 +36,18 @@ export interface Multipliers {
 export function relaxedRows({ rows, fixedShort, fixedLong }: AccountProgram, side: TaxSide): RelaxedRow[] {
   const hard = { weights: null, cost: 0, penalty: Infinity } as const;
   return [
-    ...rows.map(
-      (row): RelaxedRow => ({
-        ...row,
-        tax: 0,
-        constant: row.constant + row.short * fixedShort + row.long * fixedLong,
-      }),
-    ),
-    ...side.pieces.map(
-      ({ short, long, constant }): RelaxedRow => ({
-        ...hard,
-        short,
-        long,
-        tax: 1,
-        constant: constant + short * fixedShort + long * fixedLong,
-      }),
-    ),
+    ...rows.map((row): RelaxedRow => ({
+      ...row,
+      tax: 0,
+      constant: row.constant + row.short * fixedShort + row.long * fixedLong,
+    })),
+    ...side.pieces.map(({ short, long, constant }): RelaxedRow => ({
+      ...hard,
+      short,
+      long,
+      tax: 1,
+      constant: constant + short * fixedShort + long * fixedLong,
+    })),
     ...(side.longSign === 0
       ? []
       : [{ ...hard, short: 0, long: -side.longSign, tax: 0, constant: -side.longSign * fixedLong } as const]),

@@ -1,11 +1,12 @@
 import { assertProgram, type AccountProgram, type TaxSide } from './account-program.js';
+import { candidateFrom, pricesAt, topPrices, type Candidate } from './candidate.js';
 import { branchAndBound } from './branch-and-bound.js';
 import { dualBound } from './dual-bound.js';
 import { solveRelaxation, type RelaxedAnswer } from './interior-point.js';
 import { relaxedRows, type Multipliers } from './relaxation.js';
 import { BUYS, EITHER, relaxTrades, SELLS, type GainPrices, type RelaxedTrades } from './relaxed-trades.js';
 import { roundTrades } from './round-trades.js';
-import { FEASIBLE, figuresOf, meritOf, tradesFrom, type AccountTrades, type TradeFigures } from './trade-figures.js';
+import { FEASIBLE, tradesFrom, type AccountTrades, type TradeFigures } from './trade-figures.js';
 
 /** Multipliers of one side of the tax, and the bound that they prove. */
 export interface SideCertificate {
@@ -109,12 +110,6 @@ function carriedOver(program: AccountProgram, known: SideCertificate, side: numb
   return { side, multipliers, bound: dualBound(program, to, multipliers).bound };
 }
 
-export interface Candidate {
-  readonly trades: AccountTrades;
-  readonly figures: TradeFigures;
-  readonly merit: number;
-}
-
 /** Returns the sides whose sign of long-term gains some trades have. */
 function possibleSides({ sides, lotSize, lotLong, fixedLong }: AccountProgram): number[] {
   let [least, most] = [fixedLong, fixedLong];
@@ -129,23 +124,6 @@ function possibleSides({ sides, lotSize, lotLong, fixedLong }: AccountProgram): 
   if (found.length === 2 && least >= 0) return [0];
   if (found.length === 2 && most <= 0) return [1];
   return found;
-}
-
-/** Highest price that a side puts on gains. */
-export function topPrices({ pieces }: TaxSide, weight: number): GainPrices {
-  return {
-    short: weight * Math.max(...pieces.map(({ short }) => short)),
-    long: weight * Math.max(...pieces.map(({ long }) => long)),
-  };
-}
-
-export function pricesAt(program: AccountProgram, side: TaxSide, { rows }: Multipliers): GainPrices {
-  const sums = { short: 0, long: 0 };
-  relaxedRows(program, side).forEach((row, j) => {
-    sums.short += rows[j]! * row.short;
-    sums.long += rows[j]! * row.long;
-  });
-  return sums;
 }
 
 function solveSide(program: AccountProgram, side: TaxSide, incumbent: number) {
@@ -187,7 +165,12 @@ function decide({ n, held }: AccountProgram, { trades, answer, suggested }: Rela
     const wish = isMixed || Math.abs(net) < 1e-12 ? suggested[i]! : net;
     const way = wish > 0 ? BUYS : wish < 0 ? SELLS : (decided[i] as number);
     // A decided security changes its direction only if its own minimum lies on the other side.
-    const next = decided[i] === EITHER || suggested[i]! * decided[i]! < 0 ? (decided[i] === EITHER ? way : Math.sign(suggested[i]!)) : decided[i]!;
+    const next =
+      decided[i] === EITHER || suggested[i]! * decided[i]! < 0
+        ? decided[i] === EITHER
+          ? way
+          : Math.sign(suggested[i]!)
+        : decided[i]!;
     if (next !== decided[i]) isChanged = true;
     decided[i] = next;
   }
@@ -215,11 +198,6 @@ function candidateOf(program: AccountProgram, relaxed: Relaxed & { readonly pric
   const net = Float64Array.from(answer.weights, (weight, i) => weight - held[i]!);
   if (isDiscrete) roundTrades(program, net, prices, suggested);
   return candidateFrom(program, tradesFrom(program, net, prices));
-}
-
-export function candidateFrom(program: AccountProgram, trades: AccountTrades): Candidate {
-  const figures = figuresOf(program, trades);
-  return { trades, figures, merit: meritOf(figures) };
 }
 
 function exactTrades({ n, lotSize }: AccountProgram, trades: RelaxedTrades, traded: Float64Array): AccountTrades {

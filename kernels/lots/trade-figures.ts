@@ -58,8 +58,7 @@ export function figuresOf(program: AccountProgram, { bought, sold }: AccountTrad
     else worst = Math.max(worst, violation);
     return violation;
   });
-  for (let i = 0; i < n; i++)
-    worst = Math.max(worst, program.lower[i]! - weights[i]!, weights[i]! - program.upper[i]!);
+  for (let i = 0; i < n; i++) worst = Math.max(worst, program.lower[i]! - weights[i]!, weights[i]! - program.upper[i]!);
   return { objective, variance, short, long, cost, tax, weights, violations, worst };
 }
 

@@ -43,7 +43,13 @@ function choicesOf(program: AccountProgram, i: number): Choice[] {
     const l = lots[at]!;
     const most = Math.round(lotSize[l]! / step);
     for (let count = 0; count <= most; count++)
-      sell(at + 1, sold + count * step, short + count * step * lotShort[l]!, long + count * step * lotLong[l]!, isOrdered[i] === 0 || count === most);
+      sell(
+        at + 1,
+        sold + count * step,
+        short + count * step * lotShort[l]!,
+        long + count * step * lotLong[l]!,
+        isOrdered[i] === 0 || count === most,
+      );
   };
   sell(0, 0, 0, 0, true);
   return found;

@@ -17,11 +17,21 @@ const RATES = { short: 0.37, long: 0.2 };
 
 /** Account of gains and losses near a target: US netting, costs of 5 bp, cash between 0 and 1 %, of whole shares 1 % and two shares. */
 export function randomAccount({
-  seed, n, k, lotsOf, share = 0, isOrdered = false, trackingLimit = Infinity, minimumTrade = 0, aversion = 10,
+  seed,
+  n,
+  k,
+  lotsOf,
+  share = 0,
+  isOrdered = false,
+  trackingLimit = Infinity,
+  minimumTrade = 0,
+  aversion = 10,
 }: RandomTerms): AccountProgram {
   const random = seeded(seed);
   const normal = (): number => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
-  const loadings = Float64Array.from({ length: n * k }, (_, at) => (at % k === 0 ? 0.15 + 0.04 * normal() : 0.05 * normal()));
+  const loadings = Float64Array.from({ length: n * k }, (_, at) =>
+    at % k === 0 ? 0.15 + 0.04 * normal() : 0.05 * normal(),
+  );
   const specific = Float64Array.from({ length: n }, () => 0.02 + 0.1 * random());
   const raw = Float64Array.from({ length: n }, () => Math.exp(normal()));
   const total = raw.reduce((sum, x) => sum + x, 0);
@@ -54,18 +64,36 @@ export function randomAccount({
     lotStart[i + 1] = lotSize!.length;
   }
   const cashRow = (sign: 1 | -1, constant: number): AccountRow => ({
-    weights: new Float64Array(n).fill(sign), short: 0, long: 0, cost: sign, constant, penalty: Infinity,
+    weights: new Float64Array(n).fill(sign),
+    short: 0,
+    long: 0,
+    cost: sign,
+    constant,
+    penalty: Infinity,
   });
   return {
-    n, k, loadings, specific, target, held, lotStart,
-    lotSize: Float64Array.from(lotSize!), lotShort: Float64Array.from(lotShort!), lotLong: Float64Array.from(lotLong!),
+    n,
+    k,
+    loadings,
+    specific,
+    target,
+    held,
+    lotStart,
+    lotSize: Float64Array.from(lotSize!),
+    lotShort: Float64Array.from(lotShort!),
+    lotLong: Float64Array.from(lotLong!),
     isOrdered: new Uint8Array(n).fill(isOrdered ? 1 : 0),
     buyLimit: held.map((x, i) => Math.max(0, target[i]! + 0.05 - x)),
     costRate: new Float64Array(n).fill(0.0005),
     unit: new Float64Array(n).fill(share),
     minimumTrade: new Float64Array(n).fill(minimumTrade),
-    lower: new Float64Array(n), upper: new Float64Array(n).fill(1),
-    aversion, varianceLimit: trackingLimit ** 2, taxWeight: 1, fixedShort: 0, fixedLong: 0,
+    lower: new Float64Array(n),
+    upper: new Float64Array(n).fill(1),
+    aversion,
+    varianceLimit: trackingLimit ** 2,
+    taxWeight: 1,
+    fixedShort: 0,
+    fixedLong: 0,
     sides: usSides(RATES.short, RATES.long),
     rows: [cashRow(1, -1), cashRow(-1, 0.99 - 2 * share)],
   };

@@ -7,7 +7,14 @@ import { taxAt } from '#kernels/lots/account-program.js';
 
 const CASES = [
   ...Array.from({ length: 10 }, (_, at) => ({ seed: at + 1, n: 4, k: 2, lotsOf: 2, share: 0.05, isOrdered: true })),
-  ...Array.from({ length: 10 }, (_, at) => ({ seed: at + 21, n: 3, k: 2, lotsOf: 2, share: 0.05, minimumTrade: at % 2 === 0 ? 0 : 0.1 })),
+  ...Array.from({ length: 10 }, (_, at) => ({
+    seed: at + 21,
+    n: 3,
+    k: 2,
+    lotsOf: 2,
+    share: 0.05,
+    minimumTrade: at % 2 === 0 ? 0 : 0.1,
+  })),
 ];
 
 describe('solveAccount', () => {
@@ -48,14 +55,22 @@ describe('solveAccount', () => {
 
   it('gives the same bits again', () => {
     const terms = { seed: 9, n: 80, k: 6, lotsOf: 4, share: 0.0005 };
-    const [one, two] = [solveAccount(randomAccount(terms), { nodes: 0 }), solveAccount(randomAccount(terms), { nodes: 0 })];
+    const [one, two] = [
+      solveAccount(randomAccount(terms), { nodes: 0 }),
+      solveAccount(randomAccount(terms), { nodes: 0 }),
+    ];
     expect(one).toEqual(two);
   });
 });
 
 describe('taxAt', () => {
   it.each([
-    [0.02, 0.03], [0.02, -0.01], [0.01, -0.02], [-0.01, 0.02], [-0.03, 0.02], [-0.01, -0.02],
+    [0.02, 0.03],
+    [0.02, -0.01],
+    [0.01, -0.02],
+    [-0.01, 0.02],
+    [-0.03, 0.02],
+    [-0.01, -0.02],
   ])('nets short-term gains %f and long-term gains %f as the law does', (short, long) => {
     const { sides } = randomAccount({ seed: 1, n: 2, k: 1, lotsOf: 1 });
     expect(taxAt(sides, short, long)).toBeCloseTo(usTax(short, long), 15);

@@ -38,13 +38,13 @@ export interface AccountProgram {
   readonly costRate: Float64Array;
   /** Weight of one share where only whole shares trade, [n]; 0 for any fraction. */
   readonly unit: Float64Array;
-  /** Minimum trade, [n]; 0 for none. A sale of the whole position may be smaller. */
+  /** Minimum trade, [n]; 0: no minimum. A sale of the whole position may be smaller. */
   readonly minimumTrade: Float64Array;
   /** Bounds of weights, [n]. */
   readonly lower: Float64Array;
   readonly upper: Float64Array;
   readonly aversion: number;
-  /** Maximum of f; Infinity for none. */
+  /** Maximum of f; Infinity: no limit. */
   readonly varianceLimit: number;
   readonly taxWeight: number;
   readonly fixedShort: number;
@@ -70,7 +70,7 @@ export interface TaxPiece {
 
 /** weights'w + short S + long L + cost C + constant <= 0, or as little above as a penalty allows. */
 export interface AccountRow {
-  /** [n]; null for none. */
+  /** [n]; null: no weights. */
   readonly weights: Float64Array | null;
   readonly short: number;
   readonly long: number;

@@ -172,7 +172,7 @@ function createState(relaxation: Relaxation) {
     return { gap: complementarity, worst };
   }
 
-  /** Gradient of the Lagrangian in the trades, without the multipliers of their own bounds. */
+  /** Gradient of the Lagrangian in the trades, without the multipliers of their bounds. */
   function dualGradient(): void {
     const scale = averseness();
     let [ps, pl, pc] = [0, 0, 1];

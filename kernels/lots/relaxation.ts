@@ -3,7 +3,7 @@ import type { RelaxedTrades } from './relaxed-trades.js';
 
 /** Row of the convex form: weights'w + short S + long L + cost C - tax t + constant <= 0. */
 export interface RelaxedRow {
-  /** [n]; null for none. */
+  /** [n]; null: no weights. */
   readonly weights: Float64Array | null;
   readonly short: number;
   readonly long: number;

@@ -23,7 +23,7 @@ export interface GainPrices {
   readonly long: number;
 }
 
-/** What a security may do, by security. */
+/** Permitted directions of a security. */
 export const EITHER = 0;
 export const BUYS = 1;
 export const SELLS = -1;

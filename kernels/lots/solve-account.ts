@@ -30,7 +30,7 @@ export interface AccountAnswer {
 }
 
 export interface SearchLimits {
-  /** Maximum number of branches in an account; 0 for rounding alone. */
+  /** Maximum number of branches in an account; 0 for rounding only. */
   readonly nodes: number;
 }
 
@@ -119,7 +119,7 @@ function possibleSides({ sides, lotSize, lotLong, fixedLong }: AccountProgram): 
     else most += gain;
   });
   const possible = sides.map(({ longSign }) => (longSign > 0 ? most >= 0 : longSign < 0 ? least <= 0 : true));
-  // With long-term gains of one sign alone, the other side is only L = 0, which this one has as well.
+  // With long-term gains of one sign, the other side is only L = 0, which this one has as well.
   const found = sides.map((_, at) => at).filter((at) => possible[at]);
   if (found.length === 2 && least >= 0) return [0];
   if (found.length === 2 && most <= 0) return [1];
@@ -164,7 +164,7 @@ function decide({ n, held }: AccountProgram, { trades, answer, suggested }: Rela
     const isMixed = buysAndSells(trades, answer.traded, i);
     const wish = isMixed || Math.abs(net) < 1e-12 ? suggested[i]! : net;
     const way = wish > 0 ? BUYS : wish < 0 ? SELLS : (decided[i] as number);
-    // A decided security changes its direction only if its own minimum lies on the other side.
+    // A decided security changes its direction only if its own minimum is on the other side.
     const next =
       decided[i] === EITHER || suggested[i]! * decided[i]! < 0
         ? decided[i] === EITHER

@@ -39,6 +39,53 @@ export function randomAccount({
   const drifted = target.map((x) => x * Math.exp(0.4 * normal()));
   const sum = drifted.reduce((a, x) => a + x, 0);
   const held = drifted.map((x) => (x / sum) * 0.99);
+  const { lotStart, lotSize, lotShort, lotLong } = randomLots(held, { random, normal, lotsOf, share });
+  const cashRow = (sign: 1 | -1, constant: number): AccountRow => ({
+    weights: new Float64Array(n).fill(sign),
+    short: 0,
+    long: 0,
+    cost: sign,
+    constant,
+    penalty: Infinity,
+  });
+  return {
+    n,
+    k,
+    loadings,
+    specific,
+    target,
+    held,
+    lotStart,
+    lotSize,
+    lotShort,
+    lotLong,
+    isOrdered: new Uint8Array(n).fill(isOrdered ? 1 : 0),
+    buyLimit: held.map((x, i) => Math.max(0, target[i]! + 0.05 - x)),
+    costRate: new Float64Array(n).fill(0.0005),
+    unit: new Float64Array(n).fill(share),
+    minimumTrade: new Float64Array(n).fill(minimumTrade),
+    lower: new Float64Array(n),
+    upper: new Float64Array(n).fill(1),
+    aversion,
+    varianceLimit: trackingLimit ** 2,
+    taxWeight: 1,
+    fixedShort: 0,
+    fixedLong: 0,
+    sides: usSides(RATES.short, RATES.long),
+    rows: [cashRow(1, -1), cashRow(-1, 0.99 - 2 * share)],
+  };
+}
+
+interface LotTerms {
+  readonly random: () => number;
+  readonly normal: () => number;
+  readonly lotsOf: number;
+  readonly share: number;
+}
+
+/** Lots of holdings, which are rounded to whole shares if there is a share. */
+function randomLots(held: Float64Array, { random, normal, lotsOf, share }: LotTerms) {
+  const n = held.length;
   const lotStart = new Int32Array(n + 1);
   const [lotSize, lotShort, lotLong]: number[][] = [[], [], []];
   for (let i = 0; i < n; i++) {
@@ -63,39 +110,11 @@ export function randomAccount({
     });
     lotStart[i + 1] = lotSize!.length;
   }
-  const cashRow = (sign: 1 | -1, constant: number): AccountRow => ({
-    weights: new Float64Array(n).fill(sign),
-    short: 0,
-    long: 0,
-    cost: sign,
-    constant,
-    penalty: Infinity,
-  });
   return {
-    n,
-    k,
-    loadings,
-    specific,
-    target,
-    held,
     lotStart,
     lotSize: Float64Array.from(lotSize!),
     lotShort: Float64Array.from(lotShort!),
     lotLong: Float64Array.from(lotLong!),
-    isOrdered: new Uint8Array(n).fill(isOrdered ? 1 : 0),
-    buyLimit: held.map((x, i) => Math.max(0, target[i]! + 0.05 - x)),
-    costRate: new Float64Array(n).fill(0.0005),
-    unit: new Float64Array(n).fill(share),
-    minimumTrade: new Float64Array(n).fill(minimumTrade),
-    lower: new Float64Array(n),
-    upper: new Float64Array(n).fill(1),
-    aversion,
-    varianceLimit: trackingLimit ** 2,
-    taxWeight: 1,
-    fixedShort: 0,
-    fixedLong: 0,
-    sides: usSides(RATES.short, RATES.long),
-    rows: [cashRow(1, -1), cashRow(-1, 0.99 - 2 * share)],
   };
 }
 

@@ -50,7 +50,7 @@ describe('a token of the provider', () => {
     expect((await service.ask('GET', '/health')).body).toEqual({ status: 'live', version: expect.any(String) });
   });
 
-  test('versions tell its subject and name', async () => {
+  test('versions contain its subject and name', async () => {
     const authorization = `Bearer ${await provider.token(ada)}`;
     await service.ask('PUT', '/indices/ada-eq', indexOf('ada-eq'), { authorization });
     const { body } = await service.ask('GET', '/indices/ada-eq/versions', undefined, { authorization });
@@ -224,7 +224,7 @@ describe('a browser', () => {
     provider.person = { sub: 'person-1', groups: ['desk'] };
   });
 
-  test('signs out, and its cookie is worth nothing from then on', async () => {
+  test('signs out, and its cookie is worthless afterwards', async () => {
     const { cookie, csrf } = await signedIn(service.url());
     const end = (headers: Record<string, string>) =>
       fetch(`${service.url()}/auth/session`, { method: 'DELETE', headers: { cookie, ...headers } });

@@ -13,6 +13,7 @@ export const AUDITED_KINDS = [
   'store',
   'schedule',
   'judgement',
+  'approval',
   'run',
   'optimisation-run',
   'risk-model',

@@ -13,7 +13,7 @@ import { placesOf } from './running-cluster.js';
 export const OLDER = process.env['OLDER_CHECKOUT'];
 
 if (OLDER === undefined)
-  console.log('skipped: an upgrade beside an earlier version, whose built checkout OLDER_CHECKOUT would name');
+  console.log('skipped: an upgrade next to an earlier version, whose built checkout OLDER_CHECKOUT would name');
 
 /** Places that versions share, and processes of any of them on these, which end with the test. */
 export async function openVersions() {

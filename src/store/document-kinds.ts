@@ -40,4 +40,6 @@ export const DOCUMENT_KINDS = [
   'client',
   'client-secrets',
   'file-delivery',
+  'approval',
+  'approval-state',
 ] as const;

@@ -1,6 +1,8 @@
 import type { Removals } from '#http/removals.js';
+import { approvalHandlers } from '#http/routes/approvals.js';
 import { scheduleHandlers } from '#http/routes/schedules.js';
 import { authorFault } from '#services/daily-plans/author-fault.js';
+import { resumeApproved } from '#services/daily-plans/approved-days.js';
 import { createDays } from '#services/daily-plans/days.js';
 import { createPerformers, type PerformerDependencies } from '#services/daily-plans/performers.js';
 import { createDayRunner } from '#services/daily-plans/runner.js';
@@ -50,8 +52,14 @@ export function composeSchedules(rooms: Rooms, { role, removals, open, keys, ...
     clock: { ...systemClock, now },
     log,
   });
-  const days = createDays({ ...rooms, documents, schedules, days: storedDays, calendars, now, wake: runner.wake });
-  open.push({ close: runner.close });
+  const days = createDays({ ...rooms, schedules, days: storedDays, wake: runner.wake });
+  const onApproval = documents.subscribe('approval-given', ({ approval_id: id }) => {
+    if (role === 'worker') return;
+    resumeApproved({ documents, schedules, days: storedDays, now }, id)
+      .then((isDue) => isDue && runner.wake())
+      .catch((cause: unknown) => log.warn({ err: cause }, 'a day that waits for approval resumes at its next attempt'));
+  });
+  open.push({ close: runner.close }, { close: async () => onApproval() });
   return {
     schedules,
     clients: delivery.clients,
@@ -59,6 +67,7 @@ export function composeSchedules(rooms: Rooms, { role, removals, open, keys, ...
       ...publication.handlers,
       ...delivery.handlers,
       ...scheduleHandlers(schedules, days, delivery.records, removals),
+      ...approvalHandlers(rooms.approvals),
     },
     /** Starts performing days; call it after jobs have started. */
     start: (): void => {

@@ -27,6 +27,10 @@ class QuotaExceeded(DivisorError):
     """The documents and versions of the key have reached their storage limit; purge some."""
 
 
+class ApprovalForbidden(DivisorError):
+    """The key may not decide: it requested the change, or is no approver."""
+
+
 class ForbiddenId(DivisorError):
     """The id does not begin with a prefix of the key; see detail.prefixes."""
 
@@ -111,6 +115,10 @@ class DayNotFound(DivisorError):
     """The schedule has no day of the session yet."""
 
 
+class ApprovalNotFound(DivisorError):
+    """No approval has the number."""
+
+
 class StoreNotFound(DivisorError):
     """No data store is registered under the id."""
 
@@ -141,6 +149,14 @@ class CheckFailed(DivisorError):
 
 class DeliveryFailed(DivisorError):
     """A target did not take a file; it is attempted again in the next round."""
+
+
+class ApprovalRequired(DivisorError):
+    """Another person has to agree first; see detail.approval_id. Repeat the request once it is approved."""
+
+
+class ApprovalClosed(DivisorError):
+    """The approval was decided, used or withdrawn, or has expired."""
 
 
 class DayEnded(DivisorError):
@@ -430,6 +446,7 @@ BY_CODE: Dict[str, Type[DivisorError]] = {
     "UNAUTHENTICATED": Unauthenticated,
     "FORBIDDEN_SCOPE": ForbiddenScope,
     "QUOTA_EXCEEDED": QuotaExceeded,
+    "APPROVAL_FORBIDDEN": ApprovalForbidden,
     "FORBIDDEN_ID": ForbiddenId,
     "READ_ONLY": ReadOnly,
     "FORBIDDEN_ORIGIN": ForbiddenOrigin,
@@ -451,6 +468,7 @@ BY_CODE: Dict[str, Type[DivisorError]] = {
     "CLIENT_NOT_FOUND": ClientNotFound,
     "FILE_NOT_FOUND": FileNotFound,
     "DAY_NOT_FOUND": DayNotFound,
+    "APPROVAL_NOT_FOUND": ApprovalNotFound,
     "STORE_NOT_FOUND": StoreNotFound,
     "IDENTIFIER_NOT_FOUND": IdentifierNotFound,
     "JOB_NOT_FOUND": JobNotFound,
@@ -459,6 +477,8 @@ BY_CODE: Dict[str, Type[DivisorError]] = {
     "NOT_ACCEPTABLE": NotAcceptable,
     "CHECK_FAILED": CheckFailed,
     "DELIVERY_FAILED": DeliveryFailed,
+    "APPROVAL_REQUIRED": ApprovalRequired,
+    "APPROVAL_CLOSED": ApprovalClosed,
     "DAY_ENDED": DayEnded,
     "INDEX_EXISTS": IndexExists,
     "STRATEGY_EXISTS": StrategyExists,

@@ -1,4 +1,5 @@
 import type { Day } from '../time/days.js';
+import { growingFloats, growingIntegers, type GrowingNumbers } from '#base/memory/growing-numbers.js';
 import type { Series } from '../datapoints/series.js';
 
 /** Share counts that a book follows between reviews. */
@@ -24,17 +25,36 @@ export interface CountState extends SecurityCounts {
   readonly terms: ShareChangeTerms;
   /** Memory for the counts of the holdings on a session. */
   readonly values: Float64Array;
-  readonly changes: ShareChange[];
+  /** Factors on holdings of the current session. */
+  readonly factors: CountFactors;
+  readonly changes: AdoptedChanges;
 }
 
-/** Change of shares or float that a book adopted between reviews. */
-export interface ShareChange {
+/** Factors on holdings by changes of share counts, by position, in the first `count` elements. */
+export interface CountFactors {
+  readonly places: Int32Array;
+  readonly values: Float64Array;
+  count: number;
+}
+
+/** Changes of share counts while they are recorded: see `ShareChanges`. */
+interface AdoptedChanges {
+  readonly session: GrowingNumbers<Int32Array>;
+  readonly column: GrowingNumbers<Int32Array>;
+  readonly before: GrowingNumbers<Float64Array>;
+  readonly after: GrowingNumbers<Float64Array>;
+  /** Session of the latest one; negative if there is none. */
+  latest: number;
+}
+
+/** Changes of shares or float that a book adopted between reviews, by session, then security. */
+export interface ShareChanges {
   /** Session of its date: it applied after the previous close. */
-  readonly session: number;
-  readonly column: number;
+  readonly session: Int32Array;
+  readonly column: Int32Array;
   /** Float-adjusted shares before the change, on the share basis of the session, and after it. */
-  readonly before: number;
-  readonly after: number;
+  readonly before: Float64Array;
+  readonly after: Float64Array;
 }
 
 export function openCounts(terms: ShareChangeTerms | undefined, slots: number): CountState | null {
@@ -44,8 +64,22 @@ export function openCounts(terms: ShareChangeTerms | undefined, slots: number): 
     adopted: new Float64Array(slots).fill(Number.NaN),
     latest: new Float64Array(slots).fill(Number.NaN),
     values: new Float64Array(slots),
-    changes: [],
+    factors: { places: new Int32Array(slots), values: new Float64Array(slots), count: 0 },
+    changes: {
+      session: growingIntegers(),
+      column: growingIntegers(),
+      before: growingFloats(),
+      after: growingFloats(),
+      latest: -1,
+    },
   };
+}
+
+/** Returns the changes that a book adopted; undefined if it follows no share counts. */
+export function adoptedChanges({ shareCounts }: Pick<Counted, 'shareCounts'>): ShareChanges | undefined {
+  if (shareCounts === null) return undefined;
+  const { session, column, before, after } = shareCounts.changes;
+  return { session: session.values(), column: column.values(), before: before.values(), after: after.values() };
 }
 
 /** Part of a book that has share counts. */

@@ -8,7 +8,7 @@ import { effectAt } from '../index-mathematics/session-effects.js';
 import { textSpans } from '../documents/text-spans.js';
 import type { SessionMarket } from '../market/session-market.js';
 import type { BookState } from './book-state.js';
-import type { CountState, SecurityCounts, ShareChangeTerms } from './security-counts.js';
+import type { CountFactors, CountState, SecurityCounts, ShareChangeTerms } from './security-counts.js';
 
 /** Returns the terms on which an index follows share counts; undefined if its shares change only at reviews. */
 export function shareChangeTerms({ sm, document, treatment }: FollowingIndex): ShareChangeTerms | undefined {
@@ -53,7 +53,7 @@ const EPSILON = 1e-12;
  * nothing.
  * @cost O(H)
  */
-export function countFactors(state: BookState, session: number): ReadonlyMap<number, number> | null {
+export function countFactors(state: BookState, session: number): CountFactors | null {
   const { shareCounts: counts, count, held, heldColumns, today } = state;
   if (counts === null) return null;
   scaleCounts(state, session);
@@ -64,7 +64,8 @@ export function countFactors(state: BookState, session: number): ReadonlyMap<num
   const cells = panel === undefined || row < 0 ? null : panel.cells;
   if (cells === null) terms.counts.fill(session, heldColumns.subarray(0, count), values.subarray(0, count));
   const threshold = terms.thresholdOn(state.sm.sessions[session]!);
-  let factors: Map<number, number> | null = null;
+  const { factors } = counts;
+  factors.count = 0;
   for (let k = 0; k < count; k++) {
     const after = cells === null ? values[k]! : cells[row + heldColumns[k]!]!;
     if (after === latest[held[k]!]! || !(after > 0)) continue;
@@ -72,9 +73,11 @@ export function countFactors(state: BookState, session: number): ReadonlyMap<num
     // Shares that a merger issues are compared after the shares of the other security have converted.
     if (today !== undefined && isIssuing(today.conversions, column)) continue;
     const factor = takeCount(counts, { session, column, slot: held[k]!, after, threshold });
-    if (factor !== 1) (factors ??= new Map()).set(k, factor);
+    if (factor === 1) continue;
+    factors.places[factors.count] = k;
+    factors.values[factors.count++] = factor;
   }
-  return factors;
+  return factors.count === 0 ? null : factors;
 }
 
 interface SeenCount {
@@ -99,7 +102,11 @@ function takeCount(
   const factor = after / before;
   if (factor === 1 || Math.abs(factor - 1) < threshold - EPSILON) return 1;
   adopted[slot] = after;
-  changes.push({ session, column, before, after });
+  changes.session.push(session);
+  changes.column.push(column);
+  changes.before.push(before);
+  changes.after.push(after);
+  changes.latest = session;
   return factor;
 }
 
@@ -164,6 +171,6 @@ interface ConvertedCount {
  */
 export function sessionsAhead({ shareCounts }: BookState, session: number): number {
   if (shareCounts === null) return Infinity;
-  const latest = shareCounts.changes.at(-1);
-  return latest === undefined ? Infinity : 1 + session - latest.session;
+  const { latest } = shareCounts.changes;
+  return latest < 0 ? Infinity : 1 + session - latest;
 }

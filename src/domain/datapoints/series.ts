@@ -156,20 +156,25 @@ function panelSeries({ market, rowOf, names }: SessionMarket, name: string): Ser
 /** Returns values known on the day of the session (point in time). */
 function referenceSeries({ market, sessions }: SessionMarket, name: string): Series {
   const spells = referenceSpells(market, name);
-  /** Spell of each security that was read last: sessions are consecutive. */
-  const latest = new Int32Array(spells.length);
+  /** Value of each security that was read last, and the days from which and before which it applies. */
+  const values = new Float64Array(spells.length);
+  const from = new Float64Array(spells.length).fill(Infinity);
+  const until = new Float64Array(spells.length).fill(-Infinity);
+  const seek = (column: number, day: Day): void => {
+    const own = spells[column]!;
+    const at = own.findLastIndex((spell) => spell.from <= day);
+    const value = own[at]?.value;
+    values[column] = typeof value === 'number' ? value : NaN;
+    from[column] = own[at]?.from ?? -Infinity;
+    until[column] = own[at + 1]?.from ?? Infinity;
+  };
   return {
     fill(session, columns, out) {
       const day = sessions[session]!;
       for (let i = 0; i < columns.length; i++) {
         const column = columns[i]!;
-        const own = spells[column]!;
-        let at = latest[column]!;
-        while (at >= 0 && at < own.length && own[at]!.from > day) at--;
-        while (at + 1 < own.length && own[at + 1]!.from <= day) at++;
-        const value = at < 0 || own.length === 0 ? null : own[at]!.value;
-        latest[column] = Math.max(0, at);
-        out[i] = typeof value === 'number' ? value : NaN;
+        if (day >= until[column]! || day < from[column]!) seek(column, day);
+        out[i] = values[column]!;
       }
     },
   };
@@ -228,6 +233,16 @@ export function constant(value: number): Series {
   return { fill: (_session, _columns, out) => void out.fill(value) };
 }
 
+function hasGap(values: Float64Array): boolean {
+  for (let i = 0; i < values.length; i++) if (values[i] !== values[i]) return true;
+  return false;
+}
+
+/** Takes values from another row where there is none. */
+function fillGaps(values: Float64Array, others: Float64Array): void {
+  for (let i = 0; i < values.length; i++) if (values[i] !== values[i]) values[i] = others[i]!;
+}
+
 /** Returns the first of several series that has a value. */
 function firstOf(series: readonly Series[]): Series {
   if (series.length === 1) return series[0]!;
@@ -238,9 +253,9 @@ function firstOf(series: readonly Series[]): Series {
       const next = scratch.subarray(0, columns.length);
       series[0]!.fill(session, columns, out);
       for (let k = 1; k < series.length; k++) {
-        if (!out.some(Number.isNaN)) return;
+        if (!hasGap(out)) return;
         series[k]!.fill(session, columns, next);
-        for (let i = 0; i < out.length; i++) if (Number.isNaN(out[i]!)) out[i] = next[i]!;
+        fillGaps(out, next);
       }
     },
   };
@@ -254,9 +269,9 @@ function carried(series: Series, sessionsMax: number): Series {
       if (scratch.length < columns.length) scratch = new Float64Array(columns.length);
       const earlier = scratch.subarray(0, columns.length);
       series.fill(session, columns, out);
-      for (let back = 1; back <= sessionsMax && session - back >= 0 && out.some(Number.isNaN); back++) {
+      for (let back = 1; back <= sessionsMax && session - back >= 0 && hasGap(out); back++) {
         series.fill(session - back, columns, earlier);
-        for (let i = 0; i < out.length; i++) if (Number.isNaN(out[i]!)) out[i] = earlier[i]!;
+        fillGaps(out, earlier);
       }
     },
   };

@@ -272,7 +272,8 @@ export function append(state: BookState, slot: number): void {
 
 export function hold(state: BookState, slot: number): void {
   if (state.isHeld[slot] === 1) return;
-  const { held } = state;
+  const { held, shareCounts } = state;
+  if (shareCounts !== null) shareCounts.isSettled = false;
   let k = state.count;
   while (k > 0 && held[k - 1]! > slot) k--;
   held.copyWithin(k + 1, k, state.count);

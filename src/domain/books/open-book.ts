@@ -52,7 +52,7 @@ export function openBook(input: BookInput): BookState {
     orders: [],
     waiting: [],
     ...slotArrays(H),
-    shareCounts: openCounts(input.shareChanges, H),
+    shareCounts: openCounts(input, columns),
     count: 0,
     isOneRun: false,
     periodValue: input.initialValue,

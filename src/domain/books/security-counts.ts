@@ -1,10 +1,14 @@
 import type { Day } from '../time/days.js';
 import { growingFloats, growingIntegers, type GrowingNumbers } from '#base/memory/growing-numbers.js';
+import { countTimeline, type CountTimeline } from './count-timeline.js';
+import type { SessionMarket } from '../market/session-market.js';
 import type { Series } from '../datapoints/series.js';
 
 /** Share counts that a book follows between reviews. */
 export interface ShareChangeTerms {
   readonly counts: Series;
+  /** Name of the counts among those of a market. */
+  readonly key: string;
   /** Smallest change that applies on a day; Infinity if shares change only at reviews. */
   readonly thresholdOn: (day: Day) => number;
 }
@@ -25,6 +29,10 @@ export interface CountState extends SecurityCounts {
   readonly terms: ShareChangeTerms;
   /** Memory for the counts of the holdings on a session. */
   readonly values: Float64Array;
+  /** Changes in the data, if they are listed. */
+  readonly timeline: CountTimeline | null;
+  /** True if `latest` is the latest count in the data for every holding, so that only listed changes can differ from it. */
+  isSettled: boolean;
   /** Factors on holdings of the current session. */
   readonly factors: CountFactors;
   readonly changes: AdoptedChanges;
@@ -57,9 +65,19 @@ export interface ShareChanges {
   readonly after: Float64Array;
 }
 
-export function openCounts(terms: ShareChangeTerms | undefined, slots: number): CountState | null {
+interface CountedBook {
+  readonly sm: SessionMarket;
+  readonly from: number;
+  readonly to: number;
+  readonly shareChanges?: ShareChangeTerms | undefined;
+}
+
+export function openCounts({ sm, from, to, shareChanges: terms }: CountedBook, columns: Int32Array): CountState | null {
   if (terms === undefined) return null;
+  const slots = columns.length;
   return {
+    timeline: countTimeline({ sm, from, to, columns, counts: terms.counts, key: terms.key }),
+    isSettled: false,
     terms,
     adopted: new Float64Array(slots).fill(Number.NaN),
     latest: new Float64Array(slots).fill(Number.NaN),

@@ -33,7 +33,7 @@ describe('a change of share counts', () => {
     expectNear(book.divisor[2]!, 1.25);
     expectNear(weightOf(run, 1), 0.5);
     expectNear(weightOf(run, 2), 0.6);
-    expect(book.shareChanges).toEqual([{ session: 2, column: 0, before: 100, after: 150 }]);
+    expect(shareChangesOf(run)).toEqual([{ session: 2, column: 0, before: 100, after: 150 }]);
   });
 
   test('is earned from its date on: A has 60 % of the index over the session on which it rises by 10 %', () => {

@@ -14,11 +14,7 @@ import type { CountFactors } from './security-counts.js';
  * @param ofCounts factors, by position, of share counts that changed after the previous close
  * @returns market value after the adjustment over market value before it, by which the divisor changes
  */
-export function openSession(
-  state: BookState,
-  session: number,
-  ofCounts: CountFactors | null = null,
-): number {
+export function openSession(state: BookState, session: number, ofCounts: CountFactors | null = null): number {
   const { effects } = state;
   const counted = ofCounts === null ? 1 : changeShares(state, session, ofCounts);
   if (effects.isOpening[session] === 0 && state.input.rounding === undefined) return counted;
@@ -51,8 +47,7 @@ export function openSession(
 function changeShares(state: BookState, session: number, { places, values, count }: CountFactors): number {
   const { path, heldColumns, slotOf, transfers, input } = state;
   let counted = 1;
-  for (let i = 0; i < count; i++)
-    counted += (valueAt(state, session - 1, places[i]!) / path) * (values[i]! - 1);
+  for (let i = 0; i < count; i++) counted += (valueAt(state, session - 1, places[i]!) / path) * (values[i]! - 1);
   const isRecorded = !input.isBrief && !input.isSparse;
   if (isRecorded) {
     transfers.keptAt.push(session - input.from);

@@ -21,7 +21,11 @@ export function shareChangeTerms({ sm, document, treatment }: FollowingIndex): S
   const maxStaleSessions = priceSessions(treatment);
   const counts = shareCounts(sm, { counted, maxStaleSessions });
   if (counts === null) return undefined;
-  return { counts, key: `${counted} ${maxStaleSessions}`, thresholdOn: (day) => texts.findLast(({ after }) => after < day)!.threshold }; // The first version applies from the beginning.
+  return {
+    counts,
+    key: `${counted} ${maxStaleSessions}`,
+    thresholdOn: (day) => texts.findLast(({ after }) => after < day)!.threshold,
+  }; // The first version applies from the beginning.
 }
 
 /** Returns the counts that a version follows between reviews; null if it follows none. */

@@ -5,7 +5,15 @@ import { IndexDocument } from '#domain/documents/index-document.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { runOn } from '../backtest/random-run.js';
 import { overlayOn } from '../overlays/overlay-case.js';
-import { CALENDARS, expectNear, levelsIn, runIndexCase, shareChangesOf, type IndexCase, weekdays } from './index-case.js';
+import {
+  CALENDARS,
+  expectNear,
+  levelsIn,
+  runIndexCase,
+  shareChangesOf,
+  type IndexCase,
+  weekdays,
+} from './index-case.js';
 
 // Monday 4 March 2024 on: reviews on Fridays 8, 15 and 22 March, which are the sessions 4, 9 and 14.
 const DAYS = weekdays(16);

@@ -12,11 +12,11 @@ import { threadMs } from '../../thread-time.js';
 import { seededMarket } from '../seeded-market.js';
 
 /**
- * What index mathematics costs: backtests of 500 securities x 5,033 sessions by market value, total return, in turns with
- * the same without it; thread time of the whole task with columns and their hash, and the median of the ratios of the
- * pairs. Dividends reinvested in the whole index beside the settings of 0.2.0: goal 1.1. Share counts followed on their
- * dates beside those of the reviews, with changes on every session: goal 1.5. If every security changes on every session,
- * the record of the changes is six times as large as the weights, which has no goal.
+ * Cost of index mathematics: backtests of 500 securities x 5,033 sessions by market value, total return, each next to one
+ * without the measured setting; thread time of the whole task with columns and their hash, and the median of the ratios
+ * of the pairs. Dividends reinvested in the whole index are compared with the settings of 0.2.0: goal 1.1. Share counts
+ * followed on their dates, with changes on every session, are compared with those of the reviews: goal 1.5. If every
+ * security changes on every session, the record of the changes is six times as large as the weights, which has no goal.
  */
 const SIZE = { names: 500, sessions: 5033 };
 const PAIRS = 11;
@@ -95,7 +95,7 @@ for (const one of CASES) {
   if (median(ratios) > one.goal) process.exitCode = 1;
 }
 
-/** The same prices with counts that change by up to 1 % for some securities on each session. */
+/** Returns the market with counts that change by up to 1 % for some securities on each session. */
 function withChanges(market: MarketData, { changing, float }: Changing): MarketData {
   const { names, sessions } = SIZE;
   const shares = market.fields.get('SHARES_OUTSTANDING')!.slice();

@@ -4,7 +4,7 @@ import { fc } from '../../fast-check.js';
 import { expectNear, runIndexCase, shareChangesOf, weekdays } from './index-case.js';
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 20);
-/** Books of so many sessions list the changes of their counts before they begin. */
+/** Books of more than 64 sessions list the changes of their counts before they begin. */
 const SESSIONS = 100;
 const NAMES = ['A', 'B', 'C', 'D', 'E'];
 const DAYS = weekdays(SESSIONS);

@@ -573,7 +573,7 @@ class BacktestBatchRequest(_BacktestBatchRequest, total=False):
 
 
 class BacktestJobStatus(t.TypedDict):
-    #: {kind}:{id}, for example backtest:GOLD4.
+    #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["backtest"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
@@ -3882,7 +3882,7 @@ class FuturesPriceResponse(t.TypedDict):
 
 
 class GenerateJobStatus(t.TypedDict):
-    #: {kind}:{id}, for example backtest:GOLD4.
+    #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["generate"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
@@ -5050,7 +5050,7 @@ class JobCollection(t.TypedDict):
 
 
 class JobRetriesRefused(t.TypedDict):
-    #: {kind}:{id}, for example backtest:GOLD4.
+    #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     #: Stable code to branch on.
     code: str
@@ -5079,7 +5079,7 @@ class JobRetryRequest(t.TypedDict, total=False):
 class JobStatus(t.TypedDict):
     """A job, whatever its kind."""
 
-    #: {kind}:{id}, for example backtest:GOLD4.
+    #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     #: What it is.
     kind: t.Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "simulate", "replay", "diff"]
@@ -5631,7 +5631,7 @@ class Liveness(t.TypedDict):
 
 
 class LoadJobStatus(t.TypedDict):
-    #: {kind}:{id}, for example backtest:GOLD4.
+    #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["load"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
@@ -6416,7 +6416,7 @@ class OnePerIssuerRule(_OnePerIssuerRule, total=False):
 OpenApiDocument = t.Mapping[str, t.Any]
 
 class OptimisationJobStatus(t.TypedDict):
-    #: {kind}:{id}, for example backtest:GOLD4.
+    #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["optimise"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
@@ -7972,7 +7972,7 @@ class ReferenceResponse(t.TypedDict):
 
 
 class RefreshJobStatus(t.TypedDict):
-    #: {kind}:{id}, for example backtest:GOLD4.
+    #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["refresh"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
@@ -8245,7 +8245,7 @@ class RenderCollection(t.TypedDict):
 
 
 class RenderJobStatus(t.TypedDict):
-    #: {kind}:{id}, for example backtest:GOLD4.
+    #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["render"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
@@ -8376,7 +8376,7 @@ class Replacement(t.TypedDict):
 
 
 class ReplayJobStatus(t.TypedDict):
-    #: {kind}:{id}, for example backtest:GOLD4.
+    #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["replay"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
@@ -8848,7 +8848,7 @@ class RiskModelImportResult(t.TypedDict):
 
 
 class RiskModelJobStatus(t.TypedDict):
-    #: {kind}:{id}, for example backtest:GOLD4.
+    #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["risk"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
@@ -9006,7 +9006,7 @@ class RiskPayload(t.TypedDict):
 
 
 class RiskValidationJobStatus(t.TypedDict):
-    #: {kind}:{id}, for example backtest:GOLD4.
+    #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["validate"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
@@ -9369,7 +9369,7 @@ class RunsDifference(t.TypedDict):
 
 
 class RunsDifferenceJobStatus(t.TypedDict):
-    #: {kind}:{id}, for example backtest:GOLD4.
+    #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["diff"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
@@ -9867,7 +9867,7 @@ class ShockScenarioInput(_ShockScenarioInput, total=False):
 
 
 class SimulationJobStatus(t.TypedDict):
-    #: {kind}:{id}, for example backtest:GOLD4.
+    #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["simulate"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
@@ -10405,7 +10405,7 @@ class SweepFoldsView(t.TypedDict):
 
 
 class SweepJobStatus(t.TypedDict):
-    #: {kind}:{id}, for example backtest:GOLD4.
+    #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["sweep"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
@@ -10614,7 +10614,7 @@ class SweepView(_SweepView, total=False):
 
 
 class SyncJobStatus(t.TypedDict):
-    #: {kind}:{id}, for example backtest:GOLD4.
+    #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["sync"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.

@@ -1,10 +1,10 @@
 import type { Day } from '../time/days.js';
 import { growthRow } from '../index-mathematics/growth.js';
-import { referenceSpells } from '../market/reference-spells.js';
 import type { ReturnGaps } from '../market/return-gaps.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { lastAtMost } from '../numbers/search.js';
 import { ageSeries } from './age-series.js';
+import { referenceSeries } from './reference-series.js';
 import { dividendHistory, type DividendHistory } from './dividends.js';
 import type { DerivedName, SessionReturn } from './field-request.js';
 import { resolve } from './resolution.js';
@@ -149,33 +149,6 @@ function panelSeries({ market, rowOf, names }: SessionMarket, name: string): Ser
       }
       const offset = row * names;
       for (let i = 0; i < columns.length; i++) out[i] = panel[offset + columns[i]!]!;
-    },
-  };
-}
-
-/** Returns values known on the day of the session (point in time). */
-function referenceSeries({ market, sessions }: SessionMarket, name: string): Series {
-  const spells = referenceSpells(market, name);
-  /** Value of each security that was read last, and the days from which and before which it applies. */
-  const values = new Float64Array(spells.length);
-  const from = new Float64Array(spells.length).fill(Infinity);
-  const until = new Float64Array(spells.length).fill(-Infinity);
-  const seek = (column: number, day: Day): void => {
-    const own = spells[column]!;
-    const at = own.findLastIndex((spell) => spell.from <= day);
-    const value = own[at]?.value;
-    values[column] = typeof value === 'number' ? value : NaN;
-    from[column] = own[at]?.from ?? -Infinity;
-    until[column] = own[at + 1]?.from ?? Infinity;
-  };
-  return {
-    fill(session, columns, out) {
-      const day = sessions[session]!;
-      for (let i = 0; i < columns.length; i++) {
-        const column = columns[i]!;
-        if (day >= until[column]! || day < from[column]!) seek(column, day);
-        out[i] = values[column]!;
-      }
     },
   };
 }

@@ -52,6 +52,7 @@ const missing = [
   'STORE_NOT_FOUND',
   'SCHEDULE_NOT_FOUND',
   'PROCEDURE_NOT_FOUND',
+  'CLIENT_NOT_FOUND',
 ] as const;
 
 export const accessRoutes = routes({

@@ -10,6 +10,7 @@ import { routes, type Scope } from './route.js';
 import { Procedure } from './governance.js';
 import { DataStore } from './stores/store.js';
 import { SavedStrategy } from './strategies.js';
+import { Client } from './clients.js';
 import { Plugin } from './plugins.js';
 import { Schedule } from './schedules.js';
 import { Watchlist } from './watchlists.js';
@@ -268,6 +269,17 @@ const procedure = {
   errors: [],
 } as const;
 
+const client = {
+  path: '/clients/{client_id}',
+  params: { client_id: Id },
+  tag: 'clients',
+  word: 'client',
+  scope: 'publish',
+  missing: 'CLIENT_NOT_FOUND',
+  saved: Client,
+  errors: ['VALIDATION_FAILED'],
+} as const;
+
 const store = {
   path: '/data/stores/{store_id}/document',
   params: { store_id: Id },
@@ -305,6 +317,10 @@ export const versionRoutes = routes({
   diffPluginVersions: differenceOf(plugin),
   getPluginVersion: readingOf(plugin),
   restorePluginVersion: restorationOf(plugin),
+  listClientVersions: listOf(client),
+  diffClientVersions: differenceOf(client),
+  getClientVersion: readingOf(client),
+  restoreClientVersion: restorationOf(client),
   listScheduleVersions: listOf(schedule),
   diffScheduleVersions: differenceOf(schedule),
   getScheduleVersion: readingOf(schedule),

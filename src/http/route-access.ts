@@ -23,6 +23,7 @@ const SHARED: ReadonlySet<string> = new Set([
   'version',
   'page',
   'picture',
+  'file_name',
   'methodology_id',
 ]);
 
@@ -38,14 +39,13 @@ const OPEN: ReadonlySet<string> = new Set(
   priceFutures priceTrs
   listJobs followJobs retryJobs listEvents getAudit
   listIndices createIndex validateIndex previewDocument whatIf evaluateDatapoint
-  startBacktests listBacktests compareRuns listSummaries
+  startBacktests listBacktests compareRuns listSummaries runSql
   listConstraintSets createConstraintSet validateConstraintSet startOptimisation previewOptimisation
   listRiskModels startSweep renderReport listRenders listTemplates
   listStrategies createStrategy validateStrategy
   listPlugins
-  listStores createStore inspectData importStore generateSynthetic listWatchlists listSchedules listApprovals listProcedures`.split(
-    /\s+/,
-  ),
+  listStores createStore inspectData importStore generateSynthetic listWatchlists listSchedules listApprovals listClients
+  listProcedures`.split(/\s+/),
 );
 
 /** Returns true if a client with prefixes may call an operation at all. */

@@ -39,6 +39,9 @@ export const DOCUMENT_KINDS = [
   'schedule-state',
   'judgement',
   'procedure',
+  'client',
+  'client-secrets',
+  'file-delivery',
   'approval',
   'approval-state',
 ] as const;

@@ -1,14 +1,17 @@
 import type { Removals } from '#http/removals.js';
 import { approvalHandlers } from '#http/routes/approvals.js';
 import { scheduleHandlers } from '#http/routes/schedules.js';
+import { authorFault } from '#services/daily-plans/author-fault.js';
 import { resumeApproved } from '#services/daily-plans/approved-days.js';
 import { createDays } from '#services/daily-plans/days.js';
 import { createPerformers, type PerformerDependencies } from '#services/daily-plans/performers.js';
 import { createDayRunner } from '#services/daily-plans/runner.js';
 import { createSchedules } from '#services/daily-plans/schedules.js';
 import { createStoredDays } from '#services/daily-plans/stored-days.js';
+import type { Keys } from '#services/operations/keys.js';
 import type { ViewMaker } from '#services/runs/view-maker.js';
 import { systemClock } from '#jobs/clock.js';
+import { composeDelivery } from './delivery.js';
 import { composeGovernance, type GovernanceInput } from './governance.js';
 import { composePublication } from './publication.js';
 import type { Closable, Rooms } from './rooms.js';
@@ -18,13 +21,14 @@ export interface SchedulesInput {
   readonly role: Role;
   readonly removals: Removals;
   readonly open: Closable[];
+  readonly keys: Pick<Keys, 'scopesOf'>;
   readonly runs: Pick<PerformerDependencies, 'analytics' | 'exports'> & { readonly maker: ViewMaker };
   readonly reports: Pick<PerformerDependencies, 'reports'>;
   readonly indices: Pick<GovernanceInput, 'indices' | 'scheduleOf'>;
 }
 
 /** Creates publication, the daily plans of index families, and their runner. */
-export function composeSchedules(rooms: Rooms, { role, removals, open, ...parts }: SchedulesInput) {
+export function composeSchedules(rooms: Rooms, { role, removals, open, keys, ...parts }: SchedulesInput) {
   const { runs, reports, indices } = parts;
   const publication = composePublication(rooms, runs);
   const governance = composeGovernance(rooms, { ...indices, ...publication, removals });
@@ -32,8 +36,10 @@ export function composeSchedules(rooms: Rooms, { role, removals, open, ...parts 
   const isShared = settings.artifacts !== undefined;
   const schedules = createSchedules({ documents, calendars, now });
   const storedDays = createStoredDays({ documents, now, isShared });
+  const delivery = composeDelivery(rooms, removals);
   const performers = createPerformers({
     ...rooms,
+    ...delivery,
     ...runs,
     ...reports,
     publications: publication.publications,
@@ -44,6 +50,7 @@ export function composeSchedules(rooms: Rooms, { role, removals, open, ...parts 
     schedules,
     days: storedDays,
     performers,
+    authorFault: (day) => authorFault(keys, day),
     calendars,
     clock: { ...systemClock, now },
     log,
@@ -59,10 +66,12 @@ export function composeSchedules(rooms: Rooms, { role, removals, open, ...parts 
   return {
     schedules,
     procedures: governance.procedures,
+    clients: delivery.clients,
     handlers: {
       ...publication.handlers,
       ...governance.handlers,
-      ...scheduleHandlers(schedules, days, removals),
+      ...delivery.handlers,
+      ...scheduleHandlers(schedules, days, delivery.records, removals),
       ...approvalHandlers(rooms.approvals),
     },
     /** Starts performing days; call it after jobs have started. */

@@ -13,6 +13,7 @@ export const AUDITED_KINDS = [
   'store',
   'schedule',
   'procedure',
+  'client',
   'judgement',
   'approval',
   'run',

@@ -11,6 +11,7 @@ export const VERSIONED_KINDS = [
   'store',
   'schedule',
   'procedure',
+  'client',
 ] as const;
 export type VersionedKind = (typeof VERSIONED_KINDS)[number];
 

@@ -4,7 +4,9 @@ import type { DatasetRegistration } from '#services/datasets/registration.js';
 import { ProcedureDocument } from '#domain/documents/procedure-document.js';
 import type { Procedures } from '#services/governance/procedures.js';
 import { procedureReply } from './governance.js';
+import { ClientDocument } from '#domain/delivery/client-document.js';
 import { ScheduleDocument } from '#domain/daily-plans/schedule-document.js';
+import type { Clients } from '#services/delivery/clients.js';
 import type { Schedules } from '#services/daily-plans/schedules.js';
 import type { Watchlists } from '#services/datasets/watchlists.js';
 import type { Plugins } from '#services/indices/plugins.js';
@@ -17,6 +19,7 @@ import type { Precondition } from '#services/shared/preconditions.js';
 import { WatchlistDocument } from '#domain/documents/watchlist-document.js';
 import { PluginDocument } from '#domain/documents/plugin-document.js';
 import type { Handlers, Principal, Reply } from '../handler.js';
+import { clientReply } from './clients.js';
 import { assertMaySchedule, scheduleReply } from './schedules.js';
 
 /** Services with versioned documents; a restoration is one of their writes. */
@@ -30,6 +33,7 @@ export interface VersionedServices {
   readonly plugins: Pick<Plugins, 'put'>;
   readonly schedules: Pick<Schedules, 'put'>;
   readonly procedures: Pick<Procedures, 'put'>;
+  readonly clients: Pick<Clients, 'put'>;
   readonly datasets: Pick<DatasetRegistration, 'restore'>;
 }
 
@@ -77,7 +81,10 @@ export function versionHandlers(services: VersionedServices): Handlers<typeof ve
 }
 
 /** Handlers of the families that belong to no index. */
-function laterHandlers({ versions, plugins, schedules, procedures, datasets }: VersionedServices) {
+function laterHandlers({ versions, plugins, schedules, procedures, clients, datasets }: VersionedServices) {
+  const client = familyHandlers(versions, 'client', 'client_id', async ({ body }, id, ifMatch, by) =>
+    clientReply(await clients.put(id, ClientDocument.parse(body), ifMatch, by)),
+  );
   const plugin = familyHandlers(versions, 'plugin', 'plugin_id', async ({ body }, id, ifMatch, by) => {
     const restored = await plugins.put(id, PluginDocument.parse(body), ifMatch, by);
     return { json: restored.plugin, etag: restored.etag };
@@ -103,6 +110,10 @@ function laterHandlers({ versions, plugins, schedules, procedures, datasets }: V
     diffScheduleVersions: schedule.difference,
     getScheduleVersion: schedule.read,
     restoreScheduleVersion: schedule.restore,
+    listClientVersions: client.list,
+    diffClientVersions: client.difference,
+    getClientVersion: client.read,
+    restoreClientVersion: client.restore,
     listProcedureVersions: procedure.list,
     diffProcedureVersions: procedure.difference,
     getProcedureVersion: procedure.read,

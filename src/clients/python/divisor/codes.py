@@ -107,6 +107,14 @@ class ProcedureNotFound(DivisorError):
     """No procedure is stored under the id."""
 
 
+class ClientNotFound(DivisorError):
+    """No client is stored under the id."""
+
+
+class FileNotFound(DivisorError):
+    """The day has no file of the name, or it is no longer kept."""
+
+
 class DayNotFound(DivisorError):
     """The schedule has no day of the session yet."""
 
@@ -141,6 +149,10 @@ class NotAcceptable(DivisorError):
 
 class CheckFailed(DivisorError):
     """A check of a schedule holds an index back; fix its data or waive the finding."""
+
+
+class DeliveryFailed(DivisorError):
+    """A target did not take a file; it is attempted again in the next round."""
 
 
 class ApprovalRequired(DivisorError):
@@ -458,6 +470,8 @@ BY_CODE: Dict[str, Type[DivisorError]] = {
     "PLUGIN_NOT_FOUND": PluginNotFound,
     "SCHEDULE_NOT_FOUND": ScheduleNotFound,
     "PROCEDURE_NOT_FOUND": ProcedureNotFound,
+    "CLIENT_NOT_FOUND": ClientNotFound,
+    "FILE_NOT_FOUND": FileNotFound,
     "DAY_NOT_FOUND": DayNotFound,
     "APPROVAL_NOT_FOUND": ApprovalNotFound,
     "STORE_NOT_FOUND": StoreNotFound,
@@ -467,6 +481,7 @@ BY_CODE: Dict[str, Type[DivisorError]] = {
     "METHOD_NOT_ALLOWED": MethodNotAllowed,
     "NOT_ACCEPTABLE": NotAcceptable,
     "CHECK_FAILED": CheckFailed,
+    "DELIVERY_FAILED": DeliveryFailed,
     "APPROVAL_REQUIRED": ApprovalRequired,
     "APPROVAL_CLOSED": ApprovalClosed,
     "DAY_ENDED": DayEnded,

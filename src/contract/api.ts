@@ -1,5 +1,6 @@
 import { analyticsRoutes } from './analytics/routes.js';
 import { accessRoutes } from './access.js';
+import { approvalRoutes } from './approvals.js';
 import { auditRoutes } from './audit.js';
 import { calendarRoutes } from './calendars.js';
 import { eventRoutes } from './events.js';
@@ -32,6 +33,7 @@ import { runRoutes } from './analytics/runs.js';
 import { runViewRoutes } from './analytics/run-view-routes.js';
 import { sweepRoutes } from './sweeps.js';
 import { versionRoutes } from './versions.js';
+import { clientRoutes } from './clients.js';
 import { watchlistRoutes } from './watchlists.js';
 import { pluginRoutes } from './plugins.js';
 
@@ -69,11 +71,13 @@ export const API = {
   ...storeRoutes,
   ...dataVersionRoutes,
   ...dataRoutes,
+  ...clientRoutes,
   ...watchlistRoutes,
   ...pluginRoutes,
   ...scheduleRoutes,
   ...versionRoutes,
   ...publicationRoutes,
+  ...approvalRoutes,
   ...accessRoutes,
   ...auditRoutes,
 };

@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { JobStatus } from '#jobs/status.js';
 import { exampleRequest, operationsOf, type ExampleRequest, type Operation } from '#views/documentation/operation.js';
-import type { Answer, LiveService } from '../real/live.js';
+import { liveService, type Answer, type LiveService } from '../real/live.js';
 import { apiDocument } from '../contract/api-document.js';
 
 /** The examples of every operation, sent to one service in an order in which each can succeed. */
@@ -33,6 +33,9 @@ export const STORY: readonly string[] = [
   ...LAST.filter(isDeletion),
 ];
 
+/** A service on which every example can succeed. */
+export const storyService = (): Promise<LiveService> => liveService(['--approvals', 'restate=2']);
+
 /** Operations whose example needs a store of another kind than the one that the document names. */
 const OTHER_STORES: Readonly<Record<string, string>> = {
   refreshStore: 'market',
@@ -45,6 +48,9 @@ const OTHER_STORES: Readonly<Record<string, string>> = {
 const LATER_DAY = '2025-01-02';
 /** Operations whose answers depend on what was done to that day. */
 const OF_A_DAY = ['waiveScheduleCheck', 'skipScheduleDay', 'backfillSchedule', 'getScheduleDay', 'listScheduleDays'];
+
+/** Operations about the files of a day. */
+const OF_DELIVERED_DAY = ['getScheduleFile', 'listDayDeliveries'];
 
 /** Daily prices of a security with an unreported three-for-one split. */
 function withoutItsSplit() {
@@ -108,9 +114,43 @@ export function createTeller(service: LiveService): Teller {
       await finish(await service.ok<JobStatus>('POST', '/analytics/EQUAL-100/backtest', {}));
     },
     diffRuns: listRuns,
+    ...Object.fromEntries(OF_DELIVERED_DAY.map((id) => [id, deliveredDay])),
+    decideApproval: requestRestatement,
     ...Object.fromEntries(OF_A_DAY.map((id) => [id, settledDay])),
     deleteStore: async () => finish(await service.ok<JobStatus>('POST', '/data/stores/market/activate')),
   };
+
+  /** A day of another schedule, whose files a client has received. */
+  async function deliveredDay(): Promise<void> {
+    await service.ok('PUT', '/indices/EQUAL-100', EQUAL_100);
+    await finish(await service.ok<JobStatus>('POST', '/analytics/EQUAL-100/backtest', {}));
+    await service.ok('PUT', '/clients/ACME', { name: 'Acme', entitlements: [{}] });
+    const steps = [
+      { type: 'export', files: [{ table: 'closing' }] },
+      { type: 'deliver', clients: ['ACME'] },
+    ];
+    await service.ok('PUT', '/schedules/files', {
+      name: 'Files',
+      enabled: false,
+      indices: ['EQUAL-100'],
+      calendar: 'XNYS',
+      at: '18:00',
+      steps,
+    });
+    await service.ok('POST', '/schedules/files/days/2024-06-21/run', {});
+    await service.ok('GET', '/schedules/files/days/2024-06-21?wait=60');
+  }
+
+  /** Published closes that another definition would restate: it needs the agreement of a second person. */
+  async function requestRestatement(): Promise<void> {
+    const publish = (body: object) => service.ask('POST', '/analytics/RESTATED/publish', body);
+    for (const base_value of [1000, 100]) {
+      await service.ok('PUT', '/indices/RESTATED', { ...EQUAL_100, id: 'RESTATED', name: 'Restated', base_value });
+      await finish(await service.ok<JobStatus>('POST', '/analytics/RESTATED/backtest', { end: '2019-01-31' }));
+      await publish({ restate: true, reason: 'The base value was wrong.' });
+    }
+    await service.ok('DELETE', '/indices/RESTATED');
+  }
 
   /** Until nothing is being done to the day of the examples. */
   async function settledDay(): Promise<void> {
@@ -142,6 +182,8 @@ export function createTeller(service: LiveService): Teller {
     if (id === 'importRiskModel') return { ...request, path: request.path.replace(/[^/]+(?=[/]import$)/, 'vendor') };
     if (id.endsWith('ScheduleDay') || id === 'waiveScheduleCheck')
       return { ...request, path: request.path.replace('2024-06-21', LATER_DAY) };
+    if (OF_DELIVERED_DAY.includes(id))
+      return { ...request, path: request.path.replace('/close/', '/files/').replace('LARGE-100_', 'EQUAL-100_') };
     const store = OTHER_STORES[id];
     if (store !== undefined) return { ...request, path: request.path.replace('two-names', store) };
     return request;

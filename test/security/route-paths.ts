@@ -11,17 +11,20 @@ const VALUES: Readonly<Record<string, (tenant: string) => string>> = {
   model_id: (tenant) => `${tenant}model`,
   document_id: (tenant) => `${tenant}eq`,
   schedule_id: (tenant) => `${tenant}close`,
+  client_id: (tenant) => `${tenant}client`,
   plugin_id: (tenant) => `${tenant}plugin`,
   sweep_id: (tenant) => `${tenant}sweep`,
   job_id: (tenant) => `backtest:${tenant}eq`,
   kind: () => 'index',
   identifier: () => 'A',
+  file_name: () => 'file.csv',
   date: () => '2024-01-02',
   table: () => 'levels',
   version: () => '1',
   methodology_id: () => 'low-volatility',
   page: () => 'data',
   picture: () => 'index.webp',
+  approval_id: () => '1',
 };
 const NAMING = ['index_id', 'strategy_id', 'constraint_set_id', 'template_id', 'watchlist_id', 'store_id', 'model_id'];
 const NAMED = [...NAMING, 'plugin_id', 'sweep_id', 'document_id', 'run_id', 'render_id', 'job_id'];

@@ -1,7 +1,9 @@
 import type { JobCommand } from '../job-command.js';
 import { attribution, compare, levels, performance, rebalances, rolling, runs, weights } from './analytics.js';
 import { view } from './any-view.js';
+import { approvals, approve, comment, reject, showApproval, withdraw } from './approvals.js';
 import { activate, jobs, refresh, putWatchlist, renders, repair, stores, watchlists } from './data.js';
+import { clients, deliveries, putClient, showClient } from './clients.js';
 import { actions as indexActions, events, rebalancePack } from './desk.js';
 import { plugins, putPlugin } from './plugins.js';
 import { deleteDocument, documentDifference, restoreDocument, versionsOf } from './documents.js';
@@ -87,6 +89,16 @@ export const VIEW_COMMANDS: Readonly<Record<string, JobCommand<unknown>>> = {
   'schedule waive': waiveSchedule,
   'schedule backfill': backfillSchedule,
   'schedule judgements': judgements,
+  'client list': clients,
+  'client show': showClient,
+  'client put': putClient,
+  'client deliveries': deliveries,
+  'approval list': approvals,
+  'approval show': showApproval,
+  'approval approve': approve,
+  'approval reject': reject,
+  'approval withdraw': withdraw,
+  'approval comment': comment,
   publish,
   'publication keys': publishedKeys,
   'publication rotate': rotateKey,

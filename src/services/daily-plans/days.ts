@@ -15,9 +15,11 @@ import type { Authorship } from '#domain/documents/version-document.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import { assertOrder } from '#domain/schema/assert-order.js';
 import { dayFrom, formatDay } from '#domain/time/days.js';
-import { numberedId, numberedRange, numberOf } from '#store/document-id.js';
-import type { DocumentStore, DocumentTransaction } from '#store/port.js';
+import { numberedId } from '#store/document-id.js';
+import type { ArtifactStore, DocumentStore, DocumentTransaction } from '#store/port.js';
+import type { Admission, ApprovalGate, Requested } from '../approvals/approvals.js';
 import { formatTimestamp } from '#store/timestamp.js';
+import { filesOf } from './files-of.js';
 import { newDay, newStep, stepsUnder, type AuthoredPlan } from './new-day.js';
 import { requireSchedule, type ScheduleReader } from './schedules.js';
 import { hasEnded, readDay, readState, type StoredDays } from './stored-days.js';
@@ -41,6 +43,8 @@ export interface Days {
   list(scheduleId: string, query: { readonly limit: number; readonly before?: string | undefined }): Promise<DayList>;
   /** The day once it has settled, or after a wait. @throws Refusal SCHEDULE_NOT_FOUND, DAY_NOT_FOUND */
   get(scheduleId: string, date: string, patience: Patience): Promise<ScheduleDay>;
+  /** A file of a day. @throws Refusal SCHEDULE_NOT_FOUND, DAY_NOT_FOUND, FILE_NOT_FOUND, DOCUMENT_UNREADABLE */
+  file(scheduleId: string, date: string, name: string): Promise<OpenedFile>;
   /** Performs a day at once, under the schedule as it is now. @throws Refusal SCHEDULE_NOT_FOUND, VALIDATION_FAILED */
   run(scheduleId: string, date: string, request: RunDayRequest, by: Authorship): Promise<ScheduleDay>;
   /** Ends a day that is not done. @throws Refusal SCHEDULE_NOT_FOUND, DAY_NOT_FOUND, DAY_ENDED */
@@ -51,6 +55,13 @@ export interface Days {
   backfill(scheduleId: string, range: Backfill, by: Authorship): Promise<{ readonly dates: readonly string[] }>;
   /** Decisions about a schedule, newest first. @throws Refusal SCHEDULE_NOT_FOUND */
   judgements(scheduleId: string, query: { readonly limit: number }): Promise<readonly Judgement[]>;
+}
+
+/** A file that a step has made. */
+export interface OpenedFile {
+  readonly bytes: number;
+  readonly sha256: string;
+  open(): Promise<ReadableStream<Uint8Array>>;
 }
 
 /** Findings that are to be accepted. */
@@ -72,7 +83,9 @@ export interface DaysDependencies {
   readonly documents: DocumentStore;
   readonly schedules: ScheduleReader;
   readonly days: StoredDays;
+  readonly artifacts: Pick<ArtifactStore, 'stream'>;
   readonly calendars: Calendars;
+  readonly approvals: ApprovalGate;
   readonly now: () => number;
   /** Called once something is due. */
   readonly wake: () => void;
@@ -82,12 +95,19 @@ export interface DaysDependencies {
 const LOOK_MS = 100;
 /** A decision by the members that it has. */
 type Judged = Pick<Judgement, 'action' | 'schedule_id' | 'date' | 'reason'> & Partial<Judgement>;
+/** A day after a decision, with its entry of the register, and what others have to agree to. */
+interface Decided {
+  readonly day: DayDocument;
+  readonly judged: Judged;
+  readonly requested?: Requested;
+}
 const NO_WAIVER = { index_id: null, check: null, identifier: null };
 
 /** Sessions of one backfill: four years. */
 const BACKFILL_MAX = 1040;
 
-export function createDays({ documents, schedules, days, calendars, now, wake }: DaysDependencies): Days {
+export function createDays(dependencies: DaysDependencies): Days {
+  const { documents, schedules, days, artifacts, calendars, approvals, now, wake } = dependencies;
   async function judge(tx: DocumentTransaction, judged: Judged, by: Authorship) {
     const seq = (await tx.lastNumber('judgement', judged.schedule_id)) + 1;
     const { author, keyId = null } = by;
@@ -111,24 +131,24 @@ export function createDays({ documents, schedules, days, calendars, now, wake }:
     scheduleId: string,
     date: string,
     by: Authorship,
-    decide: (day: DayDocument) => { readonly day: DayDocument; readonly judged: Judged },
+    decide: (day: DayDocument) => Decided,
   ): Promise<ScheduleDay> {
     await requireSchedule(schedules, scheduleId);
-    return documents.transaction(
-      async (tx) => {
-        const stored = await readDay(tx, scheduleId, date);
-        if (stored === undefined) throw dayNotFound(scheduleId, date);
-        if (hasEnded(stored))
-          throw new Refusal('DAY_ENDED', `The day ${date} of ${scheduleId} is ${stored.state}.`, {
-            state: stored.state,
-          });
-        const { day, judged } = decide(stored);
-        await days.changeIn(tx, day);
-        await judge(tx, judged, by);
-        return shownDay(day);
-      },
-      { by },
-    );
+    return approvals.guarded(by, ({ admit }) => documents.transaction((tx) => decideIn(tx, admit), { by }));
+
+    async function decideIn(tx: DocumentTransaction, admit: Admission['admit']): Promise<ScheduleDay> {
+      const stored = await readDay(tx, scheduleId, date);
+      if (stored === undefined) throw dayNotFound(scheduleId, date);
+      if (hasEnded(stored))
+        throw new Refusal('DAY_ENDED', `The day ${date} of ${scheduleId} is ${stored.state}.`, {
+          state: stored.state,
+        });
+      const { day, judged, requested } = decide(stored);
+      await admit(tx, requested);
+      await days.changeIn(tx, day);
+      await judge(tx, judged, by);
+      return shownDay(day);
+    }
   }
 
   /** The day as it is performed next: under the schedule as it is now, begun where it was not. */
@@ -162,13 +182,9 @@ export function createDays({ documents, schedules, days, calendars, now, wake }:
   return {
     async list(scheduleId, { limit, before }) {
       const schedule = await requireSchedule(schedules, scheduleId);
-      const { from, until } = numberedRange(scheduleId);
-      const ids = (await documents.ids('schedule-day')).filter((id) => id >= from && id < until);
-      const shown = ids
-        .filter((id) => before === undefined || numberOf(id) < dayFrom(before))
-        .slice(-limit)
-        .toReversed();
-      const found = await Promise.all(shown.map((id) => days.get(scheduleId, formatDay(numberOf(id)))));
+      const below = before === undefined ? undefined : dayFrom(before);
+      const shown = await documents.numbers('schedule-day', scheduleId, { below, limit });
+      const found = await Promise.all(shown.map((day) => days.get(scheduleId, formatDay(day))));
       const calendar = calendars.get(schedule.plan.calendar);
       const next = schedule.plan.enabled && calendar ? nextDay(schedule.plan, calendar, now()) : undefined;
       return {
@@ -187,6 +203,18 @@ export function createDays({ documents, schedules, days, calendars, now, wake }:
         if (isSettled(day, now()) || performance.now() >= endMs) return shownDay(day);
         await pause(LOOK_MS, undefined, { signal });
       }
+    },
+    async file(scheduleId, date, name) {
+      const day = await days.get(scheduleId, date);
+      if (day === undefined) {
+        await requireSchedule(schedules, scheduleId);
+        throw dayNotFound(scheduleId, date);
+      }
+      const found = filesOf(day).find((file) => file.name === name);
+      if (found === undefined)
+        throw new Refusal('FILE_NOT_FOUND', `The day ${date} of ${scheduleId} keeps no file ${name}.`);
+      const { bytes, sha256, artifact } = found;
+      return { bytes, sha256, open: () => artifacts.stream({ name: artifact, bytes, sha256 }) };
     },
     async run(scheduleId, date, { again, reason }, by) {
       const schedule = await requireSchedule(schedules, scheduleId);
@@ -225,6 +253,7 @@ export function createDays({ documents, schedules, days, calendars, now, wake }:
       const day = await decided(scheduleId, date, by, (stored) => ({
         day: { ...stored, waivers: [...stored.waivers, { ...waived, author, key_id: keyId, at }], next_attempt_at: at },
         judged: { action: 'waive', schedule_id: scheduleId, date, ...waived },
+        requested: requestedWaiver(scheduleId, date, waived),
       }));
       wake();
       return day;
@@ -274,6 +303,13 @@ export function createDays({ documents, schedules, days, calendars, now, wake }:
       });
     },
   };
+}
+
+function requestedWaiver(scheduleId: string, date: string, waived: WaiverRequest): Requested {
+  const { check, index_id: index, identifier } = waived;
+  const of = [identifier, index].filter((name) => name !== null).join(' in ');
+  const summary = `Accept findings of ${check}${of === '' ? '' : ` of ${of}`} on ${date} in ${scheduleId}.`;
+  return { action: 'waive', subject: scheduleId, content: { date, ...waived }, summary, detail: { date, ...waived } };
 }
 
 /** True if no step of a day is being performed, or about to be. */

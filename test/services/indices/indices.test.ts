@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Jobs } from '#jobs/job-kind.js';
+import { createApprovals } from '#services/approvals/approvals.js';
 import { createIndices } from '#services/indices/indices.js';
 import type {
   DocumentKind,
@@ -29,6 +30,7 @@ function memoryStore(): DocumentStore & { readonly entries: Map<string, Entry> }
   return {
     ...reader,
     entries,
+    numbers: async () => [],
     revision: async () => writes,
     async list(kind, read) {
       const causes = { unreadable: 0, invalid: 0, unsupported: 0 };
@@ -99,6 +101,7 @@ function setUp(live: readonly string[] = []) {
       settled: async () => undefined,
     },
     calendars: { list: () => [calendar], get: () => undefined },
+    approvals: createApprovals({ documents, rules: {}, hours: 72, now: Date.now }),
   });
   return { documents, indices, cancelled };
 }

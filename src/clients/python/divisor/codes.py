@@ -27,6 +27,10 @@ class QuotaExceeded(DivisorError):
     """The documents and versions of the key have reached their storage limit; purge some."""
 
 
+class ApprovalForbidden(DivisorError):
+    """The key may not decide: it requested the change, or is no approver."""
+
+
 class ForbiddenId(DivisorError):
     """The id does not begin with a prefix of the key; see detail.prefixes."""
 
@@ -99,8 +103,20 @@ class ScheduleNotFound(DivisorError):
     """No schedule is stored under the id."""
 
 
+class ClientNotFound(DivisorError):
+    """No client is stored under the id."""
+
+
+class FileNotFound(DivisorError):
+    """The day has no file of the name, or it is no longer kept."""
+
+
 class DayNotFound(DivisorError):
     """The schedule has no day of the session yet."""
+
+
+class ApprovalNotFound(DivisorError):
+    """No approval has the number."""
 
 
 class StoreNotFound(DivisorError):
@@ -129,6 +145,18 @@ class NotAcceptable(DivisorError):
 
 class CheckFailed(DivisorError):
     """A check of a schedule holds an index back; fix its data or waive the finding."""
+
+
+class DeliveryFailed(DivisorError):
+    """A target did not take a file; it is attempted again in the next round."""
+
+
+class ApprovalRequired(DivisorError):
+    """Another person has to agree first; see detail.approval_id. Repeat the request once it is approved."""
+
+
+class ApprovalClosed(DivisorError):
+    """The approval was decided, used or withdrawn, or has expired."""
 
 
 class DayEnded(DivisorError):
@@ -418,6 +446,7 @@ BY_CODE: Dict[str, Type[DivisorError]] = {
     "UNAUTHENTICATED": Unauthenticated,
     "FORBIDDEN_SCOPE": ForbiddenScope,
     "QUOTA_EXCEEDED": QuotaExceeded,
+    "APPROVAL_FORBIDDEN": ApprovalForbidden,
     "FORBIDDEN_ID": ForbiddenId,
     "READ_ONLY": ReadOnly,
     "FORBIDDEN_ORIGIN": ForbiddenOrigin,
@@ -436,7 +465,10 @@ BY_CODE: Dict[str, Type[DivisorError]] = {
     "WATCHLIST_NOT_FOUND": WatchlistNotFound,
     "PLUGIN_NOT_FOUND": PluginNotFound,
     "SCHEDULE_NOT_FOUND": ScheduleNotFound,
+    "CLIENT_NOT_FOUND": ClientNotFound,
+    "FILE_NOT_FOUND": FileNotFound,
     "DAY_NOT_FOUND": DayNotFound,
+    "APPROVAL_NOT_FOUND": ApprovalNotFound,
     "STORE_NOT_FOUND": StoreNotFound,
     "IDENTIFIER_NOT_FOUND": IdentifierNotFound,
     "JOB_NOT_FOUND": JobNotFound,
@@ -444,6 +476,9 @@ BY_CODE: Dict[str, Type[DivisorError]] = {
     "METHOD_NOT_ALLOWED": MethodNotAllowed,
     "NOT_ACCEPTABLE": NotAcceptable,
     "CHECK_FAILED": CheckFailed,
+    "DELIVERY_FAILED": DeliveryFailed,
+    "APPROVAL_REQUIRED": ApprovalRequired,
+    "APPROVAL_CLOSED": ApprovalClosed,
     "DAY_ENDED": DayEnded,
     "INDEX_EXISTS": IndexExists,
     "STRATEGY_EXISTS": StrategyExists,

@@ -1,5 +1,6 @@
 import { analyticsRoutes } from './analytics/routes.js';
 import { accessRoutes } from './access.js';
+import { actionDeskRoutes } from './action-desk.js';
 import { approvalRoutes } from './approvals.js';
 import { auditRoutes } from './audit.js';
 import { calendarRoutes } from './calendars.js';
@@ -80,6 +81,7 @@ export const API = {
   ...versionRoutes,
   ...publicationRoutes,
   ...approvalRoutes,
+  ...actionDeskRoutes,
   ...accessRoutes,
   ...auditRoutes,
 };

@@ -21,6 +21,7 @@ export const PARAMETER_EXAMPLES: Readonly<Record<string, unknown>> = {
   client_id: 'ACME',
   file_name: 'LARGE-100_20240621_closing.csv',
   approval_id: 1,
+  action_id: '0123456789abcdef0123',
   plugin_id: 'near-high',
   sweep_id: 'caps',
   page: 'backtest',

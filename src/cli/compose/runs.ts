@@ -3,6 +3,9 @@ import { analyticsHandlers } from '#http/routes/analytics.js';
 import { derivativeHandlers } from '#http/routes/derivatives.js';
 import { exportHandlers } from '#http/routes/exports.js';
 import { replayHandlers } from '#http/routes/replays.js';
+import { actionDeskHandlers } from '#http/routes/action-desk.js';
+import { createActionDesk } from '#services/data/action-desk.js';
+import { actionEffects } from '#services/runs/action-effects.js';
 import { runViewHandlers } from '#http/routes/run-views.js';
 import { runDifferenceHandlers, runHandlers } from '#http/routes/runs.js';
 import { simulationHandlers } from '#http/routes/simulations.js';
@@ -59,6 +62,8 @@ export function composeRuns(
   });
   const exports = createExports({ ...rooms, views });
   const simulations = createSimulations({ ...rooms, kind: simulate });
+  const effectsOf = actionEffects(runViews, runViewRoutes.getIndexActions.view, rooms.documents);
+  const desk = createActionDesk({ ...rooms, effectsOf });
   const derivatives = createDerivatives({
     levelsOf: analytics.levelsOf,
     announcedDividends: announcedDividends(runViews, runViewRoutes.getDividendPoints.view),
@@ -77,6 +82,7 @@ export function composeRuns(
       ...runDifferenceHandlers(createRunDifferences({ ...rooms, kind: diff, engineVersion, estimatedBytes })),
       ...runViewHandlers(runViews),
       ...exportHandlers(exports),
+      ...actionDeskHandlers(desk),
       ...composeSql(rooms, exports, open).handlers,
       ...replayHandlers(replays),
       ...sweepHandlers(sweeps),

@@ -13,6 +13,60 @@ export interface ActionChoice {
   readonly received: ReceivedShares | null;
 }
 
+export interface ActionDecision {
+  /** Decision about the action. */
+  readonly decision: 'confirmed' | 'rejected' | 'reopened';
+  /** Terms on which it was decided. */
+  readonly terms: ActionTerms;
+  /** Other sources, as compared by the person. */
+  readonly sources: readonly ActionSource[];
+  /** Comment; null if there is none. */
+  readonly comment: string | null;
+  /** Name of the key. */
+  readonly author: string;
+  /** Id of the key. */
+  readonly key_id: string | null;
+  /** Time of the decision. */
+  readonly at: string;
+}
+
+export interface ActionSource {
+  /** Source, such as the notice of the issuer. */
+  readonly name: string;
+  /** Its value; null if it has none. */
+  readonly value: number | null;
+  /** Its ex-date; null if it has none. */
+  readonly ex_date: string | null;
+}
+
+export interface ActionSourceInput {
+  /** Source, such as the notice of the issuer. */
+  readonly name: string;
+  /** Its value; null if it has none. */
+  readonly value?: number | null | undefined;
+  /** Its ex-date; null if it has none. */
+  readonly ex_date?: string | null | undefined;
+}
+
+export interface ActionTerms {
+  /** Asset identifier. */
+  readonly identifier: string;
+  /** Type of the action. */
+  readonly type: 'DIVIDEND' | 'SPECIAL_DIVIDEND' | 'RETURN_OF_CAPITAL' | 'SPLIT' | 'STOCK_DIVIDEND' | 'BONUS_ISSUE' | 'RIGHTS_ISSUE' | 'SPIN_OFF' | 'MERGER' | 'ACQUISITION' | 'DELISTING' | 'TICKER_CHANGE';
+  /** First day without the entitlement. */
+  readonly ex_date: string;
+  /** As in the store: an amount per share, a multiplier or a ratio, by type. */
+  readonly value: number;
+  /** Null: unknown. */
+  readonly pay_date: string | null;
+  /** Other identifier of a spin-off, merger or ticker change. */
+  readonly related: string | null;
+  /** Price of a new share in a rights issue. */
+  readonly subscription_price: number | null;
+  /** Of a merger, money paid per share in addition to shares. */
+  readonly cash: number | null;
+}
+
 /** Dates of corporate actions of constituents are possible: ex-dates are sessions, announced before, paid after. */
 export interface ActionsCheck {
   readonly check: 'actions';
@@ -228,7 +282,7 @@ export interface Approval {
   /** From 1, without a gap. */
   readonly approval_id: number;
   /** Change that is requested. */
-  readonly action: 'publish' | 'restate' | 'amend' | 'waive';
+  readonly action: 'publish' | 'restate' | 'amend' | 'action' | 'waive';
   /** Id of the index or schedule concerned. */
   readonly subject: string;
   /** Whether it was agreed to, and done. */
@@ -269,7 +323,7 @@ export interface ApprovalDecisionRequest {
 
 export interface ApprovalRule {
   /** Change. */
-  readonly action: 'publish' | 'restate' | 'amend' | 'waive';
+  readonly action: 'publish' | 'restate' | 'amend' | 'action' | 'waive';
   /** Persons who have to agree, with the one who requests it. */
   readonly persons: number;
   /** Names or ids of keys that may approve; null for every key with the scope. */
@@ -397,7 +451,7 @@ export interface AuditEntry {
   /** Action on the document. */
   readonly action: 'created' | 'updated' | 'restored' | 'deleted' | 'purged' | 'loaded' | 'activated' | 'cancelled' | 'refused' | 'read';
   /** Kind of the document, or of the other subject. */
-  readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'schedule' | 'procedure' | 'client' | 'judgement' | 'approval' | 'run' | 'optimisation-run' | 'risk-model' | 'render' | 'publication' | 'publication-error' | 'data-version' | 'signing-key' | 'key' | 'job' | 'authentication' | 'read';
+  readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'schedule' | 'procedure' | 'client' | 'judgement' | 'action-decision' | 'approval' | 'run' | 'optimisation-run' | 'risk-model' | 'render' | 'publication' | 'publication-error' | 'data-version' | 'signing-key' | 'key' | 'job' | 'authentication' | 'read';
   /** Its id: for a run that of the index, for a publication with a number, for a data version that of the store; the address whose key was refused, or the path that was read. */
   readonly id: string;
   /** Id of the run; absent for other kinds. */
@@ -778,7 +832,7 @@ export interface BenchmarkStatement {
     /** Changes that several people have to agree to. */
     readonly approvals: readonly ({
       /** Change. */
-      readonly action: 'publish' | 'restate' | 'amend' | 'waive';
+      readonly action: 'publish' | 'restate' | 'amend' | 'action' | 'waive';
       /** Persons who have to agree. */
       readonly persons: number;
     })[];
@@ -1254,14 +1308,14 @@ export interface ChartBlockInput {
 export interface ChecksStep {
   readonly type: 'checks';
   /** Checks with their parameters. Default: all that need no parameter; before the runs, those of data. */
-  readonly checks: readonly (CoverageCheck | StalenessCheck | MovesCheck | HistoryCheck | ActionsCheck | WeightsCheck | DivisorCheck | LimitsCheck | SecondSourceCheck | PublishedCheck)[] | null;
+  readonly checks: readonly (CoverageCheck | StalenessCheck | MovesCheck | HistoryCheck | ActionsCheck | ConfirmedActionsCheck | WeightsCheck | DivisorCheck | LimitsCheck | SecondSourceCheck | PublishedCheck)[] | null;
 }
 
 /** Checks the data and the run of each index before its close is published. A finding blocks its index, or is reported only. */
 export interface ChecksStepInput {
   readonly type: 'checks';
   /** Checks with their parameters. Default: all that need no parameter; before the runs, those of data. */
-  readonly checks?: readonly (CoverageCheckInput | StalenessCheckInput | MovesCheckInput | HistoryCheckInput | ActionsCheckInput | WeightsCheckInput | DivisorCheckInput | LimitsCheckInput | SecondSourceCheckInput | PublishedCheckInput)[] | null | undefined;
+  readonly checks?: readonly (CoverageCheckInput | StalenessCheckInput | MovesCheckInput | HistoryCheckInput | ActionsCheckInput | ConfirmedActionsCheckInput | WeightsCheckInput | DivisorCheckInput | LimitsCheckInput | SecondSourceCheckInput | PublishedCheckInput)[] | null | undefined;
 }
 
 export interface Client {
@@ -1504,6 +1558,20 @@ export interface ConcentrationSeries {
   readonly gross_effective: readonly number[];
   /** Largest weight by magnitude, long or short. One value a date. */
   readonly gross_largest: readonly number[];
+}
+
+/** Corporate actions of constituents that take effect on the session were confirmed by a person. */
+export interface ConfirmedActionsCheck {
+  readonly check: 'confirmed_actions';
+  /** Findings hold the index back (block), or are reported only (warn). Default: block. */
+  readonly severity: 'block' | 'warn';
+}
+
+/** Corporate actions of constituents that take effect on the session were confirmed by a person. */
+export interface ConfirmedActionsCheckInput {
+  readonly check: 'confirmed_actions';
+  /** Findings hold the index back (block), or are reported only (warn). Default: block. */
+  readonly severity?: 'block' | 'warn' | undefined;
 }
 
 /** How a name came into the index, or left it. */
@@ -2299,7 +2367,7 @@ export interface DaySkip {
 
 export interface DayWaiver {
   /** Check whose findings are accepted. */
-  readonly check: 'coverage' | 'staleness' | 'moves' | 'history' | 'actions' | 'weights' | 'divisor' | 'limits' | 'second_source' | 'published';
+  readonly check: 'coverage' | 'staleness' | 'moves' | 'history' | 'actions' | 'confirmed_actions' | 'weights' | 'divisor' | 'limits' | 'second_source' | 'published';
   /** Index, with the indices made from it. Default: every index of the schedule. */
   readonly index_id?: string | null | undefined;
   /** Security or series of the finding. Default: every finding of the check. */
@@ -2574,6 +2642,106 @@ export interface DerivedSource {
   readonly findings: readonly Finding[];
 }
 
+/** A corporate action with what people decided about it. */
+export interface DeskAction {
+  /** Asset identifier. */
+  readonly identifier: string;
+  /** Type of the action. */
+  readonly type: 'DIVIDEND' | 'SPECIAL_DIVIDEND' | 'RETURN_OF_CAPITAL' | 'SPLIT' | 'STOCK_DIVIDEND' | 'BONUS_ISSUE' | 'RIGHTS_ISSUE' | 'SPIN_OFF' | 'MERGER' | 'ACQUISITION' | 'DELISTING' | 'TICKER_CHANGE';
+  /** First day without the entitlement. */
+  readonly ex_date: string;
+  /** As in the store: an amount per share, a multiplier or a ratio, by type. */
+  readonly value: number;
+  /** Null: unknown. */
+  readonly pay_date: string | null;
+  /** Other identifier of a spin-off, merger or ticker change. */
+  readonly related: string | null;
+  /** Price of a new share in a rights issue. */
+  readonly subscription_price: number | null;
+  /** Of a merger, money paid per share in addition to shares. */
+  readonly cash: number | null;
+  /** Id of the action: of its store, security, type, ex-date and related security. */
+  readonly action_id: string;
+  /** Null: unknown. */
+  readonly status: 'announced' | 'paid' | 'cancelled' | null;
+  /** Day of the announcement. */
+  readonly announced: string | null;
+  /** `new`: nobody decided. `amended`: the store has other terms than those that were confirmed or rejected. */
+  readonly state: 'new' | 'confirmed' | 'rejected' | 'amended';
+  /** Reasons to look at it, and differences from other sources. */
+  readonly doubts: readonly string[];
+  /** Decisions of people, earliest first. */
+  readonly decisions: readonly ActionDecision[];
+}
+
+export interface DeskActionDetail {
+  /** Asset identifier. */
+  readonly identifier: string;
+  /** Type of the action. */
+  readonly type: 'DIVIDEND' | 'SPECIAL_DIVIDEND' | 'RETURN_OF_CAPITAL' | 'SPLIT' | 'STOCK_DIVIDEND' | 'BONUS_ISSUE' | 'RIGHTS_ISSUE' | 'SPIN_OFF' | 'MERGER' | 'ACQUISITION' | 'DELISTING' | 'TICKER_CHANGE';
+  /** First day without the entitlement. */
+  readonly ex_date: string;
+  /** As in the store: an amount per share, a multiplier or a ratio, by type. */
+  readonly value: number;
+  /** Null: unknown. */
+  readonly pay_date: string | null;
+  /** Other identifier of a spin-off, merger or ticker change. */
+  readonly related: string | null;
+  /** Price of a new share in a rights issue. */
+  readonly subscription_price: number | null;
+  /** Of a merger, money paid per share in addition to shares. */
+  readonly cash: number | null;
+  /** Id of the action: of its store, security, type, ex-date and related security. */
+  readonly action_id: string;
+  /** Null: unknown. */
+  readonly status: 'announced' | 'paid' | 'cancelled' | null;
+  /** Day of the announcement. */
+  readonly announced: string | null;
+  /** `new`: nobody decided. `amended`: the store has other terms than those that were confirmed or rejected. */
+  readonly state: 'new' | 'confirmed' | 'rejected' | 'amended';
+  /** Reasons to look at it, and differences from other sources. */
+  readonly doubts: readonly string[];
+  /** Decisions of people, earliest first. */
+  readonly decisions: readonly ActionDecision[];
+  /** Effect on each index whose run holds the security. */
+  readonly effects: readonly DeskActionEffect[];
+}
+
+export interface DeskActionEffect {
+  /** The index, or the strategy where strategies are runs too. */
+  readonly index_id: string;
+  /** Coming: after the last date of the run; pro forma. */
+  readonly state: 'effective' | 'coming';
+  /** Weight at the close before. */
+  readonly weight_before: number | null;
+  /** Weight after it. */
+  readonly weight_after: number | null;
+  /** Index shares before. */
+  readonly shares_before: number | null;
+  /** Index shares after it. */
+  readonly shares_after: number | null;
+  /** Divisor of the index before. */
+  readonly divisor_before: number | null;
+  /** Divisor after it and all other events of its session. */
+  readonly divisor_after: number | null;
+}
+
+export interface DeskActions {
+  /** By ex-date and security. */
+  readonly actions: readonly DeskAction[];
+  /** Actions that meet the conditions. */
+  readonly total: number;
+}
+
+export interface DeskDecisionRequest {
+  /** Decision about the action. */
+  readonly decision: 'confirmed' | 'rejected' | 'reopened';
+  /** Values of other sources; differences from the store become doubts. */
+  readonly sources?: readonly ActionSourceInput[] | undefined;
+  /** Comment, for the history and the audit log. */
+  readonly comment?: string | null | undefined;
+}
+
 export interface Distribution {
   /** Over the paths. */
   readonly mean: number;
@@ -2830,7 +2998,7 @@ export interface EqualWeightWeighting {
 
 export interface ErrorDetail {
   /** Stable code to branch on. */
-  readonly code: 'MALFORMED_REQUEST' | 'BODY_TOO_LARGE' | 'UNAUTHENTICATED' | 'FORBIDDEN_SCOPE' | 'QUOTA_EXCEEDED' | 'APPROVAL_FORBIDDEN' | 'FORBIDDEN_ID' | 'READ_ONLY' | 'FORBIDDEN_ORIGIN' | 'ROUTE_NOT_FOUND' | 'INDEX_NOT_FOUND' | 'RUN_NOT_FOUND' | 'ASSET_NOT_IN_RUN' | 'BENCHMARK_NOT_FOUND' | 'CONSTRAINT_SET_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'STRATEGY_NOT_FOUND' | 'TEMPLATE_NOT_FOUND' | 'RENDER_NOT_FOUND' | 'NOTHING_PUBLISHED' | 'VERSION_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PLUGIN_NOT_FOUND' | 'SCHEDULE_NOT_FOUND' | 'PROCEDURE_NOT_FOUND' | 'CLIENT_NOT_FOUND' | 'FILE_NOT_FOUND' | 'DAY_NOT_FOUND' | 'APPROVAL_NOT_FOUND' | 'STORE_NOT_FOUND' | 'IDENTIFIER_NOT_FOUND' | 'JOB_NOT_FOUND' | 'DOCUMENT_UNREADABLE' | 'METHOD_NOT_ALLOWED' | 'NOT_ACCEPTABLE' | 'CHECK_FAILED' | 'DELIVERY_FAILED' | 'APPROVAL_REQUIRED' | 'APPROVAL_CLOSED' | 'DAY_ENDED' | 'INDEX_EXISTS' | 'STRATEGY_EXISTS' | 'TEMPLATE_EMPTY' | 'STORE_EXISTS' | 'STORE_ACTIVE' | 'STORE_PUBLISHED' | 'STORE_LOADING' | 'STORE_REFRESHING' | 'FOLDER_REGISTERED' | 'NOTHING_TO_REFRESH' | 'STORE_NOT_SERVED' | 'STORE_MISMATCH' | 'JOB_RUNNING' | 'RESTATEMENT' | 'NO_CURRENT_RUN' | 'NOT_REPRODUCED' | 'PARTIAL_CLOSES' | 'PRECONDITION_FAILED' | 'VALIDATION_FAILED' | 'INVALID_IDENTIFIER' | 'VERSION_NOT_RESTORABLE' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'RANGE_TOO_SHORT' | 'CALENDAR_NOT_COVERED' | 'NO_DATA_IN_RANGE' | 'PLUGIN_FAILED' | 'NO_DATA_AT_DATE' | 'NO_DATA_KNOWN' | 'NO_COMMON_DATES' | 'UNIVERSE_REQUIRED' | 'EXPIRY_NOT_AFTER_AS_OF' | 'EXPIRY_ORDER' | 'RATE_OUT_OF_RANGE' | 'INDEX_REQUIRED' | 'TEMPLATE_BUILT_IN' | 'VARIANT_NOT_AVAILABLE' | 'TOTAL_LOSS' | 'INFEASIBLE' | 'OBJECTIVE_UNATTAINABLE' | 'EMPTY_INDEX' | 'NO_RATE' | 'FX_MISSING' | 'RISK_INSUFFICIENT_DATA' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES' | 'QUERY_LIMIT' | 'NUMERIC_FAILURE' | 'SOLVER_FAILED' | 'MISSING_PRICE' | 'RATE_LIMITED' | 'INTERNAL' | 'NOT_SUPPORTED' | 'NO_DATA_SOURCE' | 'STORE_UNAVAILABLE' | 'OVERLOADED' | 'DRAINING' | 'STORAGE_FULL' | 'UNCLASSIFIED_FAILURE' | 'RISK_MODEL_CHANGED' | 'WORKER_CRASHED' | 'JOB_INTERRUPTED' | 'WORKER_OUT_OF_MEMORY' | 'JOB_TIMEOUT' | 'INDEX_DELETED' | 'RENDER_FAILED' | 'STORE_READ_FAILED' | 'REFRESH_REJECTED' | 'STORE_WRITE_FAILED';
+  readonly code: 'MALFORMED_REQUEST' | 'BODY_TOO_LARGE' | 'UNAUTHENTICATED' | 'FORBIDDEN_SCOPE' | 'QUOTA_EXCEEDED' | 'APPROVAL_FORBIDDEN' | 'FORBIDDEN_ID' | 'READ_ONLY' | 'FORBIDDEN_ORIGIN' | 'ROUTE_NOT_FOUND' | 'INDEX_NOT_FOUND' | 'RUN_NOT_FOUND' | 'ASSET_NOT_IN_RUN' | 'BENCHMARK_NOT_FOUND' | 'CONSTRAINT_SET_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'STRATEGY_NOT_FOUND' | 'TEMPLATE_NOT_FOUND' | 'RENDER_NOT_FOUND' | 'NOTHING_PUBLISHED' | 'VERSION_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PLUGIN_NOT_FOUND' | 'SCHEDULE_NOT_FOUND' | 'PROCEDURE_NOT_FOUND' | 'CLIENT_NOT_FOUND' | 'FILE_NOT_FOUND' | 'DAY_NOT_FOUND' | 'ACTION_NOT_FOUND' | 'APPROVAL_NOT_FOUND' | 'STORE_NOT_FOUND' | 'IDENTIFIER_NOT_FOUND' | 'JOB_NOT_FOUND' | 'DOCUMENT_UNREADABLE' | 'METHOD_NOT_ALLOWED' | 'NOT_ACCEPTABLE' | 'CHECK_FAILED' | 'DELIVERY_FAILED' | 'APPROVAL_REQUIRED' | 'APPROVAL_CLOSED' | 'DAY_ENDED' | 'INDEX_EXISTS' | 'STRATEGY_EXISTS' | 'TEMPLATE_EMPTY' | 'STORE_EXISTS' | 'STORE_ACTIVE' | 'STORE_PUBLISHED' | 'STORE_LOADING' | 'STORE_REFRESHING' | 'FOLDER_REGISTERED' | 'NOTHING_TO_REFRESH' | 'STORE_NOT_SERVED' | 'STORE_MISMATCH' | 'JOB_RUNNING' | 'RESTATEMENT' | 'NO_CURRENT_RUN' | 'NOT_REPRODUCED' | 'PARTIAL_CLOSES' | 'PRECONDITION_FAILED' | 'VALIDATION_FAILED' | 'INVALID_IDENTIFIER' | 'VERSION_NOT_RESTORABLE' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'RANGE_TOO_SHORT' | 'CALENDAR_NOT_COVERED' | 'NO_DATA_IN_RANGE' | 'PLUGIN_FAILED' | 'NO_DATA_AT_DATE' | 'NO_DATA_KNOWN' | 'NO_COMMON_DATES' | 'UNIVERSE_REQUIRED' | 'EXPIRY_NOT_AFTER_AS_OF' | 'EXPIRY_ORDER' | 'RATE_OUT_OF_RANGE' | 'INDEX_REQUIRED' | 'TEMPLATE_BUILT_IN' | 'VARIANT_NOT_AVAILABLE' | 'TOTAL_LOSS' | 'INFEASIBLE' | 'OBJECTIVE_UNATTAINABLE' | 'EMPTY_INDEX' | 'NO_RATE' | 'FX_MISSING' | 'RISK_INSUFFICIENT_DATA' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES' | 'QUERY_LIMIT' | 'NUMERIC_FAILURE' | 'SOLVER_FAILED' | 'MISSING_PRICE' | 'RATE_LIMITED' | 'INTERNAL' | 'NOT_SUPPORTED' | 'NO_DATA_SOURCE' | 'STORE_UNAVAILABLE' | 'OVERLOADED' | 'DRAINING' | 'STORAGE_FULL' | 'UNCLASSIFIED_FAILURE' | 'RISK_MODEL_CHANGED' | 'WORKER_CRASHED' | 'JOB_INTERRUPTED' | 'WORKER_OUT_OF_MEMORY' | 'JOB_TIMEOUT' | 'INDEX_DELETED' | 'RENDER_FAILED' | 'STORE_READ_FAILED' | 'REFRESH_REJECTED' | 'STORE_WRITE_FAILED';
   /** A sentence for people. */
   readonly message: string;
   /** Members that go with the code, or null. */
@@ -10939,7 +11107,7 @@ export interface WaitingOrder {
 
 export interface Waiver {
   /** Check whose findings are accepted. */
-  readonly check: 'coverage' | 'staleness' | 'moves' | 'history' | 'actions' | 'weights' | 'divisor' | 'limits' | 'second_source' | 'published';
+  readonly check: 'coverage' | 'staleness' | 'moves' | 'history' | 'actions' | 'confirmed_actions' | 'weights' | 'divisor' | 'limits' | 'second_source' | 'published';
   /** Index, with the indices made from it; null for every index. */
   readonly index_id: string | null;
   /** Security; null for every finding of the check. */
@@ -11323,7 +11491,7 @@ export interface Operations {
   };
   /** Model Context Protocol for agents: one JSON-RPC message. */
   callMcp: {
-    request: { readonly query?: { readonly tools?: readonly ('jobs' | 'indices' | 'analytics' | 'optimise' | 'risk-models' | 'reports' | 'data' | 'documentation' | 'strategies' | 'derivatives' | 'stores' | 'watchlists' | 'schedules' | 'governance' | 'clients' | 'approvals' | 'publication' | 'versions' | 'service' | 'all')[] | undefined } | undefined; readonly body: McpMessage };
+    request: { readonly query?: { readonly tools?: readonly ('jobs' | 'indices' | 'analytics' | 'optimise' | 'risk-models' | 'reports' | 'data' | 'documentation' | 'strategies' | 'derivatives' | 'stores' | 'watchlists' | 'schedules' | 'governance' | 'clients' | 'actions' | 'approvals' | 'publication' | 'versions' | 'service' | 'all')[] | undefined } | undefined; readonly body: McpMessage };
     answer: unknown;
   };
   /** Jobs, newest first. */
@@ -12339,7 +12507,7 @@ export interface Operations {
   };
   /** Changes that wait for the agreement of other people, and decided ones. */
   listApprovals: {
-    request: { readonly query?: { readonly state?: 'pending' | 'approved' | 'used' | 'rejected' | 'withdrawn' | 'expired' | undefined; readonly action?: 'publish' | 'restate' | 'amend' | 'waive' | undefined; readonly subject?: string | undefined; readonly limit?: number | undefined; readonly before?: number | undefined } | undefined };
+    request: { readonly query?: { readonly state?: 'pending' | 'approved' | 'used' | 'rejected' | 'withdrawn' | 'expired' | undefined; readonly action?: 'publish' | 'restate' | 'amend' | 'action' | 'waive' | undefined; readonly subject?: string | undefined; readonly limit?: number | undefined; readonly before?: number | undefined } | undefined };
     answer: ApprovalCollection;
   };
   /** One approval: the change, and who requested, commented and decided. */
@@ -12351,6 +12519,21 @@ export interface Operations {
   decideApproval: {
     request: { readonly params: { readonly approval_id: number }; readonly body: ApprovalDecisionRequest };
     answer: Approval;
+  };
+  /** Coming and recent corporate actions of the served store, with their state and doubts. */
+  listActions: {
+    request: { readonly query?: { readonly from?: string | undefined; readonly to?: string | undefined; readonly state?: 'new' | 'confirmed' | 'rejected' | 'amended' | undefined; readonly identifier?: string | undefined; readonly doubtful?: boolean | undefined; readonly limit?: number | undefined } | undefined };
+    answer: DeskActions;
+  };
+  /** One corporate action: its decisions, and its effect on each index before and after. */
+  getAction: {
+    request: { readonly params: { readonly action_id: string } };
+    answer: DeskActionDetail;
+  };
+  /** Confirms, rejects or reopens a corporate action, on the terms that the store has now. */
+  decideAction: {
+    request: { readonly params: { readonly action_id: string }; readonly body: DeskDecisionRequest };
+    answer: DeskAction;
   };
   /** Whose a document is, and who else may read it. */
   getAccess: {
@@ -12364,7 +12547,7 @@ export interface Operations {
   };
   /** Every write of a document and every publication: by whom, when, in which request, which version. */
   getAudit: {
-    request: { readonly query?: { readonly start?: string | undefined; readonly end?: string | undefined; readonly kind?: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'schedule' | 'procedure' | 'client' | 'judgement' | 'approval' | 'run' | 'optimisation-run' | 'risk-model' | 'render' | 'publication' | 'publication-error' | 'data-version' | 'signing-key' | 'key' | 'job' | 'authentication' | 'read' | undefined; readonly id?: string | undefined; readonly author?: string | undefined; readonly after?: number | undefined; readonly limit?: number | undefined; readonly format?: 'json' | 'ndjson' | undefined } | undefined };
+    request: { readonly query?: { readonly start?: string | undefined; readonly end?: string | undefined; readonly kind?: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'schedule' | 'procedure' | 'client' | 'judgement' | 'action-decision' | 'approval' | 'run' | 'optimisation-run' | 'risk-model' | 'render' | 'publication' | 'publication-error' | 'data-version' | 'signing-key' | 'key' | 'job' | 'authentication' | 'read' | undefined; readonly id?: string | undefined; readonly author?: string | undefined; readonly after?: number | undefined; readonly limit?: number | undefined; readonly format?: 'json' | 'ndjson' | undefined } | undefined };
     answer: AuditLog;
   };
 }
@@ -12590,6 +12773,9 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   listApprovals: 'GET /approvals',
   getApproval: 'GET /approvals/{approval_id}',
   decideApproval: 'POST /approvals/{approval_id}/decisions',
+  listActions: 'GET /actions',
+  getAction: 'GET /actions/{action_id}',
+  decideAction: 'POST /actions/{action_id}/decisions',
   getAccess: 'GET /access/{kind}/{document_id}',
   putAccess: 'PUT /access/{kind}/{document_id}',
   getAudit: 'GET /audit',

@@ -22,6 +22,63 @@ class ActionChoice(t.TypedDict):
     received: t.Optional[ReceivedShares]
 
 
+class ActionDecision(t.TypedDict):
+    #: Decision about the action.
+    decision: t.Literal["confirmed", "rejected", "reopened"]
+    #: Terms on which it was decided.
+    terms: ActionTerms
+    #: Other sources, as compared by the person.
+    sources: t.Sequence[ActionSource]
+    #: Comment; null if there is none.
+    comment: t.Optional[str]
+    #: Name of the key.
+    author: str
+    #: Id of the key.
+    key_id: t.Optional[str]
+    #: Time of the decision.
+    at: str
+
+
+class ActionSource(t.TypedDict):
+    #: Source, such as the notice of the issuer.
+    name: str
+    #: Its value; null if it has none.
+    value: t.Optional[float]
+    #: Its ex-date; null if it has none.
+    ex_date: t.Optional[str]
+
+
+class _ActionSourceInput(t.TypedDict):
+    #: Source, such as the notice of the issuer.
+    name: str
+
+
+class ActionSourceInput(_ActionSourceInput, total=False):
+    #: Its value; null if it has none.
+    value: t.Optional[float]
+    #: Its ex-date; null if it has none.
+    ex_date: t.Optional[Date]
+
+
+class ActionTerms(t.TypedDict):
+    #: Asset identifier.
+    identifier: str
+    #: Type of the action.
+    type: t.Literal["DIVIDEND", "SPECIAL_DIVIDEND", "RETURN_OF_CAPITAL", "SPLIT", "STOCK_DIVIDEND", "BONUS_ISSUE", "RIGHTS_ISSUE", "SPIN_OFF", "MERGER", "ACQUISITION", "DELISTING", "TICKER_CHANGE"]
+    #: First day without the entitlement.
+    ex_date: str
+    #: As in the store: an amount per share, a multiplier or a ratio, by type.
+    value: float
+    #: Null: unknown.
+    pay_date: t.Optional[str]
+    #: Other identifier of a spin-off, merger or ticker change.
+    related: t.Optional[str]
+    #: Price of a new share in a rights issue.
+    subscription_price: t.Optional[float]
+    #: Of a merger, money paid per share in addition to shares.
+    cash: t.Optional[float]
+
+
 class ActionsCheck(t.TypedDict):
     """Dates of corporate actions of constituents are possible: ex-dates are sessions, announced before, paid after."""
 
@@ -279,7 +336,7 @@ class Approval(t.TypedDict):
     #: From 1, without a gap.
     approval_id: int
     #: Change that is requested.
-    action: t.Literal["publish", "restate", "amend", "waive"]
+    action: t.Literal["publish", "restate", "amend", "action", "waive"]
     #: Id of the index or schedule concerned.
     subject: str
     #: Whether it was agreed to, and done.
@@ -323,7 +380,7 @@ class ApprovalDecisionRequest(_ApprovalDecisionRequest, total=False):
 
 class ApprovalRule(t.TypedDict):
     #: Change.
-    action: t.Literal["publish", "restate", "amend", "waive"]
+    action: t.Literal["publish", "restate", "amend", "action", "waive"]
     #: Persons who have to agree, with the one who requests it.
     persons: int
     #: Names or ids of keys that may approve; null for every key with the scope.
@@ -457,7 +514,7 @@ class _AuditEntry(t.TypedDict):
     #: Action on the document.
     action: t.Literal["created", "updated", "restored", "deleted", "purged", "loaded", "activated", "cancelled", "refused", "read"]
     #: Kind of the document, or of the other subject.
-    kind: t.Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "schedule", "procedure", "client", "judgement", "approval", "run", "optimisation-run", "risk-model", "render", "publication", "publication-error", "data-version", "signing-key", "key", "job", "authentication", "read"]
+    kind: t.Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "schedule", "procedure", "client", "judgement", "action-decision", "approval", "run", "optimisation-run", "risk-model", "render", "publication", "publication-error", "data-version", "signing-key", "key", "job", "authentication", "read"]
     #: Its id: for a run that of the index, for a publication with a number, for a data version that of the store; the address whose key was refused, or the path that was read.
     id: str
     #: The version created; null for kinds without versions.
@@ -846,7 +903,7 @@ class BenchmarkStatementInputs(t.TypedDict):
 
 class BenchmarkStatementDiscretionApprovals(t.TypedDict):
     #: Change.
-    action: t.Literal["publish", "restate", "amend", "waive"]
+    action: t.Literal["publish", "restate", "amend", "action", "waive"]
     #: Persons who have to agree.
     persons: int
 
@@ -1420,7 +1477,7 @@ class ChecksStep(t.TypedDict):
 
     type: t.Literal["checks"]
     #: Checks with their parameters. Default: all that need no parameter; before the runs, those of data.
-    checks: t.Optional[t.Sequence[t.Union[CoverageCheck, StalenessCheck, MovesCheck, HistoryCheck, ActionsCheck, WeightsCheck, DivisorCheck, LimitsCheck, SecondSourceCheck, PublishedCheck]]]
+    checks: t.Optional[t.Sequence[t.Union[CoverageCheck, StalenessCheck, MovesCheck, HistoryCheck, ActionsCheck, ConfirmedActionsCheck, WeightsCheck, DivisorCheck, LimitsCheck, SecondSourceCheck, PublishedCheck]]]
 
 
 class _ChecksStepInput(t.TypedDict):
@@ -1431,7 +1488,7 @@ class ChecksStepInput(_ChecksStepInput, total=False):
     """Checks the data and the run of each index before its close is published. A finding blocks its index, or is reported only."""
 
     #: Checks with their parameters. Default: all that need no parameter; before the runs, those of data.
-    checks: t.Optional[t.Sequence[t.Union[CoverageCheckInput, StalenessCheckInput, MovesCheckInput, HistoryCheckInput, ActionsCheckInput, WeightsCheckInput, DivisorCheckInput, LimitsCheckInput, SecondSourceCheckInput, PublishedCheckInput]]]
+    checks: t.Optional[t.Sequence[t.Union[CoverageCheckInput, StalenessCheckInput, MovesCheckInput, HistoryCheckInput, ActionsCheckInput, ConfirmedActionsCheckInput, WeightsCheckInput, DivisorCheckInput, LimitsCheckInput, SecondSourceCheckInput, PublishedCheckInput]]]
 
 
 class Client(t.TypedDict):
@@ -1710,6 +1767,25 @@ class ConcentrationSeries(t.TypedDict):
     gross_effective: t.Sequence[float]
     #: Largest weight by magnitude, long or short. One value a date.
     gross_largest: t.Sequence[float]
+
+
+class ConfirmedActionsCheck(t.TypedDict):
+    """Corporate actions of constituents that take effect on the session were confirmed by a person."""
+
+    check: t.Literal["confirmed_actions"]
+    #: Findings hold the index back (block), or are reported only (warn). Default: block.
+    severity: t.Literal["block", "warn"]
+
+
+class _ConfirmedActionsCheckInput(t.TypedDict):
+    check: t.Literal["confirmed_actions"]
+
+
+class ConfirmedActionsCheckInput(_ConfirmedActionsCheckInput, total=False):
+    """Corporate actions of constituents that take effect on the session were confirmed by a person."""
+
+    #: Findings hold the index back (block), or are reported only (warn). Default: block.
+    severity: t.Literal["block", "warn"]
 
 
 class ConstituentChange(t.TypedDict):
@@ -2607,7 +2683,7 @@ class DaySkip(t.TypedDict):
 
 class _DayWaiver(t.TypedDict):
     #: Check whose findings are accepted.
-    check: t.Literal["coverage", "staleness", "moves", "history", "actions", "weights", "divisor", "limits", "second_source", "published"]
+    check: t.Literal["coverage", "staleness", "moves", "history", "actions", "confirmed_actions", "weights", "divisor", "limits", "second_source", "published"]
     #: Why, for the register of decisions.
     reason: str
 
@@ -2917,6 +2993,110 @@ class DerivedSource(t.TypedDict):
     findings: t.Sequence[Finding]
 
 
+class DeskAction(t.TypedDict):
+    """A corporate action with what people decided about it."""
+
+    #: Asset identifier.
+    identifier: str
+    #: Type of the action.
+    type: t.Literal["DIVIDEND", "SPECIAL_DIVIDEND", "RETURN_OF_CAPITAL", "SPLIT", "STOCK_DIVIDEND", "BONUS_ISSUE", "RIGHTS_ISSUE", "SPIN_OFF", "MERGER", "ACQUISITION", "DELISTING", "TICKER_CHANGE"]
+    #: First day without the entitlement.
+    ex_date: str
+    #: As in the store: an amount per share, a multiplier or a ratio, by type.
+    value: float
+    #: Null: unknown.
+    pay_date: t.Optional[str]
+    #: Other identifier of a spin-off, merger or ticker change.
+    related: t.Optional[str]
+    #: Price of a new share in a rights issue.
+    subscription_price: t.Optional[float]
+    #: Of a merger, money paid per share in addition to shares.
+    cash: t.Optional[float]
+    #: Id of the action: of its store, security, type, ex-date and related security.
+    action_id: str
+    #: Null: unknown.
+    status: t.Optional[t.Literal["announced", "paid", "cancelled"]]
+    #: Day of the announcement.
+    announced: t.Optional[str]
+    #: `new`: nobody decided. `amended`: the store has other terms than those that were confirmed or rejected.
+    state: t.Literal["new", "confirmed", "rejected", "amended"]
+    #: Reasons to look at it, and differences from other sources.
+    doubts: t.Sequence[str]
+    #: Decisions of people, earliest first.
+    decisions: t.Sequence[ActionDecision]
+
+
+class DeskActionDetail(t.TypedDict):
+    #: Asset identifier.
+    identifier: str
+    #: Type of the action.
+    type: t.Literal["DIVIDEND", "SPECIAL_DIVIDEND", "RETURN_OF_CAPITAL", "SPLIT", "STOCK_DIVIDEND", "BONUS_ISSUE", "RIGHTS_ISSUE", "SPIN_OFF", "MERGER", "ACQUISITION", "DELISTING", "TICKER_CHANGE"]
+    #: First day without the entitlement.
+    ex_date: str
+    #: As in the store: an amount per share, a multiplier or a ratio, by type.
+    value: float
+    #: Null: unknown.
+    pay_date: t.Optional[str]
+    #: Other identifier of a spin-off, merger or ticker change.
+    related: t.Optional[str]
+    #: Price of a new share in a rights issue.
+    subscription_price: t.Optional[float]
+    #: Of a merger, money paid per share in addition to shares.
+    cash: t.Optional[float]
+    #: Id of the action: of its store, security, type, ex-date and related security.
+    action_id: str
+    #: Null: unknown.
+    status: t.Optional[t.Literal["announced", "paid", "cancelled"]]
+    #: Day of the announcement.
+    announced: t.Optional[str]
+    #: `new`: nobody decided. `amended`: the store has other terms than those that were confirmed or rejected.
+    state: t.Literal["new", "confirmed", "rejected", "amended"]
+    #: Reasons to look at it, and differences from other sources.
+    doubts: t.Sequence[str]
+    #: Decisions of people, earliest first.
+    decisions: t.Sequence[ActionDecision]
+    #: Effect on each index whose run holds the security.
+    effects: t.Sequence[DeskActionEffect]
+
+
+class DeskActionEffect(t.TypedDict):
+    #: The index, or the strategy where strategies are runs too.
+    index_id: str
+    #: Coming: after the last date of the run; pro forma.
+    state: t.Literal["effective", "coming"]
+    #: Weight at the close before.
+    weight_before: t.Optional[float]
+    #: Weight after it.
+    weight_after: t.Optional[float]
+    #: Index shares before.
+    shares_before: t.Optional[float]
+    #: Index shares after it.
+    shares_after: t.Optional[float]
+    #: Divisor of the index before.
+    divisor_before: t.Optional[float]
+    #: Divisor after it and all other events of its session.
+    divisor_after: t.Optional[float]
+
+
+class DeskActions(t.TypedDict):
+    #: By ex-date and security.
+    actions: t.Sequence[DeskAction]
+    #: Actions that meet the conditions.
+    total: int
+
+
+class _DeskDecisionRequest(t.TypedDict):
+    #: Decision about the action.
+    decision: t.Literal["confirmed", "rejected", "reopened"]
+
+
+class DeskDecisionRequest(_DeskDecisionRequest, total=False):
+    #: Values of other sources; differences from the store become doubts.
+    sources: t.Sequence[ActionSourceInput]
+    #: Comment, for the history and the audit log.
+    comment: t.Optional[str]
+
+
 class Distribution(t.TypedDict):
     #: Over the paths.
     mean: float
@@ -3197,7 +3377,7 @@ class EqualWeightWeighting(_EqualWeightWeighting, total=False):
 
 class ErrorDetail(t.TypedDict):
     #: Stable code to branch on.
-    code: t.Literal["MALFORMED_REQUEST", "BODY_TOO_LARGE", "UNAUTHENTICATED", "FORBIDDEN_SCOPE", "QUOTA_EXCEEDED", "APPROVAL_FORBIDDEN", "FORBIDDEN_ID", "READ_ONLY", "FORBIDDEN_ORIGIN", "ROUTE_NOT_FOUND", "INDEX_NOT_FOUND", "RUN_NOT_FOUND", "ASSET_NOT_IN_RUN", "BENCHMARK_NOT_FOUND", "CONSTRAINT_SET_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "STRATEGY_NOT_FOUND", "TEMPLATE_NOT_FOUND", "RENDER_NOT_FOUND", "NOTHING_PUBLISHED", "VERSION_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PLUGIN_NOT_FOUND", "SCHEDULE_NOT_FOUND", "PROCEDURE_NOT_FOUND", "CLIENT_NOT_FOUND", "FILE_NOT_FOUND", "DAY_NOT_FOUND", "APPROVAL_NOT_FOUND", "STORE_NOT_FOUND", "IDENTIFIER_NOT_FOUND", "JOB_NOT_FOUND", "DOCUMENT_UNREADABLE", "METHOD_NOT_ALLOWED", "NOT_ACCEPTABLE", "CHECK_FAILED", "DELIVERY_FAILED", "APPROVAL_REQUIRED", "APPROVAL_CLOSED", "DAY_ENDED", "INDEX_EXISTS", "STRATEGY_EXISTS", "TEMPLATE_EMPTY", "STORE_EXISTS", "STORE_ACTIVE", "STORE_PUBLISHED", "STORE_LOADING", "STORE_REFRESHING", "FOLDER_REGISTERED", "NOTHING_TO_REFRESH", "STORE_NOT_SERVED", "STORE_MISMATCH", "JOB_RUNNING", "RESTATEMENT", "NO_CURRENT_RUN", "NOT_REPRODUCED", "PARTIAL_CLOSES", "PRECONDITION_FAILED", "VALIDATION_FAILED", "INVALID_IDENTIFIER", "VERSION_NOT_RESTORABLE", "ID_MISMATCH", "INVALID_RANGE", "RANGE_TOO_SHORT", "CALENDAR_NOT_COVERED", "NO_DATA_IN_RANGE", "PLUGIN_FAILED", "NO_DATA_AT_DATE", "NO_DATA_KNOWN", "NO_COMMON_DATES", "UNIVERSE_REQUIRED", "EXPIRY_NOT_AFTER_AS_OF", "EXPIRY_ORDER", "RATE_OUT_OF_RANGE", "INDEX_REQUIRED", "TEMPLATE_BUILT_IN", "VARIANT_NOT_AVAILABLE", "TOTAL_LOSS", "INFEASIBLE", "OBJECTIVE_UNATTAINABLE", "EMPTY_INDEX", "NO_RATE", "FX_MISSING", "RISK_INSUFFICIENT_DATA", "LOOK_AHEAD", "MODEL_LACKS_NAMES", "QUERY_LIMIT", "NUMERIC_FAILURE", "SOLVER_FAILED", "MISSING_PRICE", "RATE_LIMITED", "INTERNAL", "NOT_SUPPORTED", "NO_DATA_SOURCE", "STORE_UNAVAILABLE", "OVERLOADED", "DRAINING", "STORAGE_FULL", "UNCLASSIFIED_FAILURE", "RISK_MODEL_CHANGED", "WORKER_CRASHED", "JOB_INTERRUPTED", "WORKER_OUT_OF_MEMORY", "JOB_TIMEOUT", "INDEX_DELETED", "RENDER_FAILED", "STORE_READ_FAILED", "REFRESH_REJECTED", "STORE_WRITE_FAILED"]
+    code: t.Literal["MALFORMED_REQUEST", "BODY_TOO_LARGE", "UNAUTHENTICATED", "FORBIDDEN_SCOPE", "QUOTA_EXCEEDED", "APPROVAL_FORBIDDEN", "FORBIDDEN_ID", "READ_ONLY", "FORBIDDEN_ORIGIN", "ROUTE_NOT_FOUND", "INDEX_NOT_FOUND", "RUN_NOT_FOUND", "ASSET_NOT_IN_RUN", "BENCHMARK_NOT_FOUND", "CONSTRAINT_SET_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "STRATEGY_NOT_FOUND", "TEMPLATE_NOT_FOUND", "RENDER_NOT_FOUND", "NOTHING_PUBLISHED", "VERSION_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PLUGIN_NOT_FOUND", "SCHEDULE_NOT_FOUND", "PROCEDURE_NOT_FOUND", "CLIENT_NOT_FOUND", "FILE_NOT_FOUND", "DAY_NOT_FOUND", "ACTION_NOT_FOUND", "APPROVAL_NOT_FOUND", "STORE_NOT_FOUND", "IDENTIFIER_NOT_FOUND", "JOB_NOT_FOUND", "DOCUMENT_UNREADABLE", "METHOD_NOT_ALLOWED", "NOT_ACCEPTABLE", "CHECK_FAILED", "DELIVERY_FAILED", "APPROVAL_REQUIRED", "APPROVAL_CLOSED", "DAY_ENDED", "INDEX_EXISTS", "STRATEGY_EXISTS", "TEMPLATE_EMPTY", "STORE_EXISTS", "STORE_ACTIVE", "STORE_PUBLISHED", "STORE_LOADING", "STORE_REFRESHING", "FOLDER_REGISTERED", "NOTHING_TO_REFRESH", "STORE_NOT_SERVED", "STORE_MISMATCH", "JOB_RUNNING", "RESTATEMENT", "NO_CURRENT_RUN", "NOT_REPRODUCED", "PARTIAL_CLOSES", "PRECONDITION_FAILED", "VALIDATION_FAILED", "INVALID_IDENTIFIER", "VERSION_NOT_RESTORABLE", "ID_MISMATCH", "INVALID_RANGE", "RANGE_TOO_SHORT", "CALENDAR_NOT_COVERED", "NO_DATA_IN_RANGE", "PLUGIN_FAILED", "NO_DATA_AT_DATE", "NO_DATA_KNOWN", "NO_COMMON_DATES", "UNIVERSE_REQUIRED", "EXPIRY_NOT_AFTER_AS_OF", "EXPIRY_ORDER", "RATE_OUT_OF_RANGE", "INDEX_REQUIRED", "TEMPLATE_BUILT_IN", "VARIANT_NOT_AVAILABLE", "TOTAL_LOSS", "INFEASIBLE", "OBJECTIVE_UNATTAINABLE", "EMPTY_INDEX", "NO_RATE", "FX_MISSING", "RISK_INSUFFICIENT_DATA", "LOOK_AHEAD", "MODEL_LACKS_NAMES", "QUERY_LIMIT", "NUMERIC_FAILURE", "SOLVER_FAILED", "MISSING_PRICE", "RATE_LIMITED", "INTERNAL", "NOT_SUPPORTED", "NO_DATA_SOURCE", "STORE_UNAVAILABLE", "OVERLOADED", "DRAINING", "STORAGE_FULL", "UNCLASSIFIED_FAILURE", "RISK_MODEL_CHANGED", "WORKER_CRASHED", "JOB_INTERRUPTED", "WORKER_OUT_OF_MEMORY", "JOB_TIMEOUT", "INDEX_DELETED", "RENDER_FAILED", "STORE_READ_FAILED", "REFRESH_REJECTED", "STORE_WRITE_FAILED"]
     #: A sentence for people.
     message: str
     #: Members that go with the code, or null.
@@ -12077,7 +12257,7 @@ class WaitingOrder(t.TypedDict):
 
 class Waiver(t.TypedDict):
     #: Check whose findings are accepted.
-    check: t.Literal["coverage", "staleness", "moves", "history", "actions", "weights", "divisor", "limits", "second_source", "published"]
+    check: t.Literal["coverage", "staleness", "moves", "history", "actions", "confirmed_actions", "weights", "divisor", "limits", "second_source", "published"]
     #: Index, with the indices made from it; null for every index.
     index_id: t.Optional[str]
     #: Security; null for every finding of the check.

@@ -17,7 +17,7 @@ export const DeskAction = ActionTerms.extend({
     description:
       '`new`: nobody decided. `amended`: the store has other terms than those that were confirmed or rejected.',
   }),
-  doubts: z.array(z.string()).meta({ description: 'Reasons to look at it, and differences from other sources.' }),
+  flags: z.array(z.string()).meta({ description: 'Reasons to look at it, and differences from other sources.' }),
   decisions: z.array(ActionDecision).meta({ description: 'Decisions of people, earliest first.' }),
 }).meta({ id: 'DeskAction', description: 'A corporate action with what people decided about it.' });
 export type DeskAction = z.infer<typeof DeskAction>;
@@ -56,7 +56,7 @@ export const DeskDecisionRequest = z
       .array(ActionSource)
       .max(SOURCES_MAX)
       .default([])
-      .meta({ description: 'Values of other sources; differences from the store become doubts.' }),
+      .meta({ description: 'Values of other sources; differences from the store become flags.' }),
     comment: z
       .string()
       .trim()
@@ -83,13 +83,13 @@ export const actionDeskRoutes = routes({
     path: '/actions',
     scope: 'read',
     tag,
-    summary: 'Coming and recent corporate actions of the served store, with their state and doubts.',
+    summary: 'Coming and recent corporate actions of the served store, with their state and flags.',
     query: z.strictObject({
       from: IsoDate.optional().meta({ description: 'First ex-date. Default: 10 days before the last session.' }),
       to: IsoDate.optional().meta({ description: 'Last ex-date. Default: 90 days after the last session.' }),
       state: z.enum(DESK_STATES).optional().meta({ description: 'Only actions in this state.' }),
       identifier: AssetIdentifier.optional().meta({ description: 'Only actions of this security.' }),
-      doubtful: z.boolean().default(false).meta({ description: 'Only actions with doubts.' }),
+      flagged: z.boolean().default(false).meta({ description: 'Only actions with flags.' }),
       limit: z.int().min(1).max(LISTED_MAX).default(200).meta({ description: 'Longest list.' }),
     }),
     success: { status: 200, description: 'Actions by ex-date.', schema: DeskActions },

@@ -3,24 +3,24 @@ import { DESK_STATES, type DeskState } from '#domain/corporate-actions/action-de
 import { viewCommand } from './view-command.js';
 
 const ACTION = { name: 'ACTION', help: 'Id of a corporate action.' };
-const COLUMNS = ['action_id', 'ex_date', 'identifier', 'type', 'value', 'state', 'doubts'];
-const rowOf = ({ doubts, ...action }: DeskAction) => ({ ...action, doubts: doubts.join(' ') });
+const COLUMNS = ['action_id', 'ex_date', 'identifier', 'type', 'value', 'state', 'flags'];
+const rowOf = ({ flags, ...action }: DeskAction) => ({ ...action, flags: flags.join(' ') });
 const historyOf = ({ decisions }: DeskAction): string[] =>
   decisions.map(
     ({ at, author, decision, comment }) => `${at} ${author} ${decision}${comment === null ? '' : `: ${comment}`}`,
   );
 
 export const deskActions = viewCommand({
-  summary: 'List coming and recent corporate actions with their state and doubts.',
+  summary: 'List coming and recent corporate actions with their state and flags.',
   words: [],
   flags: {
     from: { type: 'string', value: 'DATE', help: 'First ex-date. Default: 10 days before the last session.' },
     to: { type: 'string', value: 'DATE', help: 'Last ex-date. Default: 90 days after the last session.' },
     state: { type: 'string', value: 'STATE', help: `One of ${DESK_STATES.join(', ')}. Default: all.` },
     security: { type: 'string', value: 'ID', help: 'Security. Default: all.' },
-    doubtful: { type: 'boolean', help: 'Only actions with doubts.' },
+    flagged: { type: 'boolean', help: 'Only actions with flags.' },
   },
-  examples: ['divisor action list --state new', 'divisor action list --doubtful'],
+  examples: ['divisor action list --state new', 'divisor action list --flagged'],
   ask: (client, _words, flags) =>
     client.call('listActions', {
       query: {
@@ -28,7 +28,7 @@ export const deskActions = viewCommand({
         to: flags.text('to'),
         state: flags.text('state') as DeskState | undefined, // The service refuses unknown states.
         identifier: flags.text('security'),
-        doubtful: flags.isSet('doubtful') === true,
+        flagged: flags.isSet('flagged') === true,
         limit: 1000,
       },
     }),
@@ -47,7 +47,7 @@ export const deskAction = viewCommand({
   records: ({ effects }) => effects,
   notices: (action) => [
     `${action.type} of ${action.identifier} on ${action.ex_date}, ${action.value}: ${action.state}`,
-    ...action.doubts,
+    ...action.flags,
     ...historyOf(action),
   ],
 });

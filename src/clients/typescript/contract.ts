@@ -2669,7 +2669,7 @@ export interface DeskAction {
   /** `new`: nobody decided. `amended`: the store has other terms than those that were confirmed or rejected. */
   readonly state: 'new' | 'confirmed' | 'rejected' | 'amended';
   /** Reasons to look at it, and differences from other sources. */
-  readonly doubts: readonly string[];
+  readonly flags: readonly string[];
   /** Decisions of people, earliest first. */
   readonly decisions: readonly ActionDecision[];
 }
@@ -2700,7 +2700,7 @@ export interface DeskActionDetail {
   /** `new`: nobody decided. `amended`: the store has other terms than those that were confirmed or rejected. */
   readonly state: 'new' | 'confirmed' | 'rejected' | 'amended';
   /** Reasons to look at it, and differences from other sources. */
-  readonly doubts: readonly string[];
+  readonly flags: readonly string[];
   /** Decisions of people, earliest first. */
   readonly decisions: readonly ActionDecision[];
   /** Effect on each index whose run holds the security. */
@@ -2736,7 +2736,7 @@ export interface DeskActions {
 export interface DeskDecisionRequest {
   /** Decision about the action. */
   readonly decision: 'confirmed' | 'rejected' | 'reopened';
-  /** Values of other sources; differences from the store become doubts. */
+  /** Values of other sources; differences from the store become flags. */
   readonly sources?: readonly ActionSourceInput[] | undefined;
   /** Comment, for the history and the audit log. */
   readonly comment?: string | null | undefined;
@@ -12520,9 +12520,9 @@ export interface Operations {
     request: { readonly params: { readonly approval_id: number }; readonly body: ApprovalDecisionRequest };
     answer: Approval;
   };
-  /** Coming and recent corporate actions of the served store, with their state and doubts. */
+  /** Coming and recent corporate actions of the served store, with their state and flags. */
   listActions: {
-    request: { readonly query?: { readonly from?: string | undefined; readonly to?: string | undefined; readonly state?: 'new' | 'confirmed' | 'rejected' | 'amended' | undefined; readonly identifier?: string | undefined; readonly doubtful?: boolean | undefined; readonly limit?: number | undefined } | undefined };
+    request: { readonly query?: { readonly from?: string | undefined; readonly to?: string | undefined; readonly state?: 'new' | 'confirmed' | 'rejected' | 'amended' | undefined; readonly identifier?: string | undefined; readonly flagged?: boolean | undefined; readonly limit?: number | undefined } | undefined };
     answer: DeskActions;
   };
   /** One corporate action: its decisions, and its effect on each index before and after. */

@@ -71,27 +71,27 @@ export function deskState(terms: ActionTerms, last: ActionDecision | undefined):
 const isSame = (a: ActionTerms, b: ActionTerms): boolean =>
   (Object.keys(a) as (keyof ActionTerms)[]).every((name) => a[name] === b[name]); // Both have the same members.
 
-export interface DoubtTerms {
+export interface FlagTerms {
   /** Other actions of the security. */
   readonly others: readonly CorporateAction[];
   readonly isSession: (day: Day) => boolean;
-  /** Last close of the security before the ex-date; NaN without one. */
+  /** Last close of the security before the ex-date; NaN if there is none. */
   readonly closeBefore: number;
   /** True if the store has a security of the identifier. */
   readonly isKnown: (identifier: string) => boolean;
 }
 
-/** Dividends above this share of the price are doubtful. */
+/** Dividends above this share of the price are flagged. */
 const DIVIDEND_MAX = 0.2;
-/** Multipliers of shares outside this range are doubtful. */
+/** Multipliers of shares outside this range are flagged. */
 const RATIO_MAX = 100;
 
 /** Reasons to look at an action before it takes effect. */
-export function doubtsOf(action: CorporateAction, terms: DoubtTerms): string[] {
+export function flagsOf(action: CorporateAction, terms: FlagTerms): string[] {
   const { type, exDay, value, payDay, announcedDay, related } = action;
   const { others, isSession, closeBefore, isKnown } = terms;
   const kind = ACTION_KINDS[type];
-  const doubts: (string | false)[] = [
+  const flags: (string | false)[] = [
     !isSession(exDay) && 'The ex-date is no session of its exchange.',
     announcedDay !== null && announcedDay > exDay && 'It was announced after the ex-date.',
     payDay !== null && payDay < exDay && 'It is paid before the ex-date.',
@@ -104,7 +104,7 @@ export function doubtsOf(action: CorporateAction, terms: DoubtTerms): string[] {
     kind === 'ratio' && !(value > 1 / RATIO_MAX && value < RATIO_MAX) && `The multiplier ${value} is implausible.`,
     related !== null && type !== 'TICKER_CHANGE' && !isKnown(related) && `The store has no security ${related}.`,
   ];
-  return doubts.filter((doubt) => doubt !== false);
+  return flags.filter((flag) => flag !== false);
 }
 
 /** Differences between the terms of the store and another source. */

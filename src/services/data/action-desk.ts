@@ -4,7 +4,7 @@ import type { Calendars } from '#domain/calendars/calendar.js';
 import {
   ActionDecisions,
   deskState,
-  doubtsOf,
+  flagsOf,
   sourceDifferences,
   termsOf,
   type ActionDecision,
@@ -26,7 +26,7 @@ export interface DeskQuery {
   readonly to?: string | undefined;
   readonly state?: DeskState | undefined;
   readonly identifier?: string | undefined;
-  readonly doubtful: boolean;
+  readonly flagged: boolean;
   readonly limit: number;
 }
 
@@ -68,8 +68,8 @@ export function createActionDesk(dependencies: ActionDeskDependencies): ActionDe
       status: action.status,
       announced: action.announcedDay === null ? null : formatDay(action.announcedDay),
       state: deskState(terms, last),
-      doubts: [
-        ...doubtsOf(action, doubtTerms(action, market, calendars)),
+      flags: [
+        ...flagsOf(action, flagTerms(action, market, calendars)),
         ...sourceDifferences(terms, last?.sources ?? []),
       ],
       decisions: [...decisions],
@@ -86,7 +86,7 @@ export function createActionDesk(dependencies: ActionDeskDependencies): ActionDe
   }
 
   return {
-    async list({ from, to, state, identifier, doubtful, limit }) {
+    async list({ from, to, state, identifier, flagged, limit }) {
       const served = markets.require();
       const { market, identity } = served;
       const last = market.dates.at(-1) ?? 0;
@@ -99,7 +99,7 @@ export function createActionDesk(dependencies: ActionDeskDependencies): ActionDe
       let total = 0;
       for (const action of asked) {
         const one = await described(action, served, actionIdOf(identity.datasetId, action));
-        if ((state !== undefined && one.state !== state) || (doubtful && one.doubts.length === 0)) continue;
+        if ((state !== undefined && one.state !== state) || (flagged && one.flags.length === 0)) continue;
         total++;
         if (actions.length < limit) actions.push(one);
       }
@@ -173,7 +173,7 @@ export async function deskStateOf(
   return deskState(termsOf(action), (await decisionsOn(reader, actionIdOf(storeId, action))).at(-1));
 }
 
-function doubtTerms(action: CorporateAction, market: MarketData, calendars: Calendars) {
+function flagTerms(action: CorporateAction, market: MarketData, calendars: Calendars) {
   const lookup = lookupOf(market);
   const { identifier, exDay } = action;
   const code = referenceAt(market.reference, identifier, 'EXCHANGE', exDay);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import {
   deskState,
-  doubtsOf,
+  flagsOf,
   sourceDifferences,
   termsOf,
   type ActionDecision,
@@ -50,9 +50,9 @@ test('an action with other terms than those that were decided on is amended, whi
 
 const terms = { others: [], isSession: () => true, closeBefore: 50, isKnown: () => true };
 
-test('an ordinary action has no doubts', () => {
-  expect(doubtsOf(action(), terms)).toEqual([]);
-  expect(doubtsOf(action({ type: 'SPLIT', value: 3 }), terms)).toEqual([]);
+test('an ordinary action has no flags', () => {
+  expect(flagsOf(action(), terms)).toEqual([]);
+  expect(flagsOf(action({ type: 'SPLIT', value: 3 }), terms)).toEqual([]);
 });
 
 test.each([
@@ -64,8 +64,8 @@ test.each([
   ['no amount', action({ value: 0 }), {}, 'not positive'],
   ['a multiplier of a hundred', action({ type: 'SPLIT', value: 100 }), {}, 'implausible'],
   ['an unknown security', action({ type: 'SPIN_OFF', related: 'B' }), { isKnown: () => false }, 'no security B'],
-])('%s is a doubt', (_, doubtful, change, words) => {
-  expect(doubtsOf(doubtful, { ...terms, ...change })).toEqual([expect.stringContaining(words)]);
+])('%s is a flag', (_, flagged, change, words) => {
+  expect(flagsOf(flagged, { ...terms, ...change })).toEqual([expect.stringContaining(words)]);
 });
 
 test('a source that agrees, or has no value, is no difference; any other value or ex-date is', () => {

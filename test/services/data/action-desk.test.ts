@@ -46,7 +46,7 @@ test('an action that takes effect holds its index back until it is confirmed', a
   await delivered(day2, [`AA,SPLIT,2,${day2}`]);
   expect(await heldBy(day2)).toEqual([`The SPLIT of AA on ${day2} is not confirmed.`]);
   const { actions, total } = await queue('?state=new');
-  expect([total, actions.map(({ identifier, type, value, doubts }) => [identifier, type, value, doubts])]).toEqual([
+  expect([total, actions.map(({ identifier, type, value, flags }) => [identifier, type, value, flags])]).toEqual([
     1,
     [['AA', 'SPLIT', 2, []]],
   ]);
@@ -56,7 +56,7 @@ test('an action that takes effect holds its index back until it is confirmed', a
     sources: [{ name: 'Issuer', value: 2 }],
     comment: 'Notice of the issuer',
   });
-  expect(confirmed.body).toMatchObject({ state: 'confirmed', doubts: [] });
+  expect(confirmed.body).toMatchObject({ state: 'confirmed', flags: [] });
   expect(await heldBy(day2)).toEqual([]);
   expect(await publishedDates(service, 'CORE')).toHaveLength(11);
 });
@@ -71,14 +71,14 @@ test('an action shows its effect on each index, before and after', async () => {
   expect(core.divisor_after).toBeCloseTo(core.divisor_before!, 12);
 });
 
-test('an action that differs from a source is doubtful, and one with changed terms is amended and holds back again', async () => {
+test('an action that differs from a source is flagged, and one with changed terms is amended and holds back again', async () => {
   await delivered(day3, [`AA,SPLIT,2,${day2}`, `BB,DIVIDEND,0.3,${day3}`]);
   expect(await heldBy(day3)).toEqual([`The DIVIDEND of BB on ${day3} is not confirmed.`]);
   const find = async () => (await queue('?identifier=BB')).actions[0]!;
   const { action_id: id } = await find();
   const decided = await decide(id, { decision: 'confirmed', sources: [{ name: 'Vendor B', value: 0.25 }] });
-  expect(decided.body.doubts).toEqual(['Vendor B has the value 0.25, the store 0.3.']);
-  expect((await queue('?doubtful=true')).actions.map(({ identifier }) => identifier)).toEqual(['BB']);
+  expect(decided.body.flags).toEqual(['Vendor B has the value 0.25, the store 0.3.']);
+  expect((await queue('?flagged=true')).actions.map(({ identifier }) => identifier)).toEqual(['BB']);
 
   await delivered(day3, [`AA,SPLIT,2,${day2}`, `BB,DIVIDEND,0.25,${day3}`]);
   const { body } = await service.ask<{ job_id: string }>('POST', '/data/sync', { full: true });

@@ -1888,17 +1888,17 @@ class Operations:
         """
         return cast("c.Approval", self._transport.json("POST", f"/approvals/{word(approval_id)}/decisions", body=body, note=note))
 
-    def list_actions(self, *, from_: Optional[c.Date] = None, to: Optional[c.Date] = None, state: Optional[Literal["new", "confirmed", "rejected", "amended"]] = None, identifier: Optional[str] = None, doubtful: Optional[bool] = None, limit: Optional[int] = None) -> c.DeskActions:
-        """Coming and recent corporate actions of the served store, with their state and doubts.
+    def list_actions(self, *, from_: Optional[c.Date] = None, to: Optional[c.Date] = None, state: Optional[Literal["new", "confirmed", "rejected", "amended"]] = None, identifier: Optional[str] = None, flagged: Optional[bool] = None, limit: Optional[int] = None) -> c.DeskActions:
+        """Coming and recent corporate actions of the served store, with their state and flags.
 
         :param from_: First ex-date. Default: 10 days before the last session.
         :param to: Last ex-date. Default: 90 days after the last session.
         :param state: Only actions in this state.
         :param identifier: Only actions of this security.
-        :param doubtful: Only actions with doubts.
+        :param flagged: Only actions with flags.
         :param limit: Longest list.
         """
-        return cast("c.DeskActions", self._transport.json("GET", "/actions", query={"from": from_, "to": to, "state": state, "identifier": identifier, "doubtful": doubtful, "limit": limit}))
+        return cast("c.DeskActions", self._transport.json("GET", "/actions", query={"from": from_, "to": to, "state": state, "identifier": identifier, "flagged": flagged, "limit": limit}))
 
     def get_action(self, action_id: str) -> c.DeskActionDetail:
         """One corporate action: its decisions, and its effect on each index before and after.

@@ -3021,7 +3021,7 @@ class DeskAction(t.TypedDict):
     #: `new`: nobody decided. `amended`: the store has other terms than those that were confirmed or rejected.
     state: t.Literal["new", "confirmed", "rejected", "amended"]
     #: Reasons to look at it, and differences from other sources.
-    doubts: t.Sequence[str]
+    flags: t.Sequence[str]
     #: Decisions of people, earliest first.
     decisions: t.Sequence[ActionDecision]
 
@@ -3052,7 +3052,7 @@ class DeskActionDetail(t.TypedDict):
     #: `new`: nobody decided. `amended`: the store has other terms than those that were confirmed or rejected.
     state: t.Literal["new", "confirmed", "rejected", "amended"]
     #: Reasons to look at it, and differences from other sources.
-    doubts: t.Sequence[str]
+    flags: t.Sequence[str]
     #: Decisions of people, earliest first.
     decisions: t.Sequence[ActionDecision]
     #: Effect on each index whose run holds the security.
@@ -3091,7 +3091,7 @@ class _DeskDecisionRequest(t.TypedDict):
 
 
 class DeskDecisionRequest(_DeskDecisionRequest, total=False):
-    #: Values of other sources; differences from the store become doubts.
+    #: Values of other sources; differences from the store become flags.
     sources: t.Sequence[ActionSourceInput]
     #: Comment, for the history and the audit log.
     comment: t.Optional[str]

@@ -49,10 +49,10 @@ export function ActionPanel({ id, onClose }: ActionPanelProps) {
 }
 
 function Described({ action }: { readonly action: DeskActionDetail }) {
-  const { identifier, state, value, ex_date: date, announced, pay_date: paid, related, doubts } = action;
+  const { identifier, state, value, ex_date: date, announced, pay_date: paid, related, flags } = action;
   return (
     <>
-      {doubts.length > 0 && <Banner kind="warning" title={doubts.join(' ')} />}
+      {flags.length > 0 && <Banner kind="warning" title={flags.join(' ')} />}
       <Facts
         facts={[
           ['State', <Badge kind={STATE_KINDS[state]}>{state}</Badge>],

@@ -21,12 +21,11 @@ const STATES = Object.keys(STATE_KINDS) as State[]; // Object.keys returns plain
 export function ActionsPage() {
   const chosen = parameter('state') ?? 'all';
   const state = STATES.find((known) => known === chosen);
-  const doubtful = chosen === 'doubtful';
+  const flagged = chosen === 'flagged';
   const open = parameter('action');
   const listed = useResource(
     `actions ${chosen}`,
-    (signal) =>
-      service.value.call('listActions', { query: { ...(state && { state }), doubtful, limit: 1000 }, signal }),
+    (signal) => service.value.call('listActions', { query: { ...(state && { state }), flagged, limit: 1000 }, signal }),
     { keeps: true },
   );
   return (
@@ -37,7 +36,7 @@ export function ActionsPage() {
         <Select
           label="State"
           isLabelShown
-          options={['all', 'doubtful', ...STATES].map((value) => ({ value, text: value }))}
+          options={['all', 'flagged', ...STATES].map((value) => ({ value, text: value }))}
           value={chosen}
           onChoose={(value) => setParameters({ state: value === 'all' ? null : value, action: null })}
         />
@@ -83,5 +82,5 @@ const COLUMNS: readonly Column<DeskAction>[] = [
     value: ({ state }) => state,
     show: ({ state }) => <Badge kind={STATE_KINDS[state]}>{state}</Badge>,
   },
-  { id: 'doubts', title: 'Doubts', width: 180, grow: 3, priority: 2, value: ({ doubts }) => doubts.join(' ') },
+  { id: 'flags', title: 'Flags', width: 180, grow: 3, priority: 2, value: ({ flags }) => flags.join(' ') },
 ];

@@ -72,7 +72,7 @@ export type DeskDecisionRequest = z.infer<typeof DeskDecisionRequest>;
 const params = z.strictObject({
   action_id: z
     .string()
-    .regex(/^[0-9a-f]{20}$/)
+    .regex(/^[0-9a-f]{20}$/, { error: 'must be 20 hexadecimal digits' })
     .meta({ description: 'Id of the action.' }),
 });
 const tag = 'actions';

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { ACTION_KINDS, type ActionType, type CorporateAction } from '../market/market-data.js';
+import { IsoDate } from '../schema/shape.js';
 import { formatDay, type Day } from '../time/days.js';
 
 /** `new`: nobody decided. `amended`: its terms are not those that were decided on. */
@@ -28,7 +29,7 @@ export const ActionSource = z
   .strictObject({
     name: z.string().min(1).max(200).meta({ description: 'Source, such as the notice of the issuer.' }),
     value: z.number().nullable().default(null).meta({ description: 'Its value; null if it has none.' }),
-    ex_date: z.iso.date().nullable().default(null).meta({ description: 'Its ex-date; null if it has none.' }),
+    ex_date: IsoDate.nullable().default(null).meta({ description: 'Its ex-date; null if it has none.' }),
   })
   .meta({ id: 'ActionSource' });
 export type ActionSource = z.infer<typeof ActionSource>;

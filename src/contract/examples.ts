@@ -19,6 +19,7 @@ export const PARAMETER_EXAMPLES: Readonly<Record<string, unknown>> = {
   schedule_id: 'close',
   plugin_id: 'near-high',
   sweep_id: 'caps',
+  rerun_id: 'after-refresh',
   page: 'backtest',
   kind: 'index',
   document_id: 'LARGE-100',

@@ -5,6 +5,7 @@ import { exportHandlers } from '#http/routes/exports.js';
 import { replayHandlers } from '#http/routes/replays.js';
 import { runViewHandlers } from '#http/routes/run-views.js';
 import { runDifferenceHandlers, runHandlers } from '#http/routes/runs.js';
+import { rerunHandlers } from '#http/routes/reruns.js';
 import { simulationHandlers } from '#http/routes/simulations.js';
 import { sweepHandlers } from '#http/routes/sweeps.js';
 import { announcedDividends } from '#services/derivatives/announced-dividends.js';
@@ -21,6 +22,10 @@ import { createRunViews } from '#services/runs/run-views.js';
 import { createSimulationJob, createSimulations } from '#services/runs/simulations.js';
 import { createRunDifferenceJob, createRunDifferences } from '#services/runs/run-differences.js';
 import { createStoredRuns } from '#services/runs/stored-runs.js';
+import { createRunMaker } from '#services/runs/made-runs.js';
+import { createRerunJob } from '#services/runs/rerun-job.js';
+import { createReruns } from '#services/runs/reruns.js';
+import { createRunnableRuns } from '#services/runs/runnable-runs.js';
 import { createSweepJob } from '#services/runs/sweep-job.js';
 import { createSweeps } from '#services/runs/sweeps.js';
 import { createViewCache } from '#services/runs/view-cache.js';
@@ -39,20 +44,36 @@ export function composeRuns(
   const views = createViewCache();
   const maker = createViewMaker({ ...rooms, views });
   const ofJobs = { ...rooms, documents: rooms.documentsOfJobs };
-  const backtest = createBacktestJob({ ...ofJobs, runsKept: settings.runsKept });
+  const runMaker = createRunMaker(ofJobs);
+  const backtest = createBacktestJob({ runMaker, runsKept: settings.runsKept });
+  const runnables = createRunnableRuns(rooms);
+  const rerun = createRerunJob({
+    ...ofJobs,
+    runMaker,
+    runnables,
+    runsKept: settings.runsKept,
+    workers: settings.workers,
+  });
   const replay = createReplayJob(ofJobs);
   const diff = createRunDifferenceJob(ofJobs);
   const sweep = createSweepJob({ ...ofJobs, workers: settings.workers });
   const simulate = createSimulationJob(ofJobs);
 
   const texts = createRunTexts(rooms);
-  const analytics = createAnalytics({ ...rooms, kind: backtest, maker, texts, engineVersion });
+  const analytics = createAnalytics({ ...rooms, kind: backtest, maker, texts, runnables, engineVersion });
   const { estimatedBytes } = analytics;
   const runViews = createRunViews({ ...rooms, maker, nextRebalance, comingRebalance });
   const replays = createReplays({ ...rooms, kind: replay, engineVersion, estimatedBytes });
   const sweeps = createSweeps({
     ...rooms,
     kind: sweep,
+    engineVersion,
+    workers: settings.workers,
+    estimatedBytes,
+  });
+  const reruns = createReruns({
+    ...rooms,
+    kind: rerun,
     engineVersion,
     workers: settings.workers,
     estimatedBytes,
@@ -70,7 +91,7 @@ export function composeRuns(
     analytics,
     exports,
     backtestResults: backtestResults(rooms.documents, texts),
-    kinds: { backtest, replay, diff, sweep, simulate },
+    kinds: { backtest, rerun, replay, diff, sweep, simulate },
     handlers: {
       ...analyticsHandlers(analytics, createBacktestBatches(analytics)),
       ...runHandlers(createStoredRuns({ ...rooms, maker })),
@@ -80,6 +101,7 @@ export function composeRuns(
       ...composeSql(rooms, exports, open).handlers,
       ...replayHandlers(replays),
       ...sweepHandlers(sweeps),
+      ...rerunHandlers(reruns),
       ...simulationHandlers(simulations),
       ...derivativeHandlers(derivatives),
     },

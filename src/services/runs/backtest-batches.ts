@@ -67,6 +67,6 @@ const queued = (indexId: string, job: JobStatus): Entry => ({
 });
 
 /** What no other index would be spared either. A full queue is not: a stored run that is current needs no place. */
-function isOfService({ code }: Refusal): boolean {
+export function isOfService({ code }: Refusal): boolean {
   return ERRORS[code].status === 503 && code !== 'OVERLOADED';
 }

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Attempt, JobKind } from '#jobs/job-kind.js';
 import type { Parts } from '#jobs/parts.js';
+import { createRunMaker } from '#services/runs/made-runs.js';
 import { createBacktestJob } from '#services/runs/backtest-job.js';
 import { createReplayJob } from '#services/runs/replays.js';
 import { createSimulationJob } from '#services/runs/simulations.js';
@@ -89,7 +90,10 @@ function worldWith(isThere: () => boolean) {
   } as unknown as Attempt;
   const kinds: Readonly<Record<string, { readonly kind: Pick<JobKind<never>, 'run'>; readonly payload: unknown }>> = {
     backtest: {
-      kind: createBacktestJob({ documents, artifacts, markets, runsKept: 20, dataVersions }),
+      kind: createBacktestJob({
+        runMaker: createRunMaker({ documents, artifacts, markets, dataVersions }),
+        runsKept: 20,
+      }),
       payload: { plan: { runId: 'I', indexId: 'I', name: 'I', documents: {}, request: {} }, engine_version: '' },
     },
     replay: {

@@ -85,9 +85,11 @@ describe.skipIf(!hasPostgresql)('a rerun of stale indices on several workers', (
   const idsBefore = async () =>
     new Map(await Promise.all(IDS.map(async (id) => [id, (await runsOf(id)).map(({ run_id: run }) => run)] as const)));
 
+  /** Kills a worker; another one takes its place once the object store is there. */
   async function kill(worker: Listening): Promise<void> {
     worker.child.kill('SIGKILL');
     await worker.ended;
+    cluster.s3.isHeld = false;
     workers = [...workers.filter((each) => each !== worker), await cluster.startWorker()];
   }
 
@@ -106,7 +108,6 @@ describe.skipIf(!hasPostgresql)('a rerun of stale indices on several workers', (
     const before = await idsBefore();
     const { jobId, other } = await held('helper');
     await kill(workerAt(other));
-    cluster.s3.isHeld = false;
     await assertWhole(jobId, before);
     expect(await cluster.row(jobId)).toMatchObject({ attempt: 1, crashes: 0, losses: 0 });
   });
@@ -115,7 +116,6 @@ describe.skipIf(!hasPostgresql)('a rerun of stale indices on several workers', (
     const before = await idsBefore();
     const { jobId, own } = await held('own');
     await kill(workerAt(own));
-    cluster.s3.isHeld = false;
     await assertWhole(jobId, before);
     expect(await cluster.row(jobId)).toMatchObject({ attempt: 2, crashes: 0, losses: 1 });
   });

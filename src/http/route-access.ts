@@ -5,7 +5,16 @@ import { isWithin, mayRead, type Reach } from '#domain/documents/reach.js';
 import { notForPrefixes, outside } from '#services/operations/access.js';
 
 /** Parameters whose documents the guarded store checks, because their ids are random or come from a job. */
-const LOOKED_UP: ReadonlySet<string> = new Set(['run_id', 'render_id', 'job_id', 'sweep_id', 'rerun_id', 'kind', 'document_id']);
+const LOOKED_UP: ReadonlySet<string> = new Set([
+  'run_id',
+  'render_id',
+  'job_id',
+  'sweep_id',
+  'rerun_id',
+  'kind',
+  'document_id',
+  'approval_id',
+]);
 
 /** Parameters that name no document: data and documentation are shared. */
 const SHARED: ReadonlySet<string> = new Set([
@@ -35,7 +44,9 @@ const OPEN: ReadonlySet<string> = new Set(
   listRiskModels startSweep startRerun renderReport listRenders listTemplates
   listStrategies createStrategy validateStrategy
   listPlugins
-  listStores createStore inspectData importStore generateSynthetic listWatchlists listSchedules`.split(/\s+/),
+  listStores createStore inspectData importStore generateSynthetic listWatchlists listSchedules listApprovals`.split(
+    /\s+/,
+  ),
 );
 
 /** Returns true if a client with prefixes may call an operation at all. */

@@ -4,13 +4,13 @@ import { exampleRequest, successesOf } from '#views/documentation/operation.js';
 import type { AuditLog } from '#contract/audit.js';
 import type { z } from 'zod';
 import { createConformity } from '../http/conformity.js';
-import { liveService, type LiveService } from '../real/live.js';
-import { createTeller, OPERATIONS, STORY, type Teller } from './example-story.js';
+import type { LiveService } from '../real/live.js';
+import { createTeller, OPERATIONS, STORY, storyService, type Teller } from './example-story.js';
 
 let service: LiveService;
 let teller: Teller;
 beforeAll(async () => {
-  service = await liveService();
+  service = await storyService();
   teller = createTeller(service);
 });
 afterAll(() => service.close());

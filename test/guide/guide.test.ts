@@ -68,7 +68,7 @@ const OPERATIONS = Object.entries(API as Record<string, Route>).map(([id, { meth
   pattern: new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[^/]+')}$`),
 }));
 
-/** What an answer breaks of the contract. */
+/** Violations of the contract in an answer. */
 function broken({ method, path, status, type, text }: Call): string[] {
   const [bare = ''] = path.split('?');
   const id = OPERATIONS.filter((operation) => operation.method === method && operation.pattern.test(bare)).toSorted(

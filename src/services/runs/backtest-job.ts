@@ -7,7 +7,7 @@ import type { RunMaker } from './made-runs.js';
 
 export interface BacktestJobDependencies {
   readonly runMaker: RunMaker;
-  /** How many runs of an index stay, beside those that were published. */
+  /** Number of runs of an index to keep, in addition to published runs. */
   readonly runsKept: number;
 }
 

@@ -35,7 +35,7 @@ async function linked(
   return Object.fromEntries(ids.map((id, i) => [id, files[i]!]));
 }
 
-/** Whether a run was made from what the market holds and its store declares now. */
+/** Tests that a run used the market's current content and the current declarations of its store. */
 function isOfMarket(run: RunDocument, { contentHash, adjustment, currency = null }: MarketIdentity): boolean {
   return (
     run.store_content_hash === contentHash &&
@@ -110,7 +110,7 @@ export function createRunMaker({ documents, artifacts, markets, dataVersions }: 
 
   async function make(payload: BacktestPayload, attempt: Attempt<PortableTaskName>): Promise<RunDocument> {
     const { plan, asked, engine_version: engineVersion } = payload;
-    await markets.settled(); // A run of the last process waits for the data that is on its way.
+    await markets.settled(); // A run of the previous process waits until the data is loaded.
     const known = await dataVersions.at(payload.data_version);
     const { identity } = known.served;
     const matrices = await plannedFiles(documents, artifacts, plan.models);

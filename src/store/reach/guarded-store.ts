@@ -38,6 +38,7 @@ const GUARDED: Partial<Record<DocumentKind, Guarded>> = {
   'schedule-day': byOwner('schedule'),
   'schedule-state': byId('schedule'),
   judgement: byOwner('schedule'),
+  approval: { of: 'index', subject: (_, body) => member('subject')(body), isNamedByChance: true },
   'risk-model': byId('risk-model'),
   store: { ...byId('store'), isReadById: true },
   run: byId('index'),

@@ -49,7 +49,7 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
   });
 
   const placeOf = () => ({ database: world.database, schema: `"${world.schema}"`, clock: systemClock });
-  /** What a node has of the parts of all. */
+  /** The parts of all that one node has. */
   function partsOf(node: string, version = '1', get: PostgresDocuments['get'] = documents.get): SharedParts {
     const { database, schema } = placeOf();
     const rows = createPartRows(database, schema, { node, version: () => version });
@@ -115,7 +115,7 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
     expect(await seen('other')).toEqual({ jobs: true, parts: true });
   });
 
-  test('stand at the nodes that compute them until they are written, with their memory', async () => {
+  test('belong to the nodes that compute them until they are written, with their memory', async () => {
     const own = await offered(9);
     const { url, schema, database } = world;
     const said = { version: '1', places: { heavy: 1, light: 0 }, memory_bytes: 100, market: null, stale: 0 };
@@ -170,7 +170,7 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
     expect(await own.take(claim.lease)).toBe(1);
   });
 
-  test('that are taken while the attempt ends are given up at once where that is told', async () => {
+  test('that are taken while the attempt ends are given up as soon as this is reported', async () => {
     await offered(1);
     let told: Promise<unknown> | undefined;
     const other = partsOf('other', '1', async (kind, id) => {

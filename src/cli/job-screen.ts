@@ -34,7 +34,14 @@ export function jobScreen(name: string, { json, csv }: AskedFormat): JobScreen {
   const asJson = json || csv || !screen.isTerminal;
   const line = (record: object) => screen.write(`${JSON.stringify(record)}\n`);
   if (asJson)
-    return { asJson, status: csv ? () => {} : changes(line), waiting: reportWaiting(name), line, done: () => {}, abandon: () => {} };
+    return {
+      asJson,
+      status: csv ? () => {} : changes(line),
+      waiting: reportWaiting(name),
+      line,
+      done: () => {},
+      abandon: () => {},
+    };
   const { progress, waited, done, abandon } = step(screen, name);
   return {
     asJson,

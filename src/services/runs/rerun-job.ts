@@ -48,7 +48,8 @@ export function createRerunJob(dependencies: RerunJobDependencies): JobKind<Reru
       const order = await (reach === undefined
         ? orderOf(indexId, payload)
         : withinReach(reach, () => orderOf(indexId, payload)));
-      if ('current' in order) return { row: rowOf(order.current, { indexId, outcome: 'current' }), run: null, previous };
+      if ('current' in order)
+        return { row: rowOf(order.current, { indexId, outcome: 'current' }), run: null, previous };
       const run = await runMaker.make(order.payload, attempt);
       return { row: { ...rowOf(run, { indexId, outcome: 'stored' }), previous_run_id: previous }, run, previous };
     } catch (thrown) {

@@ -41,7 +41,9 @@ describe.skipIf(!hasPostgresql)('a rerun of stale indices on several workers', (
     return heldParts(cluster, {
       workerAt,
       async start() {
-        const { status, body } = await cluster.front.ask<{ job_id: string }>('POST', '/analytics/reruns', { rerun_id: name });
+        const { status, body } = await cluster.front.ask<{ job_id: string }>('POST', '/analytics/reruns', {
+          rerun_id: name,
+        });
         expect(status).toBe(202);
         return body.job_id;
       },

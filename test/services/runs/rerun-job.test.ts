@@ -119,6 +119,12 @@ test('an index that cannot be run is refused by itself; a service that cannot ru
   expect((result as PartOutput).files).toHaveLength(7);
   await documents.close();
   const away = await world(() => new Refusal('STORE_UNAVAILABLE', 'It is away.'));
-  await expect(away.kind.runParts!(PAYLOAD, [0], away.attempt(async () => []))).rejects.toThrow('It is away.');
+  await expect(
+    away.kind.runParts!(
+      PAYLOAD,
+      [0],
+      away.attempt(async () => []),
+    ),
+  ).rejects.toThrow('It is away.');
   await away.documents.close();
 });

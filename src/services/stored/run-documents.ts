@@ -128,17 +128,13 @@ export async function columnsFile(artifacts: Pick<ArtifactStore, 'file'>, run: R
   return columns!; // One of one file at least.
 }
 
-<<<<<<< HEAD
 /** The artifacts of a run that was just made. */
 export function artifactsOf({ artifacts }: RunDocument): readonly ArtifactRef[] {
   const { columns, begun = [], checkpoint, plan, models = {} } = artifacts;
   return [columns, ...begun, ...(checkpoint ? [checkpoint] : []), ...(plan ? [plan] : []), ...Object.values(models)];
 }
 
-/** A file of a run with what it is. */
-=======
 /** A file of a run with its role. */
->>>>>>> main
 export interface NamedFile {
   readonly name: string;
   readonly path: string;

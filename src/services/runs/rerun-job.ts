@@ -24,7 +24,7 @@ export interface RerunJobDependencies {
   readonly markets: Pick<Markets, 'settled'>;
   readonly runnables: RunnableRuns;
   readonly runMaker: RunMaker;
-  /** How many runs of an index stay, beside those that were published. */
+  /** Number of runs of an index to keep, in addition to published runs. */
   readonly runsKept: number;
   /** Threads of the pool. */
   readonly workers: number;

@@ -96,7 +96,7 @@ export function provenanceOf({
   return { runHash, storeContentHash, engineVersion, extendedFrom, fullRunReason };
 }
 
-/** Whether there is an index or a strategy to have runs. */
+/** Returns true if a run has an index or a strategy. */
 export const hasSubject = async (reader: Reader, runId: string): Promise<boolean> =>
   (await reader.get('index', runId)) !== undefined || (await reader.get('strategy', runId)) !== undefined;
 

@@ -106,7 +106,7 @@ describe.skipIf(!hasPostgresql)('a rerun of stale indices on several workers', (
     if (IS_SOAK) await expect.poll(unnamed, { timeout: 90_000 }).toEqual([]);
   });
 
-  test.runIf(IS_SOAK)('goes on without a worker that is killed, whose parts its own node computes', async () => {
+  test.runIf(IS_SOAK)('continues without a killed worker, whose parts its own node computes', async () => {
     const before = await idsBefore();
     const { jobId, other } = await held('helper');
     await kill(workerAt(other));

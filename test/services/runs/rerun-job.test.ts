@@ -15,7 +15,7 @@ const PAYLOAD = { rerun_id: 'r', ids: IDS, reach: null, engine_version: '1' };
 const hex = (n: number) => `${n.toString(16).padStart(32, '0')}.art`;
 const refTo = (name: string) => ({ name, bytes: 1, sha256: 'ab'.repeat(32) });
 
-/** A job of stale indices whose runs are only documents; every run has a file of its own. */
+/** A job of stale indices whose runs are only documents; every run has a separate file. */
 async function world(refusalOf: (id: string) => Refusal | undefined = () => undefined) {
   const documents = await openDocumentStore({ folder: await temporaryFolder() });
   const written = new Map<string, Uint8Array>();
@@ -89,7 +89,7 @@ test('a part that two nodes computed counts once, and the files of the other are
   const runs = await Promise.all(IDS.map((id) => findRun(documents, id)));
   expect(runs.every((run) => run !== undefined)).toBe(true);
   const stored = runs.map((run) => run!.artifacts.columns.name);
-  // 20 indices, and the eight of the first part once more.
+  // 20 indices, and the eight of the first part again.
   expect(files.made).toBe(28);
   expect(new Set([...stored, ...dropped]).size).toBe(28);
   expect(dropped).toHaveLength(8);

@@ -501,7 +501,7 @@ export interface BacktestBatchRequest {
 }
 
 export interface BacktestJobStatus {
-  /** {kind}:{id}, for example backtest:GOLD4. */
+  /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'backtest';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
@@ -3415,7 +3415,7 @@ export interface FuturesPriceResponse {
 }
 
 export interface GenerateJobStatus {
-  /** {kind}:{id}, for example backtest:GOLD4. */
+  /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'generate';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
@@ -4461,7 +4461,7 @@ export interface JobRetries {
   readonly retried: readonly string[];
   /** Failed jobs that were not, with the reason. */
   readonly refused: readonly {
-    /** {kind}:{id}, for example backtest:GOLD4. */
+    /** {kind}:{id}, for example backtest:LARGE-100. */
     readonly job_id: string;
     /** Stable code to branch on. */
     readonly code: string;
@@ -4483,7 +4483,7 @@ export interface JobRetryRequest {
 
 /** A job, whatever its kind. */
 export interface JobStatus {
-  /** {kind}:{id}, for example backtest:GOLD4. */
+  /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   /** What it is. */
   readonly kind: 'backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'rerun' | 'simulate' | 'replay' | 'diff';
@@ -4996,7 +4996,7 @@ export interface Liveness {
 }
 
 export interface LoadJobStatus {
-  /** {kind}:{id}, for example backtest:GOLD4. */
+  /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'load';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
@@ -5689,7 +5689,7 @@ export interface OnePerIssuerRule {
 export type OpenApiDocument = Readonly<Record<string, unknown>>;
 
 export interface OptimisationJobStatus {
-  /** {kind}:{id}, for example backtest:GOLD4. */
+  /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'optimise';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
@@ -7122,7 +7122,7 @@ export interface ReferenceResponse {
 }
 
 export interface RefreshJobStatus {
-  /** {kind}:{id}, for example backtest:GOLD4. */
+  /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'refresh';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
@@ -7366,7 +7366,7 @@ export interface RenderCollection {
 }
 
 export interface RenderJobStatus {
-  /** {kind}:{id}, for example backtest:GOLD4. */
+  /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'render';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
@@ -7486,7 +7486,7 @@ export interface Replacement {
 }
 
 export interface ReplayJobStatus {
-  /** {kind}:{id}, for example backtest:GOLD4. */
+  /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'replay';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
@@ -7608,7 +7608,7 @@ export interface ReportTemplateDocumentInput {
 }
 
 export interface RerunJobStatus {
-  /** {kind}:{id}, for example backtest:GOLD4. */
+  /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'rerun';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
@@ -8019,7 +8019,7 @@ export interface RiskModelImportResult {
 }
 
 export interface RiskModelJobStatus {
-  /** {kind}:{id}, for example backtest:GOLD4. */
+  /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'risk';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
@@ -8170,7 +8170,7 @@ export interface RiskPayload {
 }
 
 export interface RiskValidationJobStatus {
-  /** {kind}:{id}, for example backtest:GOLD4. */
+  /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'validate';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
@@ -8511,7 +8511,7 @@ export interface RunsDifference {
 }
 
 export interface RunsDifferenceJobStatus {
-  /** {kind}:{id}, for example backtest:GOLD4. */
+  /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'diff';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
@@ -8994,7 +8994,7 @@ export interface ShockScenarioInput {
 }
 
 export interface SimulationJobStatus {
-  /** {kind}:{id}, for example backtest:GOLD4. */
+  /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'simulate';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
@@ -9505,7 +9505,7 @@ export interface SweepFoldsView {
 }
 
 export interface SweepJobStatus {
-  /** {kind}:{id}, for example backtest:GOLD4. */
+  /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'sweep';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
@@ -9707,7 +9707,7 @@ export interface SweepView {
 }
 
 export interface SyncJobStatus {
-  /** {kind}:{id}, for example backtest:GOLD4. */
+  /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'sync';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */

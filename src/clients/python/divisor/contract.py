@@ -8503,7 +8503,7 @@ class ReportTemplateDocumentInput(_ReportTemplateDocumentInput, total=False):
 
 
 class RerunJobStatus(t.TypedDict):
-    #: {kind}:{id}, for example backtest:GOLD4.
+    #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["rerun"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.

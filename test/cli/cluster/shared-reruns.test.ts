@@ -84,8 +84,15 @@ describe.skipIf(!hasPostgresql)('a rerun of stale indices on several workers', (
     return objects.filter((name) => name.endsWith('.art') && !name.startsWith('trash/') && !named.has(name));
   }
 
-  const idsBefore = async () =>
-    new Map(await Promise.all(IDS.map(async (id) => [id, (await runsOf(id)).map(({ run_id: run }) => run)] as const)));
+  async function idsBefore(): Promise<ReadonlyMap<string, readonly string[]>> {
+    const ids = new Map<string, readonly string[]>();
+    for (const id of IDS)
+      ids.set(
+        id,
+        (await runsOf(id)).map(({ run_id: run }) => run),
+      ); // One after the other: few may wait.
+    return ids;
+  }
 
   /** Kills a worker; another one takes its place once the object store is there. */
   async function kill(worker: Listening): Promise<void> {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { RerunRow, RerunView } from '#contract/reruns.js';
-import { partPlaces } from '#domain/jobs/even-parts.js';
+import { partPlaces } from '#domain/numbers/even-parts.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { Task } from '#jobs/tasks.js';

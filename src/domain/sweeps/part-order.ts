@@ -1,4 +1,4 @@
-import { evenParts } from '../jobs/even-parts.js';
+import { evenParts } from '../numbers/even-parts.js';
 import { canonicalJson } from '../json/canonical-json.js';
 import { compareText } from '../refusals/findings.js';
 import { variantCount, type Variation } from './variants.js';

@@ -1,4 +1,4 @@
-import { evenParts, partPlaces } from '#domain/jobs/even-parts.js';
+import { evenParts, partPlaces } from '#domain/numbers/even-parts.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { RerunPayload } from '#domain/jobs/payloads.js';
 import { Refusal } from '#domain/refusals/refusal.js';

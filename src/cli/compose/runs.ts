@@ -25,7 +25,7 @@ import { createStoredRuns } from '#services/runs/stored-runs.js';
 import { createRunMaker } from '#services/runs/made-runs.js';
 import { createRerunJob } from '#services/runs/rerun-job.js';
 import { createReruns } from '#services/runs/reruns.js';
-import { createRunnableRuns } from '#services/runs/runnable-runs.js';
+import { createRunnableRuns, type RunnableRuns } from '#services/runs/runnable-runs.js';
 import { createSweepJob } from '#services/runs/sweep-job.js';
 import { createSweeps } from '#services/runs/sweeps.js';
 import { createViewCache } from '#services/runs/view-cache.js';
@@ -43,43 +43,30 @@ export function composeRuns(
   const { nextRebalance, comingRebalance } = calendarViews;
   const views = createViewCache();
   const maker = createViewMaker({ ...rooms, views });
-  const ofJobs = { ...rooms, documents: rooms.documentsOfJobs };
-  const runMaker = createRunMaker(ofJobs);
-  const backtest = createBacktestJob({ runMaker, runsKept: settings.runsKept });
   const runnables = createRunnableRuns(rooms);
-  const rerun = createRerunJob({
-    ...ofJobs,
-    runMaker,
-    runnables,
-    runsKept: settings.runsKept,
-    workers: settings.workers,
-  });
-  const replay = createReplayJob(ofJobs);
-  const diff = createRunDifferenceJob(ofJobs);
-  const sweep = createSweepJob({ ...ofJobs, workers: settings.workers });
-  const simulate = createSimulationJob(ofJobs);
+  const kinds = kindsOf(rooms, runnables);
 
   const texts = createRunTexts(rooms);
-  const analytics = createAnalytics({ ...rooms, kind: backtest, maker, texts, runnables, engineVersion });
+  const analytics = createAnalytics({ ...rooms, kind: kinds.backtest, maker, texts, runnables, engineVersion });
   const { estimatedBytes } = analytics;
   const runViews = createRunViews({ ...rooms, maker, nextRebalance, comingRebalance });
-  const replays = createReplays({ ...rooms, kind: replay, engineVersion, estimatedBytes });
+  const replays = createReplays({ ...rooms, kind: kinds.replay, engineVersion, estimatedBytes });
   const sweeps = createSweeps({
     ...rooms,
-    kind: sweep,
+    kind: kinds.sweep,
     engineVersion,
     workers: settings.workers,
     estimatedBytes,
   });
   const reruns = createReruns({
     ...rooms,
-    kind: rerun,
+    kind: kinds.rerun,
     engineVersion,
     workers: settings.workers,
     estimatedBytes,
   });
   const exports = createExports({ ...rooms, views });
-  const simulations = createSimulations({ ...rooms, kind: simulate });
+  const simulations = createSimulations({ ...rooms, kind: kinds.simulate });
   const derivatives = createDerivatives({
     levelsOf: analytics.levelsOf,
     announcedDividends: announcedDividends(runViews, runViewRoutes.getDividendPoints.view),
@@ -91,11 +78,11 @@ export function composeRuns(
     analytics,
     exports,
     backtestResults: backtestResults(rooms.documents, texts),
-    kinds: { backtest, rerun, replay, diff, sweep, simulate },
+    kinds,
     handlers: {
       ...analyticsHandlers(analytics, createBacktestBatches(analytics)),
       ...runHandlers(createStoredRuns({ ...rooms, maker })),
-      ...runDifferenceHandlers(createRunDifferences({ ...rooms, kind: diff, engineVersion, estimatedBytes })),
+      ...runDifferenceHandlers(createRunDifferences({ ...rooms, kind: kinds.diff, engineVersion, estimatedBytes })),
       ...runViewHandlers(runViews),
       ...exportHandlers(exports),
       ...composeSql(rooms, exports, open).handlers,
@@ -105,5 +92,20 @@ export function composeRuns(
       ...simulationHandlers(simulations),
       ...derivativeHandlers(derivatives),
     },
+  };
+}
+
+/** Kinds of job that compute runs and results on them. */
+function kindsOf(rooms: RoomsOfJobs, runnables: RunnableRuns) {
+  const { runsKept, workers } = rooms.settings;
+  const ofJobs = { ...rooms, documents: rooms.documentsOfJobs };
+  const runMaker = createRunMaker(ofJobs);
+  return {
+    backtest: createBacktestJob({ runMaker, runsKept }),
+    rerun: createRerunJob({ ...ofJobs, runMaker, runnables, runsKept, workers }),
+    replay: createReplayJob(ofJobs),
+    diff: createRunDifferenceJob(ofJobs),
+    sweep: createSweepJob({ ...ofJobs, workers }),
+    simulate: createSimulationJob(ofJobs),
   };
 }

@@ -7,8 +7,8 @@ import { finished, processorTime, settled, startService } from './service.js';
 
 /**
  * Joins of weights with prices of 500 securities over 20 years (2.5 million rows each) by `POST /sql`: an aggregate, and
- * a million rows in each format; next to DuckDB alone, which runs the same statement on Parquet files of the same rows
- * in the process of the bench and writes no result. The first query after a run writes the tables that later ones read.
+ * a million rows in each format; next to DuckDB itself, which runs the same statement on Parquet files of the same
+ * rows in the process of the bench and writes no result. The first query after a run writes the tables that later ones read.
  * Limit: 1 s by the clock in the median of later queries; on a busy machine the ratio to DuckDB counts.
  */
 const LIMIT_MS = 1000;
@@ -39,7 +39,7 @@ try {
   console.log(
     `first query after the run: ${first.clock.toFixed(0)} ms by the clock, processor ${first.time.toFixed(0)} ms`,
   );
-  const alone = await duckDbAlone();
+  const peer = await duckDbItself();
   for (const [what, query, format] of QUERIES) {
     const times = { own: [] as number[], peer: [] as number[], processor: [] as number[] };
     let bytes = 0;
@@ -48,11 +48,11 @@ try {
       ({ bytes } = answered);
       times.own.push(answered.clock);
       times.processor.push(answered.time);
-      times.peer.push(await alone(query));
+      times.peer.push(await peer(query));
     }
-    const [own, peer] = [median(times.own), median(times.peer)];
+    const [own, other] = [median(times.own), median(times.peer)];
     console.log(
-      `${what}: ${own.toFixed(0)} ms by the clock in the median (limit ${LIMIT_MS} ms), ${(own / peer).toFixed(1)} x DuckDB alone (${peer.toFixed(0)} ms); processor of the service ${median(times.processor).toFixed(0)} ms; ${(bytes / 2 ** 20).toFixed(1)} MiB`,
+      `${what}: ${own.toFixed(0)} ms by the clock in the median (limit ${LIMIT_MS} ms), ${(own / other).toFixed(1)} x DuckDB itself (${other.toFixed(0)} ms); processor of the service ${median(times.processor).toFixed(0)} ms; ${(bytes / 2 ** 20).toFixed(1)} MiB`,
     );
     if (own > LIMIT_MS) process.exitCode = 1;
   }
@@ -62,7 +62,7 @@ try {
 }
 
 /** DuckDB on the same rows, which the service exports once. */
-async function duckDbAlone(): Promise<(query: string) => Promise<number>> {
+async function duckDbItself(): Promise<(query: string) => Promise<number>> {
   const weights = join(folder, 'weights.parquet');
   await writeFile(weights, await bytesOf('/analytics/BIG/exports/weights?format=parquet'));
   const instance = await DuckDBInstance.create();

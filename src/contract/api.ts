@@ -9,6 +9,7 @@ import { dataRoutes } from './data.js';
 import { derivativeRoutes } from './derivatives.js';
 import { documentationRoutes } from './documentation.js';
 import { exportRoutes } from './exports.js';
+import { governanceRoutes } from './governance.js';
 import { healthRoutes } from './health.js';
 import { mcpRoutes } from './mcp.js';
 import { metricsRoutes } from './metrics.js';
@@ -28,6 +29,7 @@ import { dataVersionRoutes } from './stores/data-versions.js';
 import { storeRoutes } from './stores/routes.js';
 import { sqlRoutes } from './sql.js';
 import { strategyRoutes } from './strategies.js';
+import { rerunRoutes } from './reruns.js';
 import { runDifferenceRoutes } from './analytics/run-differences.js';
 import { runRoutes } from './analytics/runs.js';
 import { runViewRoutes } from './analytics/run-view-routes.js';
@@ -63,6 +65,7 @@ export const API = {
   ...riskModelImportRoutes,
   ...replayRoutes,
   ...sweepRoutes,
+  ...rerunRoutes,
   ...simulationRoutes,
   ...rollingRiskRoutes,
   ...reportRoutes,
@@ -75,6 +78,7 @@ export const API = {
   ...watchlistRoutes,
   ...pluginRoutes,
   ...scheduleRoutes,
+  ...governanceRoutes,
   ...versionRoutes,
   ...publicationRoutes,
   ...approvalRoutes,

@@ -397,7 +397,7 @@ export interface AuditEntry {
   /** Action on the document. */
   readonly action: 'created' | 'updated' | 'restored' | 'deleted' | 'purged' | 'loaded' | 'activated' | 'cancelled' | 'refused' | 'read';
   /** Kind of the document, or of the other subject. */
-  readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'schedule' | 'client' | 'judgement' | 'approval' | 'run' | 'optimisation-run' | 'risk-model' | 'render' | 'publication' | 'data-version' | 'signing-key' | 'key' | 'job' | 'authentication' | 'read';
+  readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'schedule' | 'procedure' | 'client' | 'judgement' | 'approval' | 'run' | 'optimisation-run' | 'risk-model' | 'render' | 'publication' | 'publication-error' | 'data-version' | 'signing-key' | 'key' | 'job' | 'authentication' | 'read';
   /** Its id: for a run that of the index, for a publication with a number, for a data version that of the store; the address whose key was refused, or the path that was read. */
   readonly id: string;
   /** Id of the run; absent for other kinds. */
@@ -742,6 +742,77 @@ export interface BenchmarkRefInput {
   readonly kind: 'index' | 'identifier';
   /** Column of the market; ignored when kind is `index`. */
   readonly price_column?: string | undefined;
+}
+
+export interface BenchmarkStatement {
+  /** The index, or the strategy where strategies are runs too. */
+  readonly index_id: string;
+  /** Display name. */
+  readonly name: string;
+  /** Time at which the statement was generated. */
+  readonly generated_at: string;
+  /** Version of the definition that it describes. */
+  readonly version: number | null;
+  /** Description of the index: the market that it measures. */
+  readonly purpose: string | null;
+  /** The definition in sentences. */
+  readonly methodology: readonly string[];
+  /** Calendar of the index. */
+  readonly calendar: {
+    /** Exchange whose sessions have a close. */
+    readonly code: string;
+    /** Last day whose closures come from a published list. */
+    readonly covered_to: string | null;
+  };
+  /** Input data. */
+  readonly inputs: {
+    /** Indices that it is made from. */
+    readonly indices: readonly string[];
+    /** Price basis of the served store; null if none is served. */
+    readonly adjustment: string | null;
+    /** Data that is used, most preferred first. */
+    readonly hierarchy: readonly string[];
+  };
+  /** Discretion and its record. */
+  readonly discretion: {
+    /** Changes that several people have to agree to. */
+    readonly approvals: readonly ({
+      /** Change. */
+      readonly action: 'publish' | 'restate' | 'amend' | 'waive';
+      /** Persons who have to agree. */
+      readonly persons: number;
+    })[];
+    /** Decisions of people, newest first; up to 50. */
+    readonly judgements: readonly Judgement[];
+  };
+  /** Circumstances in which the index may not serve its purpose. */
+  readonly limitations: readonly string[];
+  /** Versions of the definition, newest first; up to 50. */
+  readonly changes: readonly MethodologyChange[];
+  /** Dated changes of the definition. */
+  readonly amendments: readonly Amendment[];
+  /** Reviews of constituents. */
+  readonly review: {
+    /** Frequency of the reviews of its constituents. */
+    readonly frequency: string;
+    /** Coming effective dates. */
+    readonly upcoming: readonly string[];
+  };
+  /** Published closes; null if there are none. */
+  readonly publication: {
+    /** First published date. */
+    readonly first: string;
+    /** Last published date. */
+    readonly through: string;
+    /** Closes published for the first time. */
+    readonly closes: number;
+    /** Closes published again. */
+    readonly restatements: number;
+  } | null;
+  /** Register of errors, newest first; up to 50. */
+  readonly errors: readonly PublishedError[];
+  /** Procedures of the administrator that apply to the index. */
+  readonly procedures: readonly Procedure[];
 }
 
 export interface BenchmarkStatistics {
@@ -2247,6 +2318,53 @@ export interface DaysToTrade {
   readonly max: number | null;
 }
 
+/** Difference from published closes, with the decision; null if there is none. */
+export type DecidedError = {
+  /** The index, or the strategy where strategies are runs too. */
+  readonly index_id: string;
+  /** Time of the decision, ISO-8601 UTC with offset. */
+  readonly at: string;
+  /** Name of the key; of a schedule, its author. */
+  readonly author: string;
+  /** `restated`: closes were published again. `announced` and `left`: published closes stand. */
+  readonly decision: 'restated' | 'announced' | 'left';
+  /** Policy that decided; null for a decision of a person. */
+  readonly policy: ErrorPolicy | null;
+  /** First date that differs. */
+  readonly first: string;
+  /** Last date that differs. */
+  readonly last: string;
+  /** Dates that differ. */
+  readonly dates: number;
+  /** First date with a material difference; null if none is, or without a policy. */
+  readonly material_from: string | null;
+  /** Closes that were published again. */
+  readonly restated: number;
+  /** Largest change of a level; null if only divisor or composition differ. */
+  readonly largest: {
+    /** The date. */
+    readonly date: string;
+    /** Level. */
+    readonly variant: 'price' | 'total' | 'net';
+    /** Index points. */
+    readonly published: number;
+    /** Index points of the run. */
+    readonly run: number;
+    /** Run less published, index points. */
+    readonly change: number;
+    /** The change over the published level, in basis points. */
+    readonly change_bps: number;
+  } | null;
+  /** Run that differs. */
+  readonly run_id: string;
+  /** Reason for the decision. */
+  readonly reason: string;
+  /** Notice for clients. */
+  readonly notice: string;
+  /** SHA-256 of the differences: the same ones are registered once. */
+  readonly digest: string;
+} | null;
+
 /** A synthetic dividend per year, in percent or in points, subtracted every day. */
 export interface DecrementOverlay {
   readonly type: 'decrement';
@@ -2712,7 +2830,7 @@ export interface EqualWeightWeighting {
 
 export interface ErrorDetail {
   /** Stable code to branch on. */
-  readonly code: 'MALFORMED_REQUEST' | 'BODY_TOO_LARGE' | 'UNAUTHENTICATED' | 'FORBIDDEN_SCOPE' | 'QUOTA_EXCEEDED' | 'APPROVAL_FORBIDDEN' | 'FORBIDDEN_ID' | 'READ_ONLY' | 'FORBIDDEN_ORIGIN' | 'ROUTE_NOT_FOUND' | 'INDEX_NOT_FOUND' | 'RUN_NOT_FOUND' | 'ASSET_NOT_IN_RUN' | 'BENCHMARK_NOT_FOUND' | 'CONSTRAINT_SET_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'STRATEGY_NOT_FOUND' | 'TEMPLATE_NOT_FOUND' | 'RENDER_NOT_FOUND' | 'NOTHING_PUBLISHED' | 'VERSION_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PLUGIN_NOT_FOUND' | 'SCHEDULE_NOT_FOUND' | 'CLIENT_NOT_FOUND' | 'FILE_NOT_FOUND' | 'DAY_NOT_FOUND' | 'APPROVAL_NOT_FOUND' | 'STORE_NOT_FOUND' | 'IDENTIFIER_NOT_FOUND' | 'JOB_NOT_FOUND' | 'DOCUMENT_UNREADABLE' | 'METHOD_NOT_ALLOWED' | 'NOT_ACCEPTABLE' | 'CHECK_FAILED' | 'DELIVERY_FAILED' | 'APPROVAL_REQUIRED' | 'APPROVAL_CLOSED' | 'DAY_ENDED' | 'INDEX_EXISTS' | 'STRATEGY_EXISTS' | 'TEMPLATE_EMPTY' | 'STORE_EXISTS' | 'STORE_ACTIVE' | 'STORE_PUBLISHED' | 'STORE_LOADING' | 'STORE_REFRESHING' | 'FOLDER_REGISTERED' | 'NOTHING_TO_REFRESH' | 'STORE_NOT_SERVED' | 'STORE_MISMATCH' | 'JOB_RUNNING' | 'RESTATEMENT' | 'NO_CURRENT_RUN' | 'NOT_REPRODUCED' | 'PARTIAL_CLOSES' | 'PRECONDITION_FAILED' | 'VALIDATION_FAILED' | 'INVALID_IDENTIFIER' | 'VERSION_NOT_RESTORABLE' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'RANGE_TOO_SHORT' | 'CALENDAR_NOT_COVERED' | 'NO_DATA_IN_RANGE' | 'PLUGIN_FAILED' | 'NO_DATA_AT_DATE' | 'NO_DATA_KNOWN' | 'NO_COMMON_DATES' | 'UNIVERSE_REQUIRED' | 'EXPIRY_NOT_AFTER_AS_OF' | 'EXPIRY_ORDER' | 'RATE_OUT_OF_RANGE' | 'INDEX_REQUIRED' | 'TEMPLATE_BUILT_IN' | 'VARIANT_NOT_AVAILABLE' | 'TOTAL_LOSS' | 'INFEASIBLE' | 'OBJECTIVE_UNATTAINABLE' | 'EMPTY_INDEX' | 'NO_RATE' | 'FX_MISSING' | 'RISK_INSUFFICIENT_DATA' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES' | 'QUERY_LIMIT' | 'NUMERIC_FAILURE' | 'SOLVER_FAILED' | 'MISSING_PRICE' | 'RATE_LIMITED' | 'INTERNAL' | 'NOT_SUPPORTED' | 'NO_DATA_SOURCE' | 'STORE_UNAVAILABLE' | 'OVERLOADED' | 'DRAINING' | 'STORAGE_FULL' | 'UNCLASSIFIED_FAILURE' | 'RISK_MODEL_CHANGED' | 'WORKER_CRASHED' | 'JOB_INTERRUPTED' | 'WORKER_OUT_OF_MEMORY' | 'JOB_TIMEOUT' | 'INDEX_DELETED' | 'RENDER_FAILED' | 'STORE_READ_FAILED' | 'REFRESH_REJECTED' | 'STORE_WRITE_FAILED';
+  readonly code: 'MALFORMED_REQUEST' | 'BODY_TOO_LARGE' | 'UNAUTHENTICATED' | 'FORBIDDEN_SCOPE' | 'QUOTA_EXCEEDED' | 'APPROVAL_FORBIDDEN' | 'FORBIDDEN_ID' | 'READ_ONLY' | 'FORBIDDEN_ORIGIN' | 'ROUTE_NOT_FOUND' | 'INDEX_NOT_FOUND' | 'RUN_NOT_FOUND' | 'ASSET_NOT_IN_RUN' | 'BENCHMARK_NOT_FOUND' | 'CONSTRAINT_SET_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'STRATEGY_NOT_FOUND' | 'TEMPLATE_NOT_FOUND' | 'RENDER_NOT_FOUND' | 'NOTHING_PUBLISHED' | 'VERSION_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PLUGIN_NOT_FOUND' | 'SCHEDULE_NOT_FOUND' | 'PROCEDURE_NOT_FOUND' | 'CLIENT_NOT_FOUND' | 'FILE_NOT_FOUND' | 'DAY_NOT_FOUND' | 'APPROVAL_NOT_FOUND' | 'STORE_NOT_FOUND' | 'IDENTIFIER_NOT_FOUND' | 'JOB_NOT_FOUND' | 'DOCUMENT_UNREADABLE' | 'METHOD_NOT_ALLOWED' | 'NOT_ACCEPTABLE' | 'CHECK_FAILED' | 'DELIVERY_FAILED' | 'APPROVAL_REQUIRED' | 'APPROVAL_CLOSED' | 'DAY_ENDED' | 'INDEX_EXISTS' | 'STRATEGY_EXISTS' | 'TEMPLATE_EMPTY' | 'STORE_EXISTS' | 'STORE_ACTIVE' | 'STORE_PUBLISHED' | 'STORE_LOADING' | 'STORE_REFRESHING' | 'FOLDER_REGISTERED' | 'NOTHING_TO_REFRESH' | 'STORE_NOT_SERVED' | 'STORE_MISMATCH' | 'JOB_RUNNING' | 'RESTATEMENT' | 'NO_CURRENT_RUN' | 'NOT_REPRODUCED' | 'PARTIAL_CLOSES' | 'PRECONDITION_FAILED' | 'VALIDATION_FAILED' | 'INVALID_IDENTIFIER' | 'VERSION_NOT_RESTORABLE' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'RANGE_TOO_SHORT' | 'CALENDAR_NOT_COVERED' | 'NO_DATA_IN_RANGE' | 'PLUGIN_FAILED' | 'NO_DATA_AT_DATE' | 'NO_DATA_KNOWN' | 'NO_COMMON_DATES' | 'UNIVERSE_REQUIRED' | 'EXPIRY_NOT_AFTER_AS_OF' | 'EXPIRY_ORDER' | 'RATE_OUT_OF_RANGE' | 'INDEX_REQUIRED' | 'TEMPLATE_BUILT_IN' | 'VARIANT_NOT_AVAILABLE' | 'TOTAL_LOSS' | 'INFEASIBLE' | 'OBJECTIVE_UNATTAINABLE' | 'EMPTY_INDEX' | 'NO_RATE' | 'FX_MISSING' | 'RISK_INSUFFICIENT_DATA' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES' | 'QUERY_LIMIT' | 'NUMERIC_FAILURE' | 'SOLVER_FAILED' | 'MISSING_PRICE' | 'RATE_LIMITED' | 'INTERNAL' | 'NOT_SUPPORTED' | 'NO_DATA_SOURCE' | 'STORE_UNAVAILABLE' | 'OVERLOADED' | 'DRAINING' | 'STORAGE_FULL' | 'UNCLASSIFIED_FAILURE' | 'RISK_MODEL_CHANGED' | 'WORKER_CRASHED' | 'JOB_INTERRUPTED' | 'WORKER_OUT_OF_MEMORY' | 'JOB_TIMEOUT' | 'INDEX_DELETED' | 'RENDER_FAILED' | 'STORE_READ_FAILED' | 'REFRESH_REJECTED' | 'STORE_WRITE_FAILED';
   /** A sentence for people. */
   readonly message: string;
   /** Members that go with the code, or null. */
@@ -2722,6 +2840,14 @@ export interface ErrorDetail {
 export interface ErrorEnvelope {
   /** The error. */
   readonly error: ErrorDetail;
+}
+
+/** Differences below the threshold are left, material ones are restated within the window and announced after it. */
+export interface ErrorPolicy {
+  /** Smallest difference of a level that is material, in basis points. */
+  readonly materiality_bps: number;
+  /** Sessions, with the last one, within which a material error is restated; an older one is announced. */
+  readonly correction_window: number;
 }
 
 export interface EventsSpec {
@@ -4703,7 +4829,7 @@ export interface JobRetries {
 
 export interface JobRetryRequest {
   /** Kinds of job. Default: all kinds. */
-  readonly kinds?: readonly ('backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'simulate' | 'replay' | 'diff')[] | undefined;
+  readonly kinds?: readonly ('backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'rerun' | 'simulate' | 'replay' | 'diff')[] | undefined;
   /** Only jobs that failed at this time or later, with offset. Default: no limit. */
   readonly since?: string | undefined;
   /** Maximum number of jobs, the newest first. */
@@ -4715,7 +4841,7 @@ export interface JobStatus {
   /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   /** What it is. */
-  readonly kind: 'backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'simulate' | 'replay' | 'diff';
+  readonly kind: 'backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'rerun' | 'simulate' | 'replay' | 'diff';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
   readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
   /** Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded. */
@@ -4970,6 +5096,8 @@ export interface Limits {
   readonly CANCEL_GRACE_SECONDS: number;
   /** Indices of `POST /analytics/backtests`: as many answers as a listing of jobs. */
   readonly MAX_BATCH_IDS: number;
+  /** Indices and strategies of `POST /analytics/reruns`, whose runs are stored in one transaction. */
+  readonly MAX_RERUN_IDS: number;
   /** Runs of `GET /analytics/compare`. */
   readonly MAX_COMPARE_IDS: number;
   /** Starts of one job before it is considered poison. */
@@ -5644,6 +5772,30 @@ export interface Methodology {
     /** The sentence. */
     readonly text: string;
   }[];
+}
+
+export interface MethodologyChange {
+  /** Version of the definition. */
+  readonly version: number;
+  /** Time of the write. */
+  readonly at: string;
+  /** Name of the key. */
+  readonly author: string;
+  /** Note of the client on its write. */
+  readonly note: string | null;
+  /** Effect of the write. */
+  readonly action: 'created' | 'updated' | 'restored' | 'deleted';
+  /** Sentences of the methodology that no longer apply. */
+  readonly removed: readonly string[];
+  /** Sentences that apply instead. */
+  readonly added: readonly string[];
+}
+
+export interface MethodologyChanges {
+  /** Versions, newest first. */
+  readonly changes: readonly MethodologyChange[];
+  /** Dated changes of the present definition, earliest first. */
+  readonly amendments: readonly Amendment[];
 }
 
 export interface MethodologyTemplateCollection {
@@ -6786,6 +6938,47 @@ export interface PrincipalView {
   readonly scopes: readonly ('read' | 'write' | 'run' | 'data' | 'publish' | 'admin')[];
 }
 
+export interface Procedure {
+  /** Display name. */
+  readonly name: string;
+  /** Subject of the procedure. */
+  readonly kind: 'cessation' | 'errors' | 'judgement' | 'inputs' | 'review' | 'complaints' | 'conflicts' | 'oversight' | 'controls';
+  /** Markdown. */
+  readonly text: string;
+  /** Indices that it applies to. Default: all. */
+  readonly indices: readonly string[] | null;
+  /** Date by which it is to be reviewed. */
+  readonly review_by: string | null;
+  /** The procedure. */
+  readonly procedure_id: string;
+  /** Its newest version. */
+  readonly version: number;
+  /** Time of its last change, ISO-8601 UTC with offset. */
+  readonly updated_at: string;
+}
+
+export interface ProcedureCollection {
+  /** Procedures by id. */
+  readonly procedures: readonly Procedure[];
+  /** Stored documents left out because they cannot be read. */
+  readonly skipped: number;
+  /** The same documents by cause. */
+  readonly skipped_causes: SkippedCauses;
+}
+
+export interface ProcedureDocument {
+  /** Display name. */
+  readonly name: string;
+  /** Subject of the procedure. */
+  readonly kind: 'cessation' | 'errors' | 'judgement' | 'inputs' | 'review' | 'complaints' | 'conflicts' | 'oversight' | 'controls';
+  /** Markdown. */
+  readonly text: string;
+  /** Indices that it applies to. Default: all. */
+  readonly indices?: readonly string[] | null | undefined;
+  /** Date by which it is to be reviewed. */
+  readonly review_by?: string | null | undefined;
+}
+
 /** Response of a service with keys to a request without a key. */
 export interface PublicHealth {
   readonly status: 'live';
@@ -6824,6 +7017,8 @@ export interface Publication {
   readonly head: string;
   /** Run whose closes they are. */
   readonly run_id: string;
+  /** The error. */
+  readonly error: DecidedError;
   /** How the run differs from what a run of its request would give now; null of a current one. */
   readonly stale: StaleState | null;
 }
@@ -6853,7 +7048,7 @@ export interface PublicationEntry {
   readonly index_version: number | null;
   /** Version of the engine of the run. */
   readonly engine: string | null;
-  /** Reason for a restatement, or for a publication without price bars of some constituents; null for any other close. */
+  /** Reason for a restatement, for a publication without price bars of some constituents, or for a difference from earlier closes that an error policy left; null for any other close. */
   readonly reason: string | null;
   /** Time of the publication, ISO-8601 UTC with offset. */
   readonly at: string;
@@ -6878,6 +7073,8 @@ export interface PublishRequest {
   readonly restate?: boolean | undefined;
   /** Reason for the log; a restatement requires one. */
   readonly reason?: string | undefined;
+  /** Treatment of published closes that differ in the run. Default: the publication is refused with RESTATEMENT. */
+  readonly error_policy?: ErrorPolicy | undefined;
   /** Publish closes for which constituents have no bar; their entries record it. */
   readonly allow_partial?: boolean | undefined;
 }
@@ -6885,6 +7082,8 @@ export interface PublishRequest {
 /** Publishes the closes of every index through the session, parents first. A close is published once, however often the step is performed. */
 export interface PublishStep {
   readonly type: 'publish';
+  /** Treatment of published closes that differ in the run. Default: they hold the index back. */
+  readonly errors: ErrorPolicy | null;
   /** Publish closes for which constituents have no bar; their entries record it. */
   readonly allow_partial: boolean;
 }
@@ -6892,6 +7091,8 @@ export interface PublishStep {
 /** Publishes the closes of every index through the session, parents first. A close is published once, however often the step is performed. */
 export interface PublishStepInput {
   readonly type: 'publish';
+  /** Treatment of published closes that differ in the run. Default: they hold the index back. */
+  readonly errors?: ErrorPolicy | null | undefined;
   /** Publish closes for which constituents have no bar; their entries record it. */
   readonly allow_partial?: boolean | undefined;
 }
@@ -6912,6 +7113,60 @@ export interface PublishedCheckInput {
   readonly severity?: 'block' | 'warn' | undefined;
   /** Largest difference, in basis points of the level. */
   readonly tolerance_bps?: number | undefined;
+}
+
+/** An entry of the register of errors. */
+export interface PublishedError {
+  /** From 1, without a gap, by index. */
+  readonly seq: number;
+  /** The index, or the strategy where strategies are runs too. */
+  readonly index_id: string;
+  /** Time of the decision, ISO-8601 UTC with offset. */
+  readonly at: string;
+  /** Name of the key; of a schedule, its author. */
+  readonly author: string;
+  /** `restated`: closes were published again. `announced` and `left`: published closes stand. */
+  readonly decision: 'restated' | 'announced' | 'left';
+  /** Policy that decided; null for a decision of a person. */
+  readonly policy: ErrorPolicy | null;
+  /** First date that differs. */
+  readonly first: string;
+  /** Last date that differs. */
+  readonly last: string;
+  /** Dates that differ. */
+  readonly dates: number;
+  /** First date with a material difference; null if none is, or without a policy. */
+  readonly material_from: string | null;
+  /** Closes that were published again. */
+  readonly restated: number;
+  /** Largest change of a level; null if only divisor or composition differ. */
+  readonly largest: {
+    /** The date. */
+    readonly date: string;
+    /** Level. */
+    readonly variant: 'price' | 'total' | 'net';
+    /** Index points. */
+    readonly published: number;
+    /** Index points of the run. */
+    readonly run: number;
+    /** Run less published, index points. */
+    readonly change: number;
+    /** The change over the published level, in basis points. */
+    readonly change_bps: number;
+  } | null;
+  /** Run that differs. */
+  readonly run_id: string;
+  /** Reason for the decision. */
+  readonly reason: string;
+  /** Notice for clients. */
+  readonly notice: string;
+  /** SHA-256 of the differences: the same ones are registered once. */
+  readonly digest: string;
+}
+
+export interface PublishedErrors {
+  /** Newest first. */
+  readonly errors: readonly PublishedError[];
 }
 
 export interface PublishedLog {
@@ -7864,6 +8119,100 @@ export interface ReportTemplateDocumentInput {
   readonly blocks?: readonly ReportBlockInput[] | undefined;
   /** Size, orientation and margin of the pages. */
   readonly page?: ReportPageInput | undefined;
+}
+
+export interface RerunJobStatus {
+  /** {kind}:{id}, for example backtest:LARGE-100. */
+  readonly job_id: string;
+  readonly kind: 'rerun';
+  /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
+  readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
+  /** Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded. */
+  readonly progress: number;
+  /** What is being done now. */
+  readonly message: string;
+  /** Set exactly when the job failed. */
+  readonly error: ErrorDetail | null;
+  /** Time of the submission, ISO-8601 UTC with offset. */
+  readonly created_at: string;
+  /** Start of the current attempt. */
+  readonly started_at: string | null;
+  /** Time of the end, ISO-8601 UTC with offset; null until then. */
+  readonly finished_at: string | null;
+  /** Last time the running attempt was seen alive. */
+  readonly heartbeat_at: string | null;
+  /** Counts starts; written before the work starts. */
+  readonly attempt: number;
+  /** Attempts in their order, the last eleven at most; the current one is the last of them. */
+  readonly attempts: readonly JobAttempt[];
+  /** The body as accepted. */
+  readonly request: unknown;
+  /** SHA-256 of everything the work depends on besides the market. */
+  readonly input_hash: string;
+  /** X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself. */
+  readonly request_id: string | null;
+  /** Trace that this request was part of, by its header traceparent. */
+  readonly trace_id: string | null;
+  /** Addresses that are sent word of its end. */
+  readonly callbacks: readonly JobCallback[];
+  /** Set when the job succeeded; null once the run of a backtest was deleted. */
+  readonly result: RerunView | null;
+}
+
+export interface RerunRequest {
+  /** Id of the rerun. Default: a generated one. */
+  readonly rerun_id?: string | null | undefined;
+  /** Indices and strategies, at most 10000; an id that is named twice counts once. Null: all that have a stored run. */
+  readonly ids?: readonly string[] | null | undefined;
+}
+
+export interface RerunRow {
+  /** The index, or the strategy where strategies are runs too. */
+  readonly index_id: string;
+  /** `stored`: it was run again. `current`: its stored run is not stale. `refused`: see `error`; its stored run stays. */
+  readonly outcome: 'stored' | 'current' | 'refused';
+  /** Its run; null if it was refused. */
+  readonly run_id: string | null;
+  /** Stored run that was stale; null if it was not run again. */
+  readonly previous_run_id: string | null;
+  /** Last date of its run; null if it was refused. */
+  readonly end: string | null;
+  /** Last date that was taken over from the stale run; null if all of it was computed. */
+  readonly extended_from: string | null;
+  /** Why the stale run was not extended; null if it was, or if it was not run again. */
+  readonly full_run_reason: 'definition_changed' | 'request_changed' | 'no_checkpoint' | 'names_changed' | 'history_changed' | 'no_new_session' | 'rebalance' | 'new_name' | 'holdings_diverged' | 'breach' | 'member_change' | 'default_changed' | 'overlay' | 'file_rewritten' | 'parted' | 'rewritten' | null;
+  /** Set exactly when refused: the error that its backtest has. */
+  readonly error: ErrorDetail | null;
+}
+
+export interface RerunRows {
+  /** The rerun. */
+  readonly rerun_id: string;
+  /** Rows of all blocks. */
+  readonly count: number;
+  /** Which block, counted from 0. */
+  readonly block: number;
+  /** Number of blocks. */
+  readonly blocks: number;
+  /** In the order of the ids. */
+  readonly rows: readonly RerunRow[];
+}
+
+export interface RerunView {
+  /** The rerun. */
+  readonly rerun_id: string;
+  /** Indices and strategies that were looked at. */
+  readonly indices: number;
+  /** Of these, those with a new run. */
+  readonly stored: number;
+  /** Those whose stored run is not stale. */
+  readonly current: number;
+  /** Those that cannot be run. */
+  readonly refused: number;
+  /** In the order of the ids: the first 2000. All are read in blocks by GET /analytics/reruns/{rerun_id}/rows. */
+  readonly rows: readonly RerunRow[];
+  /** Version of the engine that computed it. */
+  readonly engine_version: string;
 }
 
 export interface ResampledFrontier {
@@ -11070,12 +11419,12 @@ export interface Operations {
   };
   /** Model Context Protocol for agents: one JSON-RPC message. */
   callMcp: {
-    request: { readonly query?: { readonly tools?: readonly ('jobs' | 'indices' | 'analytics' | 'optimise' | 'risk-models' | 'reports' | 'data' | 'documentation' | 'strategies' | 'derivatives' | 'stores' | 'watchlists' | 'schedules' | 'clients' | 'approvals' | 'publication' | 'versions' | 'service' | 'all')[] | undefined } | undefined; readonly body: McpMessage };
+    request: { readonly query?: { readonly tools?: readonly ('jobs' | 'indices' | 'analytics' | 'optimise' | 'risk-models' | 'reports' | 'data' | 'documentation' | 'strategies' | 'derivatives' | 'stores' | 'watchlists' | 'schedules' | 'governance' | 'clients' | 'approvals' | 'publication' | 'versions' | 'service' | 'all')[] | undefined } | undefined; readonly body: McpMessage };
     answer: unknown;
   };
   /** Jobs, newest first. */
   listJobs: {
-    request: { readonly query?: { readonly kind?: readonly ('backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'simulate' | 'replay' | 'diff')[] | undefined; readonly status?: readonly ('pending' | 'running' | 'succeeded' | 'failed' | 'cancelled')[] | undefined; readonly limit?: number | undefined; readonly before?: string | undefined } | undefined };
+    request: { readonly query?: { readonly kind?: readonly ('backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'rerun' | 'simulate' | 'replay' | 'diff')[] | undefined; readonly status?: readonly ('pending' | 'running' | 'succeeded' | 'failed' | 'cancelled')[] | undefined; readonly limit?: number | undefined; readonly before?: string | undefined } | undefined };
     answer: JobCollection;
   };
   /** Status of every job as server-sent events. */
@@ -11464,6 +11813,16 @@ export interface Operations {
     request: { readonly params: { readonly sweep_id: string }; readonly query?: { readonly block?: number | undefined } | undefined };
     answer: SweepRows;
   };
+  /** Run again every index and strategy whose stored run is stale, as one job. */
+  startRerun: {
+    request: { readonly query?: { readonly callback?: string | undefined } | undefined; readonly body: RerunRequest };
+    answer: RerunJobStatus;
+  };
+  /** Rows of a rerun in blocks. */
+  getRerunRows: {
+    request: { readonly params: { readonly rerun_id: string }; readonly query?: { readonly block?: number | undefined } | undefined };
+    answer: RerunRows;
+  };
   /** Simulate where the level of a stored run may go, as a job. */
   simulateIndex: {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly callback?: string | undefined } | undefined; readonly body?: SimulationRequest | null | undefined };
@@ -11824,6 +12183,36 @@ export interface Operations {
     request: { readonly params: { readonly schedule_id: string }; readonly query?: { readonly limit?: number | undefined } | undefined };
     answer: Judgements;
   };
+  /** Benchmark statement of an index, generated from its documents and registers. */
+  getStatement: {
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly format?: 'json' | 'md' | undefined } | undefined };
+    answer: BenchmarkStatement;
+  };
+  /** Changes of a methodology: each version with the sentences that it changed, and dated amendments. */
+  listMethodologyChanges: {
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly limit?: number | undefined } | undefined };
+    answer: MethodologyChanges;
+  };
+  /** Every procedure of the administrator. */
+  listProcedures: {
+    request: { readonly query?: { readonly limit?: number | undefined; readonly after?: string | undefined } | undefined };
+    answer: ProcedureCollection;
+  };
+  /** One procedure. */
+  getProcedure: {
+    request: { readonly params: { readonly procedure_id: string } };
+    answer: Procedure;
+  };
+  /** Creates or replaces a procedure of the administrator. */
+  putProcedure: {
+    request: { readonly params: { readonly procedure_id: string }; readonly body: ProcedureDocument };
+    answer: Procedure;
+  };
+  /** Deletes a procedure. */
+  deleteProcedure: {
+    request: { readonly params: { readonly procedure_id: string }; readonly query?: { readonly purge?: boolean | undefined } | undefined };
+    answer: null;
+  };
   /** Who wrote the index, when and why. */
   listIndexVersions: {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly limit?: number | undefined; readonly before?: number | undefined } | undefined };
@@ -11984,6 +12373,26 @@ export interface Operations {
     request: { readonly params: { readonly schedule_id: string; readonly version: string } };
     answer: Schedule;
   };
+  /** Who wrote the procedure, when and why. */
+  listProcedureVersions: {
+    request: { readonly params: { readonly procedure_id: string }; readonly query?: { readonly limit?: number | undefined; readonly before?: number | undefined } | undefined };
+    answer: VersionList;
+  };
+  /** What changed of the procedure between two versions. */
+  diffProcedureVersions: {
+    request: { readonly params: { readonly procedure_id: string }; readonly query: { readonly from: number; readonly to: number } };
+    answer: VersionDifference;
+  };
+  /** The procedure as one version has it. */
+  getProcedureVersion: {
+    request: { readonly params: { readonly procedure_id: string; readonly version: string } };
+    answer: VersionedDocument;
+  };
+  /** Writes the procedure again as one version has it. */
+  restoreProcedureVersion: {
+    request: { readonly params: { readonly procedure_id: string; readonly version: string } };
+    answer: Procedure;
+  };
   /** Who wrote the declaration of a data store, when and why. */
   listStoreVersions: {
     request: { readonly params: { readonly store_id: string }; readonly query?: { readonly limit?: number | undefined; readonly before?: number | undefined } | undefined };
@@ -12019,6 +12428,11 @@ export interface Operations {
     request: { readonly params: { readonly index_id: string } };
     answer: Uint8Array;
   };
+  /** Register of errors in published closes: their size, what was decided, and the notice for clients. */
+  listPublishedErrors: {
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly limit?: number | undefined } | undefined };
+    answer: PublishedErrors;
+  };
   /** Public keys that sign published logs. */
   getPublishedKeys: {
     request: { readonly params: { readonly index_id: string } };
@@ -12046,17 +12460,17 @@ export interface Operations {
   };
   /** Whose a document is, and who else may read it. */
   getAccess: {
-    request: { readonly params: { readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'schedule' | 'client'; readonly document_id: string } };
+    request: { readonly params: { readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'schedule' | 'procedure' | 'client'; readonly document_id: string } };
     answer: DocumentAccess;
   };
   /** Lets others read a document. */
   putAccess: {
-    request: { readonly params: { readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'schedule' | 'client'; readonly document_id: string }; readonly body: SharingRequest };
+    request: { readonly params: { readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'schedule' | 'procedure' | 'client'; readonly document_id: string }; readonly body: SharingRequest };
     answer: DocumentAccess;
   };
   /** Every write of a document and every publication: by whom, when, in which request, which version. */
   getAudit: {
-    request: { readonly query?: { readonly start?: string | undefined; readonly end?: string | undefined; readonly kind?: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'schedule' | 'client' | 'judgement' | 'approval' | 'run' | 'optimisation-run' | 'risk-model' | 'render' | 'publication' | 'data-version' | 'signing-key' | 'key' | 'job' | 'authentication' | 'read' | undefined; readonly id?: string | undefined; readonly author?: string | undefined; readonly after?: number | undefined; readonly limit?: number | undefined; readonly format?: 'json' | 'ndjson' | undefined } | undefined };
+    request: { readonly query?: { readonly start?: string | undefined; readonly end?: string | undefined; readonly kind?: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'schedule' | 'procedure' | 'client' | 'judgement' | 'approval' | 'run' | 'optimisation-run' | 'risk-model' | 'render' | 'publication' | 'publication-error' | 'data-version' | 'signing-key' | 'key' | 'job' | 'authentication' | 'read' | undefined; readonly id?: string | undefined; readonly author?: string | undefined; readonly after?: number | undefined; readonly limit?: number | undefined; readonly format?: 'json' | 'ndjson' | undefined } | undefined };
     answer: AuditLog;
   };
 }
@@ -12155,6 +12569,8 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   replayRun: 'POST /analytics/{index_id}/replay',
   startSweep: 'POST /analytics/sweeps',
   getSweepRows: 'GET /analytics/sweeps/{sweep_id}/rows',
+  startRerun: 'POST /analytics/reruns',
+  getRerunRows: 'GET /analytics/reruns/{rerun_id}/rows',
   simulateIndex: 'POST /analytics/{index_id}/simulate',
   getRollingRisk: 'GET /analytics/{index_id}/rolling',
   renderReport: 'POST /reports/render',
@@ -12227,6 +12643,12 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   skipScheduleDay: 'POST /schedules/{schedule_id}/days/{date}/skip',
   backfillSchedule: 'POST /schedules/{schedule_id}/backfill',
   listJudgements: 'GET /schedules/{schedule_id}/judgements',
+  getStatement: 'GET /indices/{index_id}/statement',
+  listMethodologyChanges: 'GET /indices/{index_id}/changes',
+  listProcedures: 'GET /procedures',
+  getProcedure: 'GET /procedures/{procedure_id}',
+  putProcedure: 'PUT /procedures/{procedure_id}',
+  deleteProcedure: 'DELETE /procedures/{procedure_id}',
   listIndexVersions: 'GET /indices/{index_id}/versions',
   diffIndexVersions: 'GET /indices/{index_id}/versions/diff',
   getIndexVersion: 'GET /indices/{index_id}/versions/{version}',
@@ -12259,6 +12681,10 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   diffScheduleVersions: 'GET /schedules/{schedule_id}/versions/diff',
   getScheduleVersion: 'GET /schedules/{schedule_id}/versions/{version}',
   restoreScheduleVersion: 'POST /schedules/{schedule_id}/versions/{version}/restore',
+  listProcedureVersions: 'GET /procedures/{procedure_id}/versions',
+  diffProcedureVersions: 'GET /procedures/{procedure_id}/versions/diff',
+  getProcedureVersion: 'GET /procedures/{procedure_id}/versions/{version}',
+  restoreProcedureVersion: 'POST /procedures/{procedure_id}/versions/{version}/restore',
   listStoreVersions: 'GET /data/stores/{store_id}/document/versions',
   diffStoreVersions: 'GET /data/stores/{store_id}/document/versions/diff',
   getStoreVersion: 'GET /data/stores/{store_id}/document/versions/{version}',
@@ -12266,6 +12692,7 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   publishIndex: 'POST /analytics/{index_id}/publish',
   getPublished: 'GET /analytics/{index_id}/published',
   getPublishedBundle: 'GET /analytics/{index_id}/published/bundle',
+  listPublishedErrors: 'GET /analytics/{index_id}/published/errors',
   getPublishedKeys: 'GET /analytics/{index_id}/published/keys',
   rotateSigningKey: 'POST /publication/keys',
   listApprovals: 'GET /approvals',

@@ -28,7 +28,7 @@ export function followBook(input: BookInput, like: Book, resume?: FollowEnd): Bo
   const costs = new Float64Array(length);
   const events: BookEvent[] = [];
   const paying = { input, like, costRate, held: new Float64Array(names), all: new Int32Array(names) };
-  let spinOffs: SpinOff[] | undefined;
+  const mayWaitForPrice = pricesAwaited(input, like.columns);
   let next = like.events.findIndex(({ at }) => at > shift);
   let periodValue = resume?.stretchValue ?? initialValue;
   if (resume) value[0] = resume.value;
@@ -43,13 +43,8 @@ export function followBook(input: BookInput, like: Book, resume?: FollowEnd): Bo
           : undefined;
     if (event) {
       const retained = payFor({ ...paying, event, after: weights.subarray(at * names, (at + 1) * names) });
-      if (
-        retained === undefined ||
-        (retained !== 1 &&
-          !event.rebalanced &&
-          mayWaitForPrice(input, from + at, (spinOffs ??= spinOffsOf(input, like.columns))))
-      )
-        return undefined;
+      if (retained === undefined) return undefined;
+      if (retained !== 1 && !event.rebalanced && mayWaitForPrice(from + at)) return undefined;
       value[at] = drifted * retained;
       costs[at] = drifted - value[at]!;
       events.push(event);
@@ -180,15 +175,19 @@ function spinOffsOf({ sm, to }: BookInput, columns: Int32Array): SpinOff[] {
 }
 
 /**
- * Returns true if a spun-off security may still wait for its first price: a payment then changes its later share of the
- * book.
+ * Returns a function of a session that is true if a spun-off security may still wait for its first price: a payment then
+ * changes its later share of the book.
  */
-function mayWaitForPrice({ sm, treatment }: BookInput, session: number, spinOffs: readonly SpinOff[]): boolean {
-  const first = session - longestStale(treatment);
-  const bars = panelRow(sm, session);
-  return spinOffs.some(
-    ({ ex, child }) => ex >= first && ex <= session && (child < 0 || sm.lastBar[bars + child]! < ex),
-  );
+function pricesAwaited(input: BookInput, columns: Int32Array): (session: number) => boolean {
+  const { sm, treatment } = input;
+  let spinOffs: SpinOff[] | undefined;
+  return (session) => {
+    const first = session - longestStale(treatment);
+    const bars = panelRow(sm, session);
+    return (spinOffs ??= spinOffsOf(input, columns)).some(
+      ({ ex, child }) => ex >= first && ex <= session && (child < 0 || sm.lastBar[bars + child]! < ex),
+    );
+  };
 }
 
 /** Returns 1 for the slots with a weight at some close or before an event, [H]. */

@@ -5458,7 +5458,7 @@ class JobRetries(t.TypedDict):
 
 class JobRetryRequest(t.TypedDict, total=False):
     #: Kinds of job. Default: all kinds.
-    kinds: t.Sequence[t.Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "simulate", "replay", "diff"]]
+    kinds: t.Sequence[t.Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "rerun", "simulate", "replay", "diff"]]
     #: Only jobs that failed at this time or later, with offset. Default: no limit.
     since: str
     #: Maximum number of jobs, the newest first.
@@ -5471,7 +5471,7 @@ class JobStatus(t.TypedDict):
     #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     #: What it is.
-    kind: t.Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "simulate", "replay", "diff"]
+    kind: t.Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "rerun", "simulate", "replay", "diff"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
     status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
     #: Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded.
@@ -5740,6 +5740,8 @@ class Limits(t.TypedDict):
     CANCEL_GRACE_SECONDS: float
     #: Indices of `POST /analytics/backtests`: as many answers as a listing of jobs.
     MAX_BATCH_IDS: float
+    #: Indices and strategies of `POST /analytics/reruns`, whose runs are stored in one transaction.
+    MAX_RERUN_IDS: float
     #: Runs of `GET /analytics/compare`.
     MAX_COMPARE_IDS: float
     #: Starts of one job before it is considered poison.
@@ -9055,6 +9057,100 @@ class ReportTemplateDocumentInput(_ReportTemplateDocumentInput, total=False):
     blocks: t.Sequence[ReportBlockInput]
     #: Size, orientation and margin of the pages.
     page: ReportPageInput
+
+
+class RerunJobStatus(t.TypedDict):
+    #: {kind}:{id}, for example backtest:LARGE-100.
+    job_id: str
+    kind: t.Literal["rerun"]
+    #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
+    status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
+    #: Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded.
+    progress: float
+    #: What is being done now.
+    message: str
+    #: Set exactly when the job failed.
+    error: t.Optional[ErrorDetail]
+    #: Time of the submission, ISO-8601 UTC with offset.
+    created_at: str
+    #: Start of the current attempt.
+    started_at: t.Optional[str]
+    #: Time of the end, ISO-8601 UTC with offset; null until then.
+    finished_at: t.Optional[str]
+    #: Last time the running attempt was seen alive.
+    heartbeat_at: t.Optional[str]
+    #: Counts starts; written before the work starts.
+    attempt: int
+    #: Attempts in their order, the last eleven at most; the current one is the last of them.
+    attempts: t.Sequence[JobAttempt]
+    #: The body as accepted.
+    request: t.Any
+    #: SHA-256 of everything the work depends on besides the market.
+    input_hash: str
+    #: X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself.
+    request_id: t.Optional[str]
+    #: Trace that this request was part of, by its header traceparent.
+    trace_id: t.Optional[str]
+    #: Addresses that are sent word of its end.
+    callbacks: t.Sequence[JobCallback]
+    #: Set when the job succeeded; null once the run of a backtest was deleted.
+    result: t.Optional[RerunView]
+
+
+class RerunRequest(t.TypedDict, total=False):
+    #: Id of the rerun. Default: a generated one.
+    rerun_id: t.Optional[str]
+    #: Indices and strategies, at most 10000; an id that is named twice counts once. Null: all that have a stored run.
+    ids: t.Optional[t.Sequence[str]]
+
+
+class RerunRow(t.TypedDict):
+    #: The index, or the strategy where strategies are runs too.
+    index_id: str
+    #: `stored`: it was run again. `current`: its stored run is not stale. `refused`: see `error`; its stored run stays.
+    outcome: t.Literal["stored", "current", "refused"]
+    #: Its run; null if it was refused.
+    run_id: t.Optional[str]
+    #: Stored run that was stale; null if it was not run again.
+    previous_run_id: t.Optional[str]
+    #: Last date of its run; null if it was refused.
+    end: t.Optional[str]
+    #: Last date that was taken over from the stale run; null if all of it was computed.
+    extended_from: t.Optional[str]
+    #: Why the stale run was not extended; null if it was, or if it was not run again.
+    full_run_reason: t.Optional[t.Literal["definition_changed", "request_changed", "no_checkpoint", "names_changed", "history_changed", "no_new_session", "rebalance", "new_name", "holdings_diverged", "breach", "member_change", "default_changed", "overlay", "file_rewritten", "parted", "rewritten"]]
+    #: Set exactly when refused: the error that its backtest has.
+    error: t.Optional[ErrorDetail]
+
+
+class RerunRows(t.TypedDict):
+    #: The rerun.
+    rerun_id: str
+    #: Rows of all blocks.
+    count: int
+    #: Which block, counted from 0.
+    block: int
+    #: Number of blocks.
+    blocks: int
+    #: In the order of the ids.
+    rows: t.Sequence[RerunRow]
+
+
+class RerunView(t.TypedDict):
+    #: The rerun.
+    rerun_id: str
+    #: Indices and strategies that were looked at.
+    indices: int
+    #: Of these, those with a new run.
+    stored: int
+    #: Those whose stored run is not stale.
+    current: int
+    #: Those that cannot be run.
+    refused: int
+    #: In the order of the ids: the first 2000. All are read in blocks by GET /analytics/reruns/{rerun_id}/rows.
+    rows: t.Sequence[RerunRow]
+    #: Version of the engine that computed it.
+    engine_version: str
 
 
 class ResampledFrontierPoints(t.TypedDict):

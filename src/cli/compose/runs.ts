@@ -21,7 +21,7 @@ import { createExports } from '#services/runs/exports.js';
 import { createReplayJob, createReplays } from '#services/runs/replays.js';
 import { backtestResults } from '#services/runs/job-results.js';
 import { createRunTexts } from '#services/runs/run-texts.js';
-import { createRunViews } from '#services/runs/run-views.js';
+import { createRunViews, type RunViews } from '#services/runs/run-views.js';
 import { createSimulationJob, createSimulations } from '#services/runs/simulations.js';
 import { createRunDifferenceJob, createRunDifferences } from '#services/runs/run-differences.js';
 import { createStoredRuns } from '#services/runs/stored-runs.js';
@@ -70,8 +70,6 @@ export function composeRuns(
   });
   const exports = createExports({ ...rooms, views });
   const simulations = createSimulations({ ...rooms, kind: kinds.simulate });
-  const effectsOf = actionEffects(runViews, runViewRoutes.getIndexActions.view, rooms.documents);
-  const desk = createActionDesk({ ...rooms, effectsOf });
   const derivatives = createDerivatives({
     levelsOf: analytics.levelsOf,
     announcedDividends: announcedDividends(runViews, runViewRoutes.getDividendPoints.view),
@@ -90,7 +88,7 @@ export function composeRuns(
       ...runDifferenceHandlers(createRunDifferences({ ...rooms, kind: kinds.diff, engineVersion, estimatedBytes })),
       ...runViewHandlers(runViews),
       ...exportHandlers(exports),
-      ...actionDeskHandlers(desk),
+      ...deskHandlers(rooms, runViews),
       ...composeSql(rooms, exports, open).handlers,
       ...replayHandlers(replays),
       ...sweepHandlers(sweeps),
@@ -114,4 +112,10 @@ function kindsOf(rooms: RoomsOfJobs, runnables: RunnableRuns) {
     sweep: createSweepJob({ ...ofJobs, workers }),
     simulate: createSimulationJob(ofJobs),
   };
+}
+
+/** Creates the handlers of the corporate actions desk, which reads effects from the views of runs. */
+function deskHandlers(rooms: RoomsOfJobs, views: RunViews) {
+  const effectsOf = actionEffects(views, runViewRoutes.getIndexActions.view, rooms.documents);
+  return actionDeskHandlers(createActionDesk({ ...rooms, effectsOf }));
 }

@@ -60,6 +60,8 @@ export const PAGES: readonly Page[] = [
   {
     path: '/console/actions',
     load: async () => (await import('../pages/actions/actions-page.js')).ActionsPage,
+  },
+  {
     path: '/console/schedules',
     load: async () => (await import('../pages/schedules/schedules-page.js')).SchedulesPage,
   },

@@ -194,6 +194,7 @@ const GROUP_COLUMNS: readonly Column<GroupAttributionRow>[] = [
   { id: 'group', title: 'Group', width: 120, grow: 2, value: ({ group }) => group },
   numeric({
     id: 'weight',
+    adds: true,
     title: 'Weight',
     help: 'Mean weight at the beginning of the sessions',
     width: 84,
@@ -202,6 +203,7 @@ const GROUP_COLUMNS: readonly Column<GroupAttributionRow>[] = [
   }),
   numeric({
     id: 'contribution',
+    adds: true,
     title: 'Contribution',
     width: 104,
     of: ({ contribution }) => contribution,
@@ -232,6 +234,7 @@ const NAME_COLUMNS: readonly Column<ContributionPayload>[] = [
   },
   numeric({
     id: 'weight',
+    adds: true,
     title: 'Weight',
     help: 'Mean weight at the beginning of the sessions',
     width: 84,
@@ -249,6 +252,7 @@ const NAME_COLUMNS: readonly Column<ContributionPayload>[] = [
   }),
   numeric({
     id: 'contribution',
+    adds: true,
     title: 'Contribution',
     width: 104,
     of: ({ contribution }) => contribution,

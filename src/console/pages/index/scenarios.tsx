@@ -285,10 +285,11 @@ const COLUMNS: readonly Column<ScenarioResult>[] = [
 const NAMES: readonly Column<NameRow>[] = [
   { id: 'name', title: 'Security', width: 86, grow: 1, value: ({ identifier }) => identifier },
   { id: 'company', title: 'Company', width: 120, grow: 2, priority: 3, value: ({ company }) => company },
-  numeric({ id: 'weight', title: 'Weight', width: 84, of: ({ weight }) => weight, write: percent }),
+  numeric({ id: 'weight', adds: true, title: 'Weight', width: 84, of: ({ weight }) => weight, write: percent }),
   numeric({ id: 'return', title: 'Return', width: 90, of: (row) => row.return, write: signed }),
   numeric({
     id: 'contribution',
+    adds: true,
     title: 'Contribution',
     width: 104,
     of: ({ contribution }) => contribution,

@@ -170,8 +170,8 @@ const MOVES: readonly Column<Move>[] = [
     value: ({ identifier }) => identifier,
     show: ({ identifier }) => <strong>{identifier}</strong>,
   },
-  numeric({ id: 'index', title: 'Index', width: 76, of: (row) => row.source_weight, write: percent }),
-  numeric({ id: 'solved', title: 'Solved', width: 76, of: (row) => row.solved_weight, write: percent }),
+  numeric({ id: 'index', adds: true, title: 'Index', width: 76, of: (row) => row.source_weight, write: percent }),
+  numeric({ id: 'solved', adds: true, title: 'Solved', width: 76, of: (row) => row.solved_weight, write: percent }),
   {
     id: 'delta',
     title: 'Active',

@@ -4277,6 +4277,8 @@ export interface IndexSummary {
   readonly has_run: boolean;
   /** Capture time of that record. */
   readonly run_at: string | null;
+  /** Labels of the document. */
+  readonly tags: readonly string[];
 }
 
 export interface InspectRequest {

@@ -4862,6 +4862,8 @@ class IndexSummary(t.TypedDict):
     has_run: bool
     #: Capture time of that record.
     run_at: t.Optional[str]
+    #: Labels of the document.
+    tags: t.Sequence[str]
 
 
 class InspectRequest(t.TypedDict, total=False):

@@ -19,6 +19,8 @@ export interface Column<R> {
   show?(row: R): ComponentChildren;
   /** The value in a copy, where the sort key is another. */
   copy?(row: R): CellValue;
+  /** Shown in place of the title. */
+  readonly head?: ComponentChildren;
   /** Writes the sum over a group of rows, where values add up. */
   total?(sum: number): ComponentChildren;
 }
@@ -50,6 +52,11 @@ export interface Sort {
   readonly direction: 'asc' | 'desc';
 }
 
+export interface Selection {
+  readonly keys: readonly string[];
+  onChange(keys: readonly string[]): void;
+}
+
 export interface TableProps<R> {
   /** Description of the table for screen readers. */
   readonly label: string;
@@ -71,6 +78,8 @@ export interface TableProps<R> {
   readonly empty?: string;
   /** Key of the row that is open. */
   readonly openKey?: string | null;
+  /** Rows that are selected by their checkboxes, by their keys. */
+  readonly selection?: Selection;
   /** Controls beside the search. */
   readonly tools?: ComponentChildren;
 }

@@ -7,6 +7,7 @@ import type { TableLayout } from '../../state/table-layouts.js';
 import { copyOf, fitting, templateOf, widthOf, type Column, type Sort, type TableProps } from './columns.js';
 import { arranged, pinnedPlaces } from './layout.js';
 import { RowRest } from './row-rest.js';
+import { toggled } from './selection.js';
 import { TableHead } from './table-head.js';
 import type { Entry, TableModel } from './table-model.js';
 import { ROW, TableRows } from './table-row.js';
@@ -165,6 +166,9 @@ function onKey<R>(event: JSX.TargetedKeyboardEvent<HTMLDivElement>, { props, sto
   if (next !== undefined) {
     pick(next, entries[next]!.key); // It is within the rows.
     showRow(event.currentTarget, next, isGrid);
+  } else if (event.key === ' ' && entry?.kind === 'row' && props.selection !== undefined) {
+    const { keys, onChange } = props.selection;
+    onChange(toggled(keys, props.keyOf(entry.row)));
   } else if (event.key === 'Enter' && entry !== undefined && (isGrid || entry.kind === 'group')) open(props, entry);
   else return;
   event.preventDefault();

@@ -81,7 +81,7 @@ export function TableHead<R>(props: TableHeadProps<R>) {
             }}
           >
             {column.title === '' ? (
-              <span class="unseen">{column.id}</span>
+              (column.head ?? <span class="unseen">{column.id}</span>)
             ) : (
               <>
                 <button

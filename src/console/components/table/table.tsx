@@ -1,7 +1,8 @@
-import { useState } from 'preact/hooks';
+import { useMemo, useRef, useState } from 'preact/hooks';
 import { parameter, setParameters } from '../../state/place.js';
 import { keepLayout, layoutOf } from '../../state/table-layouts.js';
 import { parseSort, sortText, type TableProps } from './columns.js';
+import { selectColumn } from './selection.js';
 import { TableBody } from './table-body.js';
 import { useTableModel } from './table-model.js';
 import { TableTools } from './table-tools.js';
@@ -12,7 +13,9 @@ import './table.css';
 const TOOLS_MIN = 8;
 
 /** Rows to sort, search, filter, group and open, of which only those in sight are on the page. */
-export function Table<R>(props: TableProps<R>) {
+export function Table<R>(given: TableProps<R>) {
+  const found = useRef<readonly R[]>([]);
+  const props = useSelectable(given, found);
   const { columns, rows, name, sort: first, searchIn, keyOf, empty = 'No entries.' } = props;
   const [sort, setSort] = useKept(name && `${name}.sort`, first === undefined ? '' : sortText(first));
   const [typed, setTyped] = useKept(name && `${name}.q`, '');
@@ -24,6 +27,7 @@ export function Table<R>(props: TableProps<R>) {
   const order = parseSort(sort);
   const filters = parseFilters(filterText);
   const model = useTableModel({ columns, rows, keyOf, searchIn, layout, order, typed, filters, folded });
+  found.current = model.found;
   const change = (changes: Partial<typeof layout>) => keepLayout(table, { ...layout, ...changes });
   const toggleFilters = () => {
     if (isFiltering) setFilterText('');
@@ -62,6 +66,16 @@ export function Table<R>(props: TableProps<R>) {
       )}
     </div>
   );
+}
+
+/** The table with a column of checkboxes, where rows can be selected. */
+function useSelectable<R>(props: TableProps<R>, found: { readonly current: readonly R[] }): TableProps<R> {
+  const { columns, selection, label, keyOf } = props;
+  return useMemo(() => {
+    if (selection === undefined) return props;
+    const boxes = selectColumn(selection, { label, keyOf, found: () => found.current });
+    return { ...props, columns: [boxes, ...columns] };
+  }, [props]);
 }
 
 /** `{"weight":"> 5%"}` and back: the filters of columns as the address has them. */

@@ -1,0 +1,40 @@
+import { signal } from '@preact/signals';
+
+/** A remark on a day or a period of an index, kept in this browser. */
+export interface Note {
+  readonly id: string;
+  /** What it is about: the id of an index, for example. */
+  readonly subject: string;
+  readonly from: string;
+  /** Last day of a period; null for a single day. */
+  readonly to: string | null;
+  readonly text: string;
+}
+
+const NOTES_PLACE = 'divisor.notes';
+/** Notes of a browser. */
+export const NOTES_MAX = 500;
+
+const all = signal<readonly Note[]>(kept());
+
+function kept(): readonly Note[] {
+  try {
+    const stored: unknown = JSON.parse(localStorage.getItem(NOTES_PLACE) ?? '[]');
+    return Array.isArray(stored) ? (stored as Note[]) : []; // Written below.
+  } catch {
+    return [];
+  }
+}
+
+function keep(notes: readonly Note[]): void {
+  all.value = notes.slice(-NOTES_MAX);
+  localStorage.setItem(NOTES_PLACE, JSON.stringify(all.peek()));
+}
+
+/** Notes about something, the earliest day first. */
+export const notesOf = (subject: string): readonly Note[] =>
+  all.value.filter((note) => note.subject === subject).toSorted((a, b) => (a.from < b.from ? -1 : 1));
+
+export const addNote = (note: Omit<Note, 'id'>): void => keep([...all.peek(), { ...note, id: crypto.randomUUID() }]);
+
+export const removeNote = (id: string): void => keep(all.peek().filter((note) => note.id !== id));

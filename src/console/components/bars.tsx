@@ -1,3 +1,4 @@
+import { partName } from '../state/part.js';
 import { signClass } from '../words/numbers.js';
 import './bars.css';
 
@@ -26,7 +27,7 @@ export function Bars({ label, bars, isRunning = false, isPlain = false, format }
   const span = most - least || 1;
   const at = (value: number) => `${((value - least) / span) * 100}%`;
   return (
-    <table class="bars">
+    <table class="bars" data-part={partName(label)}>
       <caption class="unseen">{label}</caption>
       <tbody>
         {placed.map(({ bar, from, to }) => (

@@ -10,6 +10,7 @@ import { Problem } from '../components/problem.js';
 import { PageSkeleton } from '../components/skeleton.js';
 import { Wait } from '../components/wait.js';
 import { connectionTrouble, health, isOutdated } from '../state/live.js';
+import { onlyPart, showOnly } from '../state/part.js';
 import { place } from '../state/place.js';
 import { world } from '../state/resource.js';
 import { session, signOut } from '../state/session.js';
@@ -31,6 +32,8 @@ export function Shell() {
   const [isFinding, setFinding] = useState(false);
   const { path } = place.value;
   useEffect(() => setMenuOpen(false), [path]);
+  const part = onlyPart();
+  useEffect(() => (part === null ? undefined : showOnly(part)), [part]);
   const [areKeysShown, showKeys] = useState(false);
   useShortcuts({ onFind: () => setFinding(true), onKeys: () => showKeys(true) });
   return (

@@ -1,4 +1,4 @@
-import { signal } from '@preact/signals';
+import { keptList } from './kept.js';
 
 /** A remark on a day or a period of an index, kept in this browser. */
 export interface Note {
@@ -11,25 +11,10 @@ export interface Note {
   readonly text: string;
 }
 
-const NOTES_PLACE = 'divisor.notes';
 /** Notes of a browser. */
-export const NOTES_MAX = 500;
+const NOTES_MAX = 500;
 
-const all = signal<readonly Note[]>(kept());
-
-function kept(): readonly Note[] {
-  try {
-    const stored: unknown = JSON.parse(localStorage.getItem(NOTES_PLACE) ?? '[]');
-    return Array.isArray(stored) ? (stored as Note[]) : []; // Written below.
-  } catch {
-    return [];
-  }
-}
-
-function keep(notes: readonly Note[]): void {
-  all.value = notes.slice(-NOTES_MAX);
-  localStorage.setItem(NOTES_PLACE, JSON.stringify(all.peek()));
-}
+const { items: all, set: keep } = keptList<Note>('divisor.notes', NOTES_MAX);
 
 /** Notes about something, the earliest day first. */
 export const notesOf = (subject: string): readonly Note[] =>

@@ -55,6 +55,7 @@ async function addresses({ service }: Desk): Promise<readonly string[]> {
     `${index}-OPT/edit`,
     `${index}?tab=versions&version=1`,
     '/console/indices/templates',
+    '/console/dashboard',
     '/console/calendar',
     '/console/risk-models',
     '/console/risk-models/daily',

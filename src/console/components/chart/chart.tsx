@@ -4,6 +4,7 @@ import { go } from '../../state/place.js';
 import { isPrinting, PRINT_WIDTH } from '../../state/printing.js';
 import { shade } from '../../state/theme.js';
 import { notesOf, type Note } from '../../state/notes.js';
+import { partName } from '../../state/part.js';
 import { Brush } from './brush.js';
 import type { DrawnChart } from './chart-file.js';
 import { ChartMenu } from './chart-menu.js';
@@ -89,7 +90,7 @@ export function Chart(props: ChartProps) {
   };
   const drawn = () => plot.current && { label, plot: plot.current, dates, lines, unit, isLog, isStacked, first, last };
   return (
-    <figure class="chart">
+    <figure class="chart" data-part={partName(label)}>
       <ChartHead
         {...props}
         unit={unit}
@@ -112,11 +113,7 @@ export function Chart(props: ChartProps) {
         onDblClick={() => onRange?.(null)}
         onClick={(event) => followMark(plot.current, marks, event)}
       />
-      <p class="unseen" aria-live="polite">
-        {at === null
-          ? ''
-          : spoken({ date: dates[shown], at: shown, lines, unit, from: anchor === null ? undefined : dates[anchor] })}
-      </p>
+      <Spoken {...{ date: dates[shown], at, lines, unit }} from={anchor === null ? undefined : dates[anchor]} />
       {props.hasBrush === true && onRange !== undefined && (
         <Brush label={label} dates={dates} line={lines[0]} first={first} last={last} onRange={onRange} />
       )}
@@ -260,15 +257,22 @@ function rangeBetween(dates: readonly string[], a: number, b: number): Range {
   return { from: dates[Math.min(a, b)]!, to: dates[Math.max(a, b)]! };
 }
 
-interface Said {
+interface SpokenProps {
   readonly date: string | undefined;
-  readonly at: number;
+  /** Position of the cursor; null where there is none. */
+  readonly at: number | null;
   readonly lines: readonly Line[];
   readonly unit: Unit;
   readonly from: string | undefined;
 }
 
-function spoken({ date, at, lines, unit, from }: Said): string {
-  const values = lines.map(({ label, values: all }) => `${label} ${textAt(all, at, unit)}`).join(', ');
-  return `${from === undefined ? '' : `selected from ${from} to `}${date ?? ''}: ${values}`;
+/** The values at the cursor for screen readers. */
+function Spoken({ date, at, lines, unit, from }: SpokenProps) {
+  const values =
+    at === null ? '' : lines.map(({ label, values: all }) => `${label} ${textAt(all, at, unit)}`).join(', ');
+  return (
+    <p class="unseen" aria-live="polite">
+      {at === null ? '' : `${from === undefined ? '' : `selected from ${from} to `}${date ?? ''}: ${values}`}
+    </p>
+  );
 }

@@ -29,7 +29,7 @@ export function CursorTable({ label, dates, lines, at, from, unit }: CursorTable
         <tbody>
           {lines.map(({ id, label: name, values, colour, isDashed }, k) => (
             <tr key={id}>
-              <th scope="row">
+              <th scope="row" title={name}>
                 <span class={isDashed === true ? 'swatch dashed' : 'swatch'} style={{ color: colourOf(colour) }} />{' '}
                 {name}
               </th>

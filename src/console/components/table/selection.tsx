@@ -28,7 +28,7 @@ export function selectColumn<R>(
         <input
           type="checkbox"
           tabIndex={-1}
-          aria-label={`Select ${key}`}
+          aria-label={key}
           checked={keys.includes(key)}
           onChange={() => onChange(toggled(keys, key))}
         />

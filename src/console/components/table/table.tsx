@@ -1,4 +1,5 @@
 import { useMemo, useRef, useState } from 'preact/hooks';
+import { partName } from '../../state/part.js';
 import { parameter, setParameters } from '../../state/place.js';
 import { keepLayout, layoutOf } from '../../state/table-layouts.js';
 import { parseSort, sortText, type TableProps } from './columns.js';
@@ -34,7 +35,7 @@ export function Table<R>(given: TableProps<R>) {
     setFiltering(!isFiltering);
   };
   return (
-    <div class="table-whole">
+    <div class="table-whole" data-part={partName(props.label)}>
       {(searchIn !== undefined || rows.length > TOOLS_MIN) && (
         <TableTools
           {...props}

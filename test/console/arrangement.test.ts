@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import type { WeightsView } from '#clients/typescript/divisor.js';
+import type { EventsView, IndexDocument, WeightsView } from '#clients/typescript/divisor.js';
 import { tryBrowser } from './browser.js';
 import { eventually, follow, WAIT_MS, type Desk } from './desk.js';
 import { openStockedDesk } from './stocked-desk.js';
@@ -104,8 +104,22 @@ describe.skipIf('why' in tried)('an arranged console', () => {
     await eventually(() => rows.getAttribute('aria-rowcount')).toBe(String(heavy + 2));
   });
 
-  test('indices are selected by the space key and compared, and those that are stale are run at once', async () => {
-    const { page } = desk;
+  test('indices are selected by the space key and compared, those that are stale are run at once, and all are grouped by tag', async () => {
+    const { page, service } = desk;
+    const { body: core } = await service.ask<IndexDocument>('GET', '/indices/CORE');
+    for (const id of ['TAGGED-1', 'TAGGED-2'])
+      await service.ask('PUT', `/indices/${id}`, { ...core, id, tags: ['pilot'] });
+    await follow(page, '/');
+    await page.getByRole('button', { name: 'Run 2 stale indices' }).click();
+    for (const id of ['TAGGED-1', 'TAGGED-2']) await service.finished(`backtest:${id}`);
+    await page.getByRole('button', { name: 'Columns of indices' }).click();
+    await page.getByLabel('Group by').selectOption('Tags');
+    await page.keyboard.press('Escape');
+    await page.getByRole('row', { name: /pilot 2 rows/ }).waitFor();
+    await page.getByRole('button', { name: 'Columns of indices' }).click();
+    await page.getByRole('button', { name: 'Reset the columns' }).click();
+    await page.keyboard.press('Escape');
+    for (const id of ['TAGGED-1', 'TAGGED-2']) await service.ask('DELETE', `/indices/${id}`);
     await follow(page, '/');
     await page.getByRole('row', { name: /^CORE/ }).focus();
     await page.keyboard.press('Space');
@@ -125,7 +139,7 @@ describe.skipIf('why' in tried)('an arranged console', () => {
   });
 
   test('a chart of large growth is logarithmic by itself, and rebalances that would touch are one mark with their number', async () => {
-    const page = await desk.newPage();
+    const page = await desk.newPage({ viewport: { width: 390, height: 844 } });
     await page.addInitScript(`globalThis.written = [];
       const write = CanvasRenderingContext2D.prototype.fillText;
       CanvasRenderingContext2D.prototype.fillText = function (text, ...rest) {
@@ -146,6 +160,7 @@ describe.skipIf('why' in tried)('an arranged console', () => {
     await eventually(async () => (await marks()).length).toBeGreaterThan(0);
     await page.getByRole('button', { name: '1Y', exact: true }).click();
     await eventually(() => log.isChecked()).toBe(false);
+    await page.unrouteAll({ behavior: 'ignoreErrors' });
     await page.close();
   });
 
@@ -187,7 +202,7 @@ describe.skipIf('why' in tried)('an arranged console', () => {
     const row = table.getByRole('row', { name: /Benchmark BROAD/ });
     await eventually(() => row.textContent()).toContain(`${text(broad)}%`);
     expect(await row.textContent()).toContain(`${text(broad - core)} pp`);
-    await page.getByLabel('Relative to').selectOption({ label: 'Benchmark BROAD, total return' });
+    await page.getByLabel('Relative to').selectOption({ label: 'Relative to Benchmark BROAD, total return' });
     await page.getByRole('application', { name: /^Level relative to Benchmark BROAD/ }).waitFor();
     const ratio = page.getByRole('figure').filter({ hasText: /CORE, total return \/ Benchmark/ });
     await eventually(() => ratio.first().textContent()).toContain(((100 * (1 + core)) / (1 + broad)).toFixed(2));
@@ -253,5 +268,59 @@ describe.skipIf('why' in tried)('an arranged console', () => {
     await page.getByRole('button', { name: 'Remove Level of CORE' }).click();
     await eventually(order).toEqual(['constituents of BROAD']);
     expect(complaints).toEqual([]);
+  });
+
+  test('a failed job is retried from its row, and its panel has the log of both attempts', async () => {
+    const { page, service } = desk;
+    const { body: core } = await service.ask<IndexDocument>('GET', '/indices/CORE');
+    const pipeline = {
+      selection: [{ id: 'dear', type: 'PriceFilter', params: { minimum: 1e9 } }],
+      weighting: { type: 'EqualWeight' },
+    };
+    await service.ask('PUT', '/indices/EMPTY', { ...core, id: 'EMPTY', pipeline });
+    await service.ask('POST', '/analytics/EMPTY/backtest', {});
+    const attempts = async () =>
+      (await service.ask<{ status: string; attempt: number }>('GET', '/jobs/backtest:EMPTY')).body;
+    await eventually(attempts).toMatchObject({ status: 'failed', attempt: 1 });
+    await follow(page, '/console/jobs?state=failed');
+    await page.getByRole('button', { name: 'Retry backtest:EMPTY' }).click();
+    await eventually(attempts).toMatchObject({ status: 'failed', attempt: 2 });
+    await follow(page, '/console/jobs?job=backtest:EMPTY');
+    const log = page.getByRole('region', { name: 'Log' });
+    await log
+      .getByText(/^Attempt 1 failed/)
+      .or(log.getByText(/Attempt 1 failed/))
+      .first()
+      .waitFor();
+    await log.getByText(/Attempt 2 started/).waitFor();
+    await page.keyboard.press('Escape');
+    await service.ask('DELETE', '/indices/EMPTY');
+  });
+
+  test('a month of events is a grid whose days lead to their list', async () => {
+    const { page, service } = desk;
+    const { body } = await service.ask<EventsView>('GET', '/events?kinds=effective');
+    const [first] = body.events;
+    await follow(page, `/console/calendar?kinds=effective&month=${first!.date.slice(0, 7)}`);
+    const same = body.events.filter(({ date }) => date === first!.date);
+    const day = page.getByRole('button', { name: `${first!.date}: ${same.length} events` });
+    await day.getByText(first!.index_id!, { exact: false }).first().waitFor();
+    await page.getByRole('button', { name: 'Month after' }).click();
+    await day.waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'Month before' }).click();
+    await day.click();
+    const list = page.getByRole('table', { name: 'events' });
+    await eventually(() => list.getAttribute('aria-rowcount')).toBe(String(same.length + 1));
+  });
+
+  test('blocks of a report are dragged to another place', async () => {
+    const { page } = desk;
+    await follow(page, '/console/reports/templates/new?from=factsheet&index=CORE');
+    const kinds = () => page.locator('.row > header strong').allTextContents();
+    await eventually(async () => (await kinds()).length).toBeGreaterThan(2);
+    const before = await kinds();
+    await page.locator('.row-handle').first().dragTo(page.locator('.row').nth(1).locator('header'));
+    await eventually(async () => (await kinds())[1]?.slice(3)).toBe(before[0]!.slice(3));
+    await page.getByRole('button', { name: 'Discard changes' }).click();
   });
 });

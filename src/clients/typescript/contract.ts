@@ -4411,6 +4411,8 @@ export interface JobRetries {
 export interface JobRetryRequest {
   /** Kinds of job. Default: all kinds. */
   readonly kinds?: readonly ('backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'simulate' | 'replay' | 'diff')[] | undefined;
+  /** Only these jobs, as far as they failed. Default: all jobs. */
+  readonly job_ids?: readonly string[] | undefined;
   /** Only jobs that failed at this time or later, with offset. Default: no limit. */
   readonly since?: string | undefined;
   /** Maximum number of jobs, the newest first. */

@@ -70,3 +70,15 @@ export const STATUS_KINDS = {
   failed: 'bad',
   cancelled: 'plain',
 } as const satisfies Record<JobStatus['status'], string>;
+
+/** Least progress from which a remaining time is estimated. */
+const ESTIMATED_MIN = 0.05;
+
+/** Seconds that a running job will take from now on, if it goes on at the same pace; null before that can be said. */
+export function remainingSeconds(
+  { status, progress, started_at: started }: Pick<JobStatus, 'status' | 'progress' | 'started_at'>,
+  nowMs: number,
+): number | null {
+  if (status !== 'running' || started === null || progress < ESTIMATED_MIN || progress >= 1) return null;
+  return ((nowMs - Date.parse(started)) / 1000) * ((1 - progress) / progress);
+}

@@ -5002,6 +5002,8 @@ class JobRetries(t.TypedDict):
 class JobRetryRequest(t.TypedDict, total=False):
     #: Kinds of job. Default: all kinds.
     kinds: t.Sequence[t.Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "simulate", "replay", "diff"]]
+    #: Only these jobs, as far as they failed. Default: all jobs.
+    job_ids: t.Sequence[str]
     #: Only jobs that failed at this time or later, with offset. Default: no limit.
     since: str
     #: Maximum number of jobs, the newest first.

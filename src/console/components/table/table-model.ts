@@ -88,7 +88,9 @@ export function useTableModel<R>(arranged: Arranged<R>): TableModel<R> {
     const byId = new Map(columns.map((column) => [column.id, column]));
     const { rows: found } = table.getSortedRowModel();
     return {
-      columns: table.getVisibleLeafColumns().flatMap(({ id }) => byId.get(id) ?? []),
+      columns: [...table.getStartVisibleLeafColumns(), ...table.getCenterVisibleLeafColumns()].flatMap(
+        ({ id }) => byId.get(id) ?? [],
+      ),
       entries: table.getExpandedRowModel().rows.map((row) => entryOf(row, folded) as Entry<R>),
       found: found.flatMap((row) => (row.getIsGrouped() ? row.getLeafRows() : [row])).map(({ original }) => original),
     };

@@ -174,7 +174,7 @@ function Controls({ id, others, unit, variant, isLog, lines, hasDrawdowns }: Con
           label="Relative to"
           options={[
             { value: '', text: 'Relative to …' },
-            ...lines.slice(1).map((line) => ({ value: line.id, text: line.label })),
+            ...lines.slice(1).map((line) => ({ value: line.id, text: `Relative to ${line.label}` })),
           ]}
           value={parameter('relative') ?? ''}
           onChoose={(chosen) => setParameters({ relative: chosen === '' ? null : chosen })}

@@ -1,5 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import type { EventsView, IndexDocument, WeightsView } from '#clients/typescript/divisor.js';
+import type {
+  EventsView,
+  IndexDocument,
+  OverviewView,
+  PreviewResponse,
+  SweepView,
+  WeightsView,
+} from '#clients/typescript/divisor.js';
 import { tryBrowser } from './browser.js';
 import { eventually, follow, WAIT_MS, type Desk } from './desk.js';
 import { openStockedDesk } from './stocked-desk.js';
@@ -322,5 +329,50 @@ describe.skipIf('why' in tried)('an arranged console', () => {
     await page.locator('.row-handle').first().dragTo(page.locator('.row').nth(1).locator('header'));
     await eventually(async () => (await kinds())[1]?.slice(3)).toBe(before[0]!.slice(3));
     await page.getByRole('button', { name: 'Discard changes' }).click();
+  });
+
+  test('a cell of a sweep opens its variant, which is saved as an index and run with its terms; a fan has all levels', async () => {
+    const { page, service } = desk;
+    const grid = {
+      '/document/pipeline/selection/0/params/count': [10, 20],
+      '/document/pipeline/weighting/cap': [0.1, 0.2],
+    };
+    const { body: job } = await service.ask<{ job_id: string }>('POST', '/analytics/sweeps', {
+      index_id: 'CORE',
+      request: { transaction_cost_bps: 5 },
+      grid,
+    });
+    const { result } = await service.finished(job.job_id);
+    const { rows, fan } = result as SweepView;
+    expect(fan!.variants).toBe(4);
+    await follow(page, `/console/sweeps/${job.job_id.slice('sweep:'.length)}`);
+    await page.getByRole('application', { name: /^Levels of the variants/ }).waitFor();
+    await page.getByRole('img', { name: /^Colours from/ }).waitFor();
+    const [last] = rows.slice(-1);
+    await page.getByRole('button', { name: `Variant ${last!.variant}: ` }).click();
+    const panel = page.getByRole('complementary', { name: `Variant ${last!.variant}` });
+    await panel.getByLabel('Id of the index').fill('FROM-SWEEP');
+    await panel.getByRole('button', { name: 'Save as an index' }).click();
+    await page.waitForURL('**/console/indices/FROM-SWEEP');
+    await service.finished('backtest:FROM-SWEEP');
+    const { body: overview } = await service.ask<OverviewView>('GET', '/analytics/FROM-SWEEP/overview');
+    expect(overview.metrics.total_return).toBe(last!.metrics!.total_return);
+    await service.ask('DELETE', '/indices/FROM-SWEEP');
+  });
+
+  test('an optimisation begins with its figures, those of the index beside them', async () => {
+    const { page, service } = desk;
+    const rows = [{ id: 'most', type: 'PositionBounds', params: { upper: 0.06 } }];
+    const address = `/console/optimise?index=CORE&rows=${encodeURIComponent(JSON.stringify(rows))}`;
+    await follow(page, address);
+    const figures = page.getByLabel('Figures of the solution');
+    const body = { index_id: 'CORE', constraints: rows };
+    const { body: preview } = await service.ask<PreviewResponse>('POST', '/optimise/preview', body);
+    const { before, after } = preview.solve!;
+    expect(before.turnover).toBe(0);
+    const write = (value: number) => `${(100 * value).toFixed(2)}%`;
+    await figures.getByText(`index ${write(before.volatility)}`).waitFor();
+    expect(await figures.textContent()).toContain(`Volatility${write(after.volatility)}`);
+    expect(await figures.textContent()).toContain(`Turnover${write(after.turnover)}`);
   });
 });

@@ -322,7 +322,7 @@ describe.skipIf('why' in tried)('an arranged console', () => {
 
   test('blocks of a report are dragged to another place', async () => {
     const { page } = desk;
-    await follow(page, '/console/reports/templates/new?from=factsheet&index=CORE');
+    await follow(page, '/console/reports/templates/new?from=FACTSHEET-A4&index=CORE');
     const kinds = () => page.locator('.row > header strong').allTextContents();
     await eventually(async () => (await kinds()).length).toBeGreaterThan(2);
     const before = await kinds();

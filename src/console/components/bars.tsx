@@ -7,6 +7,8 @@ export interface Bar {
   readonly value: number;
   /** Drawn from zero, whatever came before. */
   readonly isTotal?: boolean;
+  /** Where the label leads. */
+  readonly address?: string;
 }
 
 interface BarsProps {
@@ -32,7 +34,7 @@ export function Bars({ label, bars, isRunning = false, isPlain = false, format }
       <tbody>
         {placed.map(({ bar, from, to }) => (
           <tr key={bar.label} class={bar.isTotal === true ? 'bar-total' : ''}>
-            <th scope="row">{bar.label}</th>
+            <th scope="row">{bar.address === undefined ? bar.label : <a href={bar.address}>{bar.label}</a>}</th>
             <td class="bar-ground" aria-hidden="true">
               <span class="bar-zero" style={{ left: at(0) }} />
               <span

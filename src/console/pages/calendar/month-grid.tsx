@@ -104,9 +104,11 @@ function Day({ date, isOther, events }: DayProps) {
         <button
           type="button"
           title={events.map(({ summary }) => summary).join('\n')}
-          aria-label={`${date}: ${counted(events.length, 'event')}`}
           onClick={() => setParameters({ view: 'list', 'events.q': date })}
         >
+          <span class="unseen">
+            {date}: {counted(events.length, 'event')}
+          </span>
           <span class="month-number">{number}</span>
           {shown.map((event, k) => (
             <span key={k} class={`month-event ${KINDS_OF_BADGES[event.kind]}`}>

@@ -1,6 +1,6 @@
 import { createServer } from 'node:net';
 
-/** Below the ports that systems give to whoever asks for any: none of those is lost to another process before the server has it, or while it is down. */
+/** Below the range of ephemeral ports: no other process takes one before the server listens, or while it is down. */
 const PORTS = { first: 20_000, count: 12_000 };
 
 /** A port of loopback for a server that is started next. */

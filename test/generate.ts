@@ -2,17 +2,17 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { jsonText } from '#views/documentation/json-text.js';
 import { clientSources } from './clients/sources.js';
 import { guideSources } from './guide/guide-page.js';
+import { storyService } from './guide/example-story.js';
 import { recordAnswers } from './guide/record-answers.js';
 import { stableAnswers } from './guide/stable-answers.js';
 import { withTables } from './guide/tables.js';
-import { liveService } from './real/live.js';
 
 /** Writes again what is made from the code and kept with it: `npm run generate`. */
 for (const [file, text] of Object.entries(clientSources())) writeFileSync(file, text);
 for (const { file, text } of guideSources()) writeFileSync(`data/guide/${file}`, withTables(text));
 
 const ANSWERS = 'data/answers.json';
-const service = await liveService();
+const service = await storyService();
 try {
   const stored = JSON.parse(readFileSync(ANSWERS, 'utf8')) as Record<string, unknown>;
   writeFileSync(ANSWERS, `${jsonText(stableAnswers(stored, await recordAnswers(service)))}\n`);

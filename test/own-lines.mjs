@@ -1,4 +1,4 @@
-// A rule for oxlint: a function has at most so many lines of its own; those of functions inside it are theirs.
+// A rule for oxlint: limits the lines of a function; the lines of nested functions count for those.
 const ownLines = {
   meta: { schema: [{ type: 'integer', minimum: 1 }] },
   create(context) {

@@ -52,7 +52,7 @@ export const ROOMS = {
   },
   /** Copied into programs of others: it may need nothing. */
   'src/clients': { values: [], types: [], packages: [] },
-  /** Runs in browsers: it knows the service by its client alone. */
+  /** Runs in browsers: it knows the service only by its client. */
   'src/console': {
     values: ['clients'],
     types: [],
@@ -80,7 +80,7 @@ export const ALCOVES = {
 
 /**
  * Families of a room, lowest first: a family imports only families that come before it. A name with an ending is a file
- * beside the folders.
+ * next to the folders.
  */
 export const FAMILIES = {
   'src/domain': [
@@ -144,6 +144,7 @@ export const FAMILIES = {
     'shared',
     'stored',
     'operations',
+    'approvals',
     'history',
     'datasets',
     'data',

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
-/** What the limits of size say of these files, by the file at fault. */
+/** The violations of size limits in these files, by file. */
 function problemsOf(files: Readonly<Record<string, string>>): readonly string[] {
   for (const [file, text] of Object.entries(files)) {
     mkdirSync(dirname(join(folder, file)), { recursive: true });
@@ -27,7 +27,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** A function of so many lines, with these among them. */
+/** A function with a number of lines, including these. */
 const lines = (count: number, within = '') => {
   const inner = within === '' ? 0 : within.split('\n').length;
   return `export function f() {\n${within}${within === '' ? '' : '\n'}${'  g();\n'.repeat(count - 2 - inner)}}`;

@@ -1,2 +1,2 @@
-/** Whether this is `npm run soak`: the long form of the tests, and the only one that asserts how long anything takes. */
+/** True for `npm run soak`: the long form of the tests, and the only one that asserts durations. */
 export const IS_SOAK = process.env['SOAK'] !== undefined;

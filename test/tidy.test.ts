@@ -3,7 +3,7 @@ import { basename, dirname, join, normalize } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect, test } from 'vitest';
 
-/** What a linter cannot see. */
+/** Rules that a linter cannot check. */
 function sources(room: string): string[] {
   if (!existsSync(room)) return [];
   const files = readdirSync(room, { recursive: true, encoding: 'utf8' }).map((name) => `${room}/${name}`);
@@ -85,7 +85,7 @@ test.each(called)('%s is proved, and says what it costs and where it comes from'
   expect(missing.flat()).toEqual([]);
 });
 
-test('no test is left alone, none is switched off but on a condition', () => {
+test('no test is exclusive, none is disabled without a condition', () => {
   const marked = /\b(?:it|test|describe)\.(?:only|todo)\b|^(?:it|test|describe)\.skip\b/m;
   expect(sources('test').filter((file) => marked.test(readFileSync(file, 'utf8')))).toEqual([]);
 });

@@ -35,7 +35,7 @@ const brotli = (bytes) => {
 };
 const codings = { br: brotli, gzip: (bytes) => gzipOf(bytes, { level: 9 }), identity: (bytes) => bytes };
 
-/** Named by its content: what is there is what would be made. */
+/** Named by its content, so that an existing file is current. */
 const files = replies.flatMap(({ bytes, etag }) =>
   Object.entries(codings)
     .filter(([coding]) => coding !== 'identity' || identities.has(etag))

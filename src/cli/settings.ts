@@ -6,6 +6,7 @@ import { firstSentence } from './flag-words.js';
 import { withoutUrlPasswords } from '#base/text/url-passwords.js';
 import { isLoopbackName } from '#http/authentication.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '#store/start-refusal.js';
+import { APPROVAL_SETTINGS } from './approval-settings.js';
 import { AWS_SETTINGS } from './aws-settings.js';
 import {
   clauseOf,
@@ -114,6 +115,7 @@ export const SETTINGS = {
     schema: hostPorts,
   }),
   ...SECURITY_SETTINGS,
+  ...APPROVAL_SETTINGS,
   ...TRACE_SETTINGS,
   callbackHosts: declare({
     flag: 'callback-hosts',

@@ -4,17 +4,24 @@ import { Id } from '#domain/schema/shape.js';
 import { routes } from './route.js';
 
 const SHARED_MAX = 100;
+/** `sub:` and the longest subject of a token. */
+const NAME_MAX = 259;
 
 export const DocumentAccess = z
   .strictObject({
     owner: z
       .strictObject({
-        key_id: z.string().nullable().meta({ description: 'Key or subject; null where none was asked for.' }),
+        key_id: z.string().nullable().meta({
+          description: 'Id of the key, or `sub:` and the subject of the token; null where none was asked for.',
+        }),
         name: z.string().meta({ description: 'Its name.' }),
       })
       .nullable()
       .meta({ description: 'Author of the first version; null where that was purged.' }),
-    shared_with: z.array(z.string()).meta({ description: 'Keys or subjects that may read it beyond their prefixes.' }),
+    shared_with: z.array(z.string()).meta({
+      description:
+        'Clients that may read it beyond their prefixes: ids or names of keys, or `sub:` and the subject of a token.',
+    }),
   })
   .meta({ id: 'DocumentAccess' });
 export type DocumentAccess = z.infer<typeof DocumentAccess>;
@@ -22,9 +29,12 @@ export type DocumentAccess = z.infer<typeof DocumentAccess>;
 export const SharingRequest = z
   .strictObject({
     shared_with: z
-      .array(z.string().min(1).max(200))
+      .array(z.string().min(1).max(NAME_MAX))
       .max(SHARED_MAX)
-      .meta({ description: 'Ids or names of keys, or subjects of tokens. Empty: nobody.', example: ['reader'] }),
+      .meta({
+        description: 'Ids or names of keys, or `sub:` and the subject of a token. Empty: nobody.',
+        example: ['reader', 'sub:ada'],
+      }),
   })
   .meta({ id: 'SharingRequest' });
 

@@ -1,5 +1,6 @@
 import { analyticsRoutes } from './analytics/routes.js';
 import { accessRoutes } from './access.js';
+import { approvalRoutes } from './approvals.js';
 import { auditRoutes } from './audit.js';
 import { calendarRoutes } from './calendars.js';
 import { eventRoutes } from './events.js';
@@ -74,6 +75,7 @@ export const API = {
   ...scheduleRoutes,
   ...versionRoutes,
   ...publicationRoutes,
+  ...approvalRoutes,
   ...accessRoutes,
   ...auditRoutes,
 };

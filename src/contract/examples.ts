@@ -17,6 +17,7 @@ export const PARAMETER_EXAMPLES: Readonly<Record<string, unknown>> = {
   store_id: 'two-names',
   watchlist_id: 'favourites',
   schedule_id: 'close',
+  approval_id: 1,
   plugin_id: 'near-high',
   sweep_id: 'caps',
   page: 'backtest',

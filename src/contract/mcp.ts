@@ -16,6 +16,7 @@ export const TOOLSETS = {
   stores: { help: 'Data stores: import, refresh, repair, activate.', isDefault: false },
   watchlists: { help: 'Watchlists.', isDefault: false },
   schedules: { help: 'Daily plans: status, run, skip, backfill.', isDefault: false },
+  approvals: { help: 'Changes that wait for a second person.', isDefault: false },
   publication: { help: 'Published closes, signing keys, audit log.', isDefault: false },
   versions: { help: 'Versions of documents: list, compare, restore.', isDefault: false },
   service: { help: 'Health, metrics, the key, access to documents.', isDefault: false },
@@ -63,8 +64,10 @@ export const mcpRoutes = routes({
     body: { schema: McpMessage, example: { jsonrpc: '2.0', id: 1, method: 'tools/list' } },
     success: {
       status: 200,
-      description: 'The answer to a request.',
+      description:
+        'The answer to a request. With a `progressToken`, server-sent events: messages of progress, then the answer.',
       schema: z.unknown(),
+      mediaByBody: ['text/event-stream'],
     },
     acknowledged: { status: 202, description: 'A notification was received, or a request was cancelled.' },
     errors: ['RATE_LIMITED'],

@@ -214,13 +214,13 @@ function requestBody({ schema, optional, example, bytesMax, upload }: Body, regi
 }
 
 function successResponse(method: Route['method'], success: Success, registry: SchemaRegistry): Json {
-  const { description, schema, media = [], example, status } = success;
+  const { description, schema, media = [], mediaByBody = [], example, status } = success;
   const json =
     schema === undefined
       ? {}
       : { 'application/json': { schema: registry.response(schema), ...(example === undefined ? {} : { example }) } };
   const binary = Object.fromEntries(
-    media.map((type) => [type, { schema: { description: `Bytes of the media type ${type}.` } }]),
+    [...media, ...mediaByBody].map((type) => [type, { schema: { description: `Bytes of the media type ${type}.` } }]),
   );
   const content = { ...json, ...binary };
   return {

@@ -3,7 +3,10 @@ import { routes, SCOPES } from './route.js';
 
 export const PrincipalView = z
   .strictObject({
-    key_id: z.string().nullable().meta({ description: 'Of the key that was sent; null of a service without keys.' }),
+    key_id: z
+      .string()
+      .nullable()
+      .meta({ description: 'Id of the key, or `sub:` and the subject of the token; null without authentication.' }),
     scopes: z.array(z.enum(SCOPES)).meta({ description: 'What it may do; admin may do everything.' }),
   })
   .meta({ id: 'PrincipalView' });

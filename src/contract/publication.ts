@@ -75,6 +75,7 @@ export const publicationRoutes = routes({
       'NO_DATA_IN_RANGE',
       'RESTATEMENT',
       'PARTIAL_CLOSES',
+      'APPROVAL_REQUIRED',
     ],
   },
   getPublished: {

@@ -83,6 +83,8 @@ export interface Success {
   readonly schema?: z.ZodType;
   /** Media types of a body that is not JSON, or of alternatives to JSON by `Accept`. */
   readonly media?: readonly string[];
+  /** Media types of answers that the body of the request asks for, whatever `Accept` prefers. */
+  readonly mediaByBody?: readonly string[];
   readonly example?: unknown;
 }
 

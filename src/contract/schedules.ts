@@ -219,7 +219,7 @@ export const scheduleRoutes = routes({
     params: dayParams,
     body: { schema: DayWaiver, example: { check: 'moves', identifier: 'BEDV', reason: 'Results were published.' } },
     success: { status: 200, description: 'The day as it is now.', schema: ScheduleDay },
-    errors: ['SCHEDULE_NOT_FOUND', 'DAY_NOT_FOUND', 'DAY_ENDED', 'DOCUMENT_UNREADABLE'],
+    errors: ['APPROVAL_REQUIRED', 'SCHEDULE_NOT_FOUND', 'DAY_NOT_FOUND', 'DAY_ENDED', 'DOCUMENT_UNREADABLE'],
   },
   skipScheduleDay: {
     method: 'POST',

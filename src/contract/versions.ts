@@ -22,7 +22,7 @@ export const DocumentVersion = z
     key_id: z
       .string()
       .nullable()
-      .meta({ description: 'Id of the key, or subject of the token; null if there is none.' }),
+      .meta({ description: 'Id of the key, or `sub:` and the subject of the token; null if there is none.' }),
     note: z
       .string()
       .nullable()

@@ -10,7 +10,7 @@ export interface Principal {
   /** Name of the key. */
   readonly name: string | null;
   readonly scopes: ReadonlySet<Scope>;
-  /** Set if `keyId` is the subject of a token: the name comes from the provider and does not identify the client. */
+  /** Set if `keyId` is `sub:` and the subject of a token: the name comes from the provider and does not identify the client. */
   readonly isSubject?: true;
   /** Prefixes of the ids that the client may name. Default: all ids. */
   readonly prefixes?: readonly string[];

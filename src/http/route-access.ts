@@ -5,7 +5,15 @@ import { isWithin, mayRead, type Reach } from '#domain/documents/reach.js';
 import { notForPrefixes, outside } from '#services/operations/access.js';
 
 /** Parameters whose documents the guarded store checks, because their ids are random or come from a job. */
-const LOOKED_UP: ReadonlySet<string> = new Set(['run_id', 'render_id', 'job_id', 'sweep_id', 'kind', 'document_id']);
+const LOOKED_UP: ReadonlySet<string> = new Set([
+  'run_id',
+  'render_id',
+  'job_id',
+  'sweep_id',
+  'kind',
+  'document_id',
+  'approval_id',
+]);
 
 /** Parameters that name no document: data and documentation are shared. */
 const SHARED: ReadonlySet<string> = new Set([
@@ -30,12 +38,14 @@ const OPEN: ReadonlySet<string> = new Set(
   priceFutures priceTrs
   listJobs followJobs retryJobs listEvents getAudit
   listIndices createIndex validateIndex previewDocument whatIf evaluateDatapoint
-  startBacktests listBacktests compareRuns listSummaries
+  startBacktests listBacktests compareRuns listSummaries runSql
   listConstraintSets createConstraintSet validateConstraintSet startOptimisation previewOptimisation
   listRiskModels startSweep renderReport listRenders listTemplates
   listStrategies createStrategy validateStrategy
   listPlugins
-  listStores createStore inspectData importStore generateSynthetic listWatchlists listSchedules`.split(/\s+/),
+  listStores createStore inspectData importStore generateSynthetic listWatchlists listSchedules listApprovals`.split(
+    /\s+/,
+  ),
 );
 
 /** Returns true if a client with prefixes may call an operation at all. */

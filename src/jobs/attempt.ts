@@ -1,4 +1,5 @@
 import { JOB_KIND_CATALOGUE } from '#domain/jobs/job-kinds.js';
+import { createHash } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import type { ArtifactStore } from '#store/port.js';
 import type { Clock } from './clock.js';
@@ -93,6 +94,11 @@ export function startAttempt(
       const names = files.map((file) => [file, artifacts.newName()] as const);
       for (const [, name] of names) written.add(name);
       return Object.fromEntries(names) as never; // one for each of the files
+    },
+    async write(bytes) {
+      const ref = await artifacts.write(bytes, createHash('sha256').update(bytes).digest('hex'));
+      written.add(ref.name);
+      return ref;
     },
     drop: (names) => withHandledRejection(artifacts.remove(names)),
     share: (files) =>

@@ -25,7 +25,8 @@ export interface JobKind<P> {
   run(payload: P, attempt: Attempt): Promise<Completion>;
   /**
    * Computes some parts of an attempt that runs on another node and distributes them with `inParts`; returns their
-   * outputs as one artifact in the same form. Without this function, all work of a job runs on one node.
+   * outputs as one artifact in the same form, and the files that belong to them. Without this function, all work of a
+   * job runs on one node.
    */
   runParts?(payload: P, parts: readonly number[], attempt: Attempt): Promise<Completion>;
 }
@@ -63,7 +64,8 @@ export interface Attempt<T extends TaskName = TaskName> {
   /**
    * Runs work in parts; other nodes with a free place compute some of them with the kind's `runParts`. Outputs are
    * kept, so that the next attempt resumes from them.
-   * @returns artifacts with the outputs; each part is in at least one of them
+   * @returns artifacts with the outputs, and the files that belong to them; each part is in at least one, and in more
+   * than one if two nodes computed it
    */
   inParts(parts: Parts): Promise<readonly WrittenParts[]>;
   /**
@@ -83,6 +85,8 @@ export interface Attempt<T extends TaskName = TaskName> {
    * completion owns all that are written, or drops them.
    */
   outputs<K extends string>(files: readonly K[]): Readonly<Record<K, string>>;
+  /** Writes bytes as an artifact of this attempt, like the outputs of its tasks. */
+  write(bytes: Uint8Array): Promise<ArtifactRef>;
   /** Removes artifacts that tasks wrote and the completion will not own. */
   drop(names: readonly string[]): Promise<void>;
   /**

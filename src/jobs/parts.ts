@@ -4,9 +4,12 @@ import type { AttemptKey } from './attempt-key.js';
 import type { Clock } from './clock.js';
 import { TaskStopped } from './compute-pool.js';
 import type { KeptParts } from './kept-parts.js';
-import type { OfferedParts, WrittenParts } from './offered-parts.js';
+import { namesOf, type OfferedParts, type PartOutput, type WrittenParts } from './offered-parts.js';
 
-/** Work of a job in parts, each of which any node may compute. The only effect of a part is its output, an artifact. */
+/**
+ * Work of a job in parts, each of which any node may compute, more than once. The only effect of a part is its output,
+ * an artifact and the files that belong to it.
+ */
 export interface Parts {
   readonly count: number;
   /** Maximum number of parts that this node computes at a time. */
@@ -14,7 +17,7 @@ export interface Parts {
   /** Share of the job's progress that all parts fill. */
   readonly share: number;
   /** Computes one part on this node and writes its output. */
-  here(part: number, share: number): Promise<ArtifactRef>;
+  here(part: number, share: number): Promise<ArtifactRef | PartOutput>;
 }
 
 export interface PartsContext {
@@ -90,7 +93,7 @@ function createRun({ count, share, here }: Parts, context: PartsContext) {
 
   /** Adds outputs of other nodes; this node may have computed some of their parts meanwhile, with the same bits. */
   function addElsewhere(written: WrittenParts): void {
-    onTaken([written.artifact.name]);
+    onTaken(namesOf(written));
     elsewhere += written.parts.filter((part) => missing.has(part)).length;
     add(written);
     onElsewhere((share * elsewhere) / count);
@@ -99,12 +102,13 @@ function createRun({ count, share, here }: Parts, context: PartsContext) {
   /** Adds the outputs of earlier attempts that still exist. */
   async function resume(earlier: readonly WrittenParts[]): Promise<void> {
     if (earlier.length === 0) return;
-    const gone = await artifacts.damaged(earlier.map(({ artifact }) => ({ ref: artifact, madeAt: 0 })));
+    const refs = earlier.flatMap(({ artifact, files = [] }) => [artifact, ...files]);
+    const gone = await artifacts.damaged(refs.map((ref) => ({ ref, madeAt: 0 })));
     for (const written of earlier) {
-      if (!gone.has(written.artifact.name)) addElsewhere(written);
+      if (!namesOf(written).some((name) => gone.has(name))) addElsewhere(written);
     }
     keptCount = outputs.length;
-    onKept(outputs.map(({ artifact }) => artifact.name));
+    onKept(outputs.flatMap(namesOf));
   }
 
   /** Keeps completed outputs at intervals. A failed write costs only a later attempt. */
@@ -113,7 +117,7 @@ function createRun({ count, share, here }: Parts, context: PartsContext) {
     if (kept === undefined || keeping !== undefined || !isDue || isStopped || signal.aborted) return;
     const startedMs = clock.monotonicMs();
     const parts = [...outputs];
-    const names = parts.slice(keptCount).map(({ artifact }) => artifact.name);
+    const names = parts.slice(keptCount).flatMap(namesOf);
     onKept(names); // Reported before the write: once a document names them, only the store removes them.
     keeping = artifacts
       .settle()
@@ -136,7 +140,8 @@ function createRun({ count, share, here }: Parts, context: PartsContext) {
     resume,
     addElsewhere,
     async compute(part: number) {
-      add({ artifact: await here(part, share / count), parts: [part] });
+      const output = await here(part, share / count);
+      add({ ...('artifact' in output ? output : { artifact: output }), parts: [part] });
       keepNow();
     },
     keepNow,

@@ -37,4 +37,6 @@ export const DOCUMENT_KINDS = [
   'schedule-day',
   'schedule-state',
   'judgement',
+  'approval',
+  'approval-state',
 ] as const;

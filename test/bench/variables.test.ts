@@ -34,7 +34,7 @@ test('no bench reads a variable of its own past the declarations', () => {
   expect(read.filter((name) => !own.has(name))).toEqual([]);
 });
 
-test('a misspelt variable of a bench is told with the nearest known, those of others are let alone', () => {
+test('a misspelt variable of a bench is reported with the nearest known one; variables of others are ignored', () => {
   expect(unknownVariable({ START_TURNZ: '3' })).toBe(
     'no benchmark reads the variable START_TURNZ; known are START_TURNS, START_IDLE_MS. Did you mean START_TURNS?',
   );

@@ -58,7 +58,7 @@ test('every metric that a rule, the dashboard or the guide names is exposed', as
   expect(new Set(named.filter((name) => !isExposed(name)))).toEqual(new Set());
 });
 
-test('each alert says what is wrong, how bad it is, and which section of the runbooks to read', () => {
+test('each alert states the problem, its severity and the section of the runbooks', () => {
   const alerts = rules.split('- alert: ').slice(1);
   expect(alerts.length).toBeGreaterThanOrEqual(18);
   const slugOf = (title: string): string =>

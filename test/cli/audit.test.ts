@@ -39,7 +39,7 @@ interface Written {
   readonly key?: object;
 }
 
-/** What the command says of a log, as `GET /audit` answers it in lines, and of its keys. */
+/** The inputs of the command: the log as `GET /audit` returns it in lines, and its keys. */
 async function checked({ log = entries, sealed = seals, key = KEY }: Written, words: readonly string[] = []) {
   const folder = await newFolder();
   const { private_key: _, ...shown } = key as typeof KEY;
@@ -105,7 +105,7 @@ test('another key, an edited signature and one that was taken away are found', a
   expect(await checked({ sealed: [] }, ['--head', entries.at(-1)!.hash])).toMatch(/^0 .*signed up to entry 0/);
 });
 
-test('another last hash, and files that are not there, are told', async () => {
+test('a different last hash and missing files are reported', async () => {
   expect(await checked({}, ['--head', 'f'.repeat(64)])).toMatch(/^1 Entry 6: it is missing/);
   const missing = await finishedHere(['audit', '--check', join(await newFolder(), 'none')]);
   expect(missing).toMatchObject({ status: 64, err: expect.stringContaining('cannot be read: ENOENT') as string });

@@ -40,7 +40,7 @@ describe('divisor calendars', () => {
     expect(out.trim().split('\n').length).toBeGreaterThan(100);
   });
 
-  test('prints the differences from a reference by calendar and year, and tells them in its status', async () => {
+  test('prints the differences from a reference by calendar and year, and sets its exit status', async () => {
     const { status, out } = await finishedHere(['calendars', 'check', folder]);
     expect(status).toBe(1);
     expect(out).toBe(

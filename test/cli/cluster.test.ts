@@ -35,7 +35,7 @@ async function ended(url: string, jobId: string): Promise<Json> {
   }
 }
 
-/** What two services show of one index; the second reads what the first has written, at once. */
+/** The views of one index by two services; the second immediately reads what the first has written. */
 async function shown(first: string, second: string): Promise<unknown> {
   await done(first, '/data/synthetic', MARKET);
   await ask(second, 'PUT', '/indices/EVEN', INDEX);
@@ -89,7 +89,7 @@ describe.skipIf(!hasPostgresql)('several processes on one database', () => {
     expect(lines.map(({ verb }) => verb)).toEqual(['serve', 'serve', 'worker', 'worker', 'worker', 'worker']);
     const collector = await openCollector();
     const traced = { ...environment, OTEL_EXPORTER_OTLP_ENDPOINT: collector.url };
-    // One worker stands for the others: their lines differ in the home alone.
+    // One worker stands for the others: their lines differ only in the home.
     const [a, b, worker] = await Promise.all(
       lines.slice(0, 3).map(async ({ verb, words }) => {
         const start = verb === 'serve' ? serving : working;
@@ -121,7 +121,7 @@ describe.skipIf(!hasPostgresql)('several processes on one database', () => {
         message: /check artifacts fails/,
       });
       expect((await front.ask('GET', '/health')).status).toBe(200);
-      await mkdir(shared); // What is left of a share that is not mounted.
+      await mkdir(shared); // The empty mount point of an unmounted share.
       expect(await front.refusal('POST', '/data/import', imported)).toMatchObject(refused);
       const { body: job } = await front.ask<{ job_id: string }>('POST', '/analytics/LATER/backtest', {});
       expect(await readdir(shared)).toEqual([]);

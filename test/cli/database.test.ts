@@ -33,7 +33,7 @@ async function levelsMade(url: string): Promise<Record<string, unknown>> {
   return ask(url, 'GET', '/analytics/EVEN/levels');
 }
 
-/** What was, of an index with two runs, a published log and two contents of its data. */
+/** The stored state of an index with two runs, a published log and two contents of its data. */
 const KEPT = [
   '/analytics/EVEN/levels',
   '/indices/EVEN',
@@ -111,7 +111,7 @@ describe.skipIf(!hasPostgresql)('a service with its documents in PostgreSQL', ()
     expect(first.err()).not.toContain(secret);
   });
 
-  test('goes on with what a home held, and back again, with all times and hashes', async () => {
+  test('continues with the content of a home, and back again, with all times and hashes', async () => {
     const [home, back] = [await temporaryFolder(), await temporaryFolder()];
     const own = await openTestDatabase();
     const embedded = await servingHere(home);

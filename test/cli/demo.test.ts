@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-test('the demo does the main job end to end, says so, leaves its files and ends with 0 where its output is no terminal', async () => {
+test('the demo does the main job end to end, reports it, leaves its files and ends with 0 without a terminal', async () => {
   const run = divisor(
     ['demo'],
     { DIVISOR_HOME: join(folder, 'untouched'), DIVISOR_API_KEYS: 'never:read:by:it', DIVISOR_WARM_UP: 'off' },

@@ -24,7 +24,7 @@ test('the image is of Node 24, runs as nobody of the machine, and copies what is
   expect(shipped.filter((name) => !existsSync(name))).toEqual([]);
 });
 
-test('its health check tells a service that answers from none', async () => {
+test('its health check distinguishes a service that answers from one that does not', async () => {
   const [, list] = /HEALTHCHECK[\s\S]*?CMD (\[.*\])/.exec(dockerfile)!;
   const [, ...words] = JSON.parse(list!) as string[];
   const check = async (port: string) =>

@@ -7,7 +7,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-test('a pipe that waits long for an answer says so on standard error, and no longer once it is there', async () => {
+test('a pipe that waits long for a response reports it on standard error until the response arrives', async () => {
   vi.useFakeTimers();
   const said = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
   let answer = (_store: string) => {};

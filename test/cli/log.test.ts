@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { createLog } from '#cli/log.js';
 
-test('the log holds no key, password or secret, wherever it stands in a line', async () => {
+test('the log contains no key, password or secret, at any position of a line', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'log-'));
   const file = join(folder, 'log');
   const log = createLog('info', file);
@@ -16,7 +16,7 @@ test('the log holds no key, password or secret, wherever it stands in a line', a
     'failed',
   );
   log.debug('below the level');
-  // The file is opened beside the program: lines before that wait for it.
+  // The file is opened in parallel with the program: earlier lines wait for it.
   const text = await vi.waitFor(
     async () => {
       const written = await readFile(file, 'utf8');

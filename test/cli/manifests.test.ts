@@ -89,7 +89,7 @@ test('run the image of this version, and migrate by a job of its own name: that 
   expect(jobs).toEqual([`divisor-migrate-${version.replaceAll('.', '-')}`]);
 });
 
-/** The services of the Compose file: what stands in the block of each, with that of the block it takes over. */
+/** The services of the Compose file: the block of each, merged with the block that it extends. */
 const services = Object.fromEntries(
   compose
     .slice(compose.indexOf('services:\n'), compose.search(/^volumes:/m))
@@ -127,7 +127,7 @@ test('of Compose name what is there, and start again in any order after a restar
     expect(readFileSync('Dockerfile', 'utf8')).toMatch(new RegExp(`install .*--owner=divisor.* ${folder}`));
 });
 
-test('of Compose listen on this machine alone, without privileges and on a file system that they only read', () => {
+test('of Compose listen only on this machine, without privileges and with a read-only file system', () => {
   for (const [name, block] of Object.entries(services)) {
     expect([name, block]).toEqual([name, expect.stringContaining('cap_drop: [ALL]')]);
     expect([name, block]).toEqual([name, expect.stringContaining('security_opt: ["no-new-privileges:true"]')]);
@@ -215,7 +215,7 @@ test('of Kubernetes give the role that owns the tables to the migration alone', 
   );
 });
 
-test('of Kubernetes scale workers by figures that every process tells, of which the largest counts', () => {
+test('of Kubernetes scale workers by metrics of every process, of which the largest counts', () => {
   const { scaleTargetRef, metrics } = item('HorizontalPodAutoscaler', 'divisor-worker').spec as unknown as {
     scaleTargetRef: { kind: string; name: string };
     metrics: { external: { metric: { name: string; selector: { matchLabels: Record<string, string> } } } }[];

@@ -21,13 +21,13 @@ function limitedTo(megabytes: number): void {
   takeBack.push(limitMemory({ panelBytes: megabytes * 2 ** 20, folder: tmpdir() }));
 }
 
-test('health tells the size of the panels of the served store, and that they are in memory', () => {
+test('health reports the size of the panels of the served store, and that they are in memory', () => {
   limitedTo(12);
   expect(panelsNote(served)).toBe('The panels of eod, 12 MiB, are in memory, within 12 MiB (--panel-memory-mb).');
   expect(panelsNote(undefined)).toBeUndefined();
 });
 
-test('a store beyond the memory of panels is told as paged, where memory can be paged', (context) => {
+test('a store beyond the memory of panels is reported as paged, where memory can be paged', (context) => {
   limitedTo(11);
   if (!canPage()) {
     console.log('not tested: memory cannot be paged here');

@@ -16,13 +16,13 @@ export const DIVISOR = [
   resolve('dist/src/main.js'),
 ] as const;
 
-/** The same in a shell. */
+/** The same command in a shell. */
 export const DIVISOR_IN_SHELL = DIVISOR.map((word) => `'${word}'`).join(' ');
 
 /** A run of the command in a process of its own. */
 export interface Run {
   readonly child: ChildProcessWithoutNullStreams;
-  /** What it has written so far. */
+  /** The output so far. */
   readonly out: () => string;
   readonly err: () => string;
   /** Exit status, or the signal that ended it. */
@@ -54,7 +54,7 @@ export interface Ending {
 
 /**
  * Runs a command to its end in this process, without the cost of another: what it does and writes. Its environment is the
- * one given alone. One at a time, as the streams are those of the process.
+ * one without others. One runs at a time, because the streams are those of the process.
  */
 export async function finishedHere(
   words: readonly string[],

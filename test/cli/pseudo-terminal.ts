@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { DIVISOR_IN_SHELL } from './process.js';
 
-/** Whether this machine has the `script` of util-linux, which runs a command on a terminal of its own. */
+/** Tests that this machine has the `script` of util-linux, which runs a command on a separate terminal. */
 export const hasPseudoTerminal =
   spawnSync('script', ['--version'], { encoding: 'utf8' }).stdout?.includes('util-linux') === true;
 

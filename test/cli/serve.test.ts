@@ -92,7 +92,7 @@ test('without a key the service refuses to listen beyond loopback', async () => 
   expect(sentenceOf(err)).toContain('Without an API key the service listens on loopback only, not on 0.0.0.0');
 });
 
-test('a home and a port that are taken are told; a killed service leaves a home that the next one starts on', async () => {
+test('an occupied home and port are reported; a killed service leaves a home that the next one starts on', async () => {
   const home = await newFolder();
   const first = await serve(home);
   await expect(servingHere(home)).rejects.toMatchObject({

@@ -160,7 +160,7 @@ test('a flag that is misspelt is answered with the one that is meant', async () 
   expect(() => calendars(['list', '--foldr', 'x'])).toThrow(/Did you mean --folder\?/);
 });
 
-test('a setting without effect is told with what it needs, its default and one that has effect are not', () => {
+test('a setting without effect is reported with its requirement; its default and effective settings are not', () => {
   const told = (words: string[], variables = {}) => readSettings(words, variables).ineffective;
   expect(told(['--migrate', 'on', '--lease', '20', '--cache-mb', '100', '--cache', '/c'])).toEqual([
     '--cache has no effect without --artifacts s3://...',
@@ -177,7 +177,7 @@ test('a setting without effect is told with what it needs, its default and one t
   expect(told(['--database', database, '--artifacts', 'file:///mnt', '--cache-mb', '100'])).toHaveLength(1);
 });
 
-test('the help tells the range of a number and the words of a choice', () => {
+test('the help states the range of a number and the values of a choice', () => {
   const line = (flag: string) =>
     settingsHelp()
       .split('\n')

@@ -56,7 +56,7 @@ describe('a step on a terminal', () => {
   });
 });
 
-test('a step on a pipe is told once, when it is done', () => {
+test('a step on a pipe is reported once, when it is done', () => {
   const written: string[] = [];
   const { progress, done } = step(
     { isTerminal: false, columns: 80, write: (text) => void written.push(text) },

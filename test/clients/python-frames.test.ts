@@ -54,7 +54,7 @@ print(before, "pandas" in sys.modules)`;
     expect(out, err).toBe('False True\n');
   });
 
-  test('tells what a frame cannot be sent with before it sends it, and adjusted closes that nothing reads', async () => {
+  test('reports why a frame cannot be sent before it sends it, and adjusted closes that nothing reads', async () => {
     const said = await outputOf(`
 import pandas, warnings
 d = Divisor()
@@ -344,7 +344,7 @@ print(json.dumps([len({answer["store"]["content_hash"] for answer in stores}), b
         ? await user.python(['-c', inKernel])
         : await user.run(code.map(({ source }) => source.join('')).join('\n\n'));
     expect([status, nbformat], err).toEqual([0, 4]);
-    // What a cell answered is of the day it ran.
+    // A cell's output contains the date of its run.
     expect(code.filter(({ outputs }) => outputs!.length > 0)).toEqual([]);
   });
 });

@@ -88,7 +88,7 @@ function argumentsOf({ parameters, requestBody }: Operation): Argument[] {
   return [...required, ...[...body, ...given].filter(({ isRequired }) => !isRequired)];
 }
 
-/** A body that may be left out is null, or what it is otherwise. */
+/** An optional body is null or of its type. */
 function bodyType(schema: JsonSchema): string {
   const shape = shapeOf(schema);
   const members = shape.kind === 'union' ? shape.members : [shape];

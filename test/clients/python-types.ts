@@ -23,10 +23,10 @@ Date = t.Union[str, datetime.date]
 ${declared.join('\n')}`;
 }
 
-/** How a type names what it is made of: dates are texts in what the service answers. */
+/** The names of types in a type: dates are texts in answers of the service. */
 export interface Naming {
   readonly prefix: string;
-  /** The same of what the language brings: a schema may be called as one of those is. */
+  /** The same for built-in names: a schema may have the name of one. */
   readonly typing: '' | 't.';
   readonly date: 'str' | 'Date';
   /** The name of an object that has none of its own, by where it stands. */
@@ -138,7 +138,7 @@ const PLAIN: Readonly<Record<Plain, string>> = {
   any: 'Any',
 };
 
-/** A type as Python writes it. With a prefix of `"` names stand in quotes: they may be declared further down. */
+/** A type as Python source. With the prefix `"`, names are quoted, because they may be declared later. */
 export function typeText(shape: Shape, place: string, naming: Naming): string {
   const named = (name: string) => (naming.prefix === '"' ? `"${name}"` : `${naming.prefix}${name}`);
   switch (shape.kind) {

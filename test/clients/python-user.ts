@@ -11,14 +11,14 @@ const runs = (command: string, ...words: string[]) => spawnSync(command, words).
 /** Finds modules without loading them, which takes seconds. */
 const FIND =
   'import sys; from importlib.util import find_spec; sys.exit(any(find_spec(name) is None for name in sys.argv[1:]))';
-/** The first Python with pandas: a system's packages are often there for its own Python alone. */
+/** The first Python with pandas: the packages of a system often belong to its own Python. */
 const PYTHONS = ['python3', '/usr/bin/python3'].filter((command) => runs(command, '--version'));
 export const PYTHON = PYTHONS.find((command) => runs(command, '-c', FIND, 'pandas')) ?? PYTHONS[0] ?? '';
 export const isPythonHere = PYTHON !== '';
 export const hasCommand = (command: string) => runs(command, '--version');
 export const hasModule = (...modules: readonly string[]) => isPythonHere && runs(PYTHON, '-c', FIND, ...modules);
 
-/** Tells what tests are skipped for. */
+/** Prints why tests are skipped. */
 export function reportMissing(tests: string, needed: Readonly<Record<string, boolean>>): void {
   const missing = Object.entries(needed).flatMap(([name, isHere]) => (isHere ? [] : [name]));
   if (missing.length > 0) console.log(`Tests of ${tests} are skipped that need ${missing.join(', or ')}.`);
@@ -58,7 +58,7 @@ export function runPython(
 }
 
 /**
- * Runs scripts one after another, each with a client that is loaded anew; what else they load stays, as pandas does, which takes
+ * Runs scripts one after another, each with a newly loaded client; other modules stay loaded, as pandas does, which takes
  * a second. A line of its input is a script in JSON, a line of its output is status, output and errors.
  */
 const SCRIPTS = String.raw`
@@ -114,7 +114,7 @@ export interface PythonUser {
   python(words: readonly string[], environment?: Readonly<Record<string, string>>): Promise<Ran>;
   /** Runs a script in a process that others have run in. */
   run(script: string): Promise<Ran>;
-  /** What a script says as JSON on its last line; a client is there as `d`. */
+  /** The JSON on the last line of a script's output; the script has a client as `d`. */
   outputOf(script: string): Promise<unknown>;
   close(): Promise<void>;
 }

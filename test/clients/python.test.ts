@@ -159,7 +159,7 @@ print(json.dumps([run["objective_type"], round(sum(row["weight"] for row in run[
     expect(said).toBeCloseTo(4000 * Math.exp((0.05 - 0.015 - 0.002) * 0.2), 9);
   });
 
-  test('an operation answers what the service answers; a job is waited for, or its result is there at once', async () => {
+  test('an operation returns the answer of the service; a job is awaited, or its result is there at once', async () => {
     const said = await outputOf(`
 api = d.api
 job = api.start_backtest("PY", {"transaction_cost_bps": 5})
@@ -196,7 +196,7 @@ print(json.dumps(caught))`);
     ]);
   });
 
-  test('what the service refuses for now is asked again after the pause it names; what it refuses for good is not', async () => {
+  test('a temporary refusal is retried after the pause it names; a permanent one is not', async () => {
     const said = await outputOf(`
 import http.server, threading
 asked = []
@@ -229,7 +229,7 @@ print(json.dumps([codes, asked]))`);
     ]);
   });
 
-  test('a job is followed by its events, goes on from the last one after a break, and is asked for where none come', async () => {
+  test('a job is followed by its events, resumes from the last one after a break, and is polled where none arrive', async () => {
     const said = await outputOf(`
 import http.server, threading
 asked = []
@@ -266,7 +266,7 @@ print(json.dumps([result, seen, [last for path, last in asked if path.endswith("
     expect(said).toEqual([7, [0, 0.1, 0.15, 0.2, 0.3, 1], [null, '1', '2']]);
   });
 
-  test('a wait that takes too long is given up, and the job goes on', async () => {
+  test('a wait that takes too long ends, and the job continues', async () => {
     const said = await outputOf(`
 job = d.api.start_backtest("PY", {"transaction_cost_bps": 9})
 given = []

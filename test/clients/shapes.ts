@@ -1,6 +1,6 @@
 import type { JsonSchema } from '#views/documentation/operation.js';
 
-/** What a schema of the contract says of a value, in no language yet: each client's source is written from it. */
+/** The description of a schema of the contract, independent of any language: the source of each client derives from it. */
 export type Shape =
   | { readonly kind: 'name'; readonly name: string }
   | { readonly kind: 'literal'; readonly values: readonly unknown[] }

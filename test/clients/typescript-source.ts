@@ -22,7 +22,7 @@ export function typescriptSource(document: OpenApiDocument): string {
   return `// Written from the OpenAPI document by \`npm run generate\`; edit the contract instead.
 
 ${schemas.join('\n')}
-/** What every operation takes and answers. */
+/** The input and the output of every operation. */
 export interface Operations {
 ${signatures.join('')}}
 
@@ -115,7 +115,7 @@ function answerType(operation: Operation): string {
   return contentType(successesOf(operation).at(-1)?.[1].content);
 }
 
-/** What is answered where nothing has changed: the success before the one that says what was begun. */
+/** The answer when nothing has changed: the success before the one that reports a new job. */
 function unchangedType(operation: Operation): string | undefined {
   const [unchanged, ...others] = successesOf(operation);
   return others.length === 0 ? undefined : contentType(unchanged![1].content);

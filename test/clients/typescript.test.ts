@@ -47,7 +47,7 @@ describe('against a running service', () => {
   });
   afterAll(() => service.close());
 
-  test('an operation that there is not is told by its name', async () => {
+  test('an unknown operation is reported by its name', async () => {
     await expect(client.call('health' as never, {} as never)).rejects.toThrow('Unknown operation health');
   });
 
@@ -171,12 +171,12 @@ describe('against a running service', () => {
   });
 });
 
-test('nobody at the address is told apart from a refusal', async () => {
+test('a missing server is distinguished from a refusal', async () => {
   const failure = await failureOf(createDivisorClient({ url: 'http://127.0.0.1:9' }).call('getHealth'));
   expect(failure).toBeInstanceOf(UnreachableError);
 });
 
-test('an answer of another server is told apart from one of the service', async () => {
+test('an answer of another server is distinguished from one of the service', async () => {
   const page: typeof fetch = () => Promise.resolve(new Response('<h1>Not here</h1>', { status: 404 }));
   const failure = await failureOf(createDivisorClient({ url: 'http://elsewhere', fetch: page }).call('getHealth'));
   expect(failure).toBeInstanceOf(UnreachableError);

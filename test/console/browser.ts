@@ -53,7 +53,7 @@ function freeBytes(folder: string): number {
   return bavail * bsize;
 }
 
-/** Unpacked beside its place and moved there whole, so that no run meets half a browser. @cost 2 s, once */
+/** Unpacked next to its final path and renamed as a whole, so that no run finds half a browser. @cost 2 s, once */
 async function unpacked(): Promise<string> {
   const path = join(UNPACKED, 'chromium');
   if (existsSync(path)) return path;

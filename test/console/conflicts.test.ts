@@ -9,7 +9,7 @@ const base = { name: 'Core', base_value: 1000, tags: ['a'], pipeline: { selectio
 const fieldsOf = (mine: JsonObject, theirs: JsonObject) =>
   Object.fromEntries(changedFields({ base, mine, theirs }).map((field) => [pathText(field.path), field]));
 
-test('a field is told with what it was, what each editor made of it, and who changed it', () => {
+test('a field is shown with its earlier value, the value of each editor, and the author of the change', () => {
   const mine = { ...base, name: 'Mine', base_value: 500 };
   const theirs = { ...base, base_value: 700, tags: ['a', 'b'] };
   expect(fieldsOf(mine, theirs)).toMatchObject({
@@ -25,7 +25,7 @@ test('a list whose rows are others is one field, and a part of it no other', () 
   const mine = { ...base, pipeline: { ...base.pipeline, selection: [topN(20)] } };
   const theirs = { ...base, pipeline: { ...base.pipeline, selection: [history, topN(30)] } };
   expect(Object.keys(fieldsOf(mine, theirs))).toEqual(['pipeline.selection']);
-  // The same number of rows, and not the same rows.
+  // The same number of rows with different rows.
   const other = { ...base, pipeline: { ...base.pipeline, selection: [history] } };
   expect(Object.keys(fieldsOf(mine, other))).toEqual(['pipeline.selection']);
   expect(Object.keys(fieldsOf(mine, base))).toEqual(['pipeline.selection[0].params.count']);

@@ -17,7 +17,7 @@ export interface Desk {
   readonly service: RunningService;
   /** The page that the walk goes through. */
   readonly page: Page;
-  /** What the browser complained of: errors of scripts, and everything its policy stopped. */
+  /** The complaints of the browser: errors of scripts, and everything its policy blocked. */
   readonly complaints: readonly string[];
   /** Another page, which complains into the same list. */
   newPage(options?: BrowserContextOptions): Promise<Page>;
@@ -27,7 +27,7 @@ export interface Desk {
 /** Of a page: what moves by itself is painted at each frame, and nothing is learned from it. */
 const VIEW = { viewport: { width: 1280, height: 820 }, locale: 'en-GB', reducedMotion: 'reduce' } as const;
 
-/** What browsers say whose system has no language: no tag of one. */
+/** The language of browsers whose system has none: no tag. */
 const ODD_LANGUAGE = `Object.defineProperty(Navigator.prototype, 'language', { get: () => 'en-US@posix' })`;
 
 /** A page without a viewer of PDF, in every browser: tabs would get lost in that of a full Chromium. */
@@ -49,7 +49,7 @@ export async function openDesk(browser: Browser): Promise<Desk> {
     });
     page.on('pageerror', (failure) => complaints.push(String(failure)));
     page.on('console', (message) => {
-      // A refusal of the service is told in the page, and by the browser too.
+      // A refusal of the service is shown in the page, and by the browser too.
       if (message.type() === 'error' && !message.text().startsWith('Failed to load resource'))
         complaints.push(message.text());
     });

@@ -20,7 +20,7 @@ vi.setConfig({ testTimeout: 10 * WAIT_MS, hookTimeout: 4 * WAIT_MS });
 const tried = await tryBrowser();
 if ('why' in tried) process.stderr.write(`The console is not walked through: ${tried.why}\n`);
 
-test('it can be left away', async () => {
+test('it can be omitted', async () => {
   const service = await runService(['--console', 'off']);
   const headers = { accept: 'text/html' };
   const answers = await Promise.all(['/', '/console/jobs'].map((path) => service.download(path, { headers })));
@@ -28,7 +28,7 @@ test('it can be left away', async () => {
   await service.close();
 });
 
-/** In this order: each part goes on from what the one before it has made. */
+/** In this order: each part depends on the content that the one before has created. */
 describe.skipIf('why' in tried)('the console', () => {
   let opened: Desk;
   const desk = () => opened;

@@ -16,7 +16,7 @@ interface Form {
   readonly error?: unknown;
 }
 
-/** Forms of text below a schema that have no words of their own: clients would be told a regular expression. */
+/** Formats of text below a schema that have no description: clients would see a regular expression. */
 function wordless(schema: z.ZodType): string[] {
   const found: string[] = [];
   const override = ({ zodSchema }: { readonly zodSchema: z.core.$ZodTypes }): void => {
@@ -29,7 +29,7 @@ function wordless(schema: z.ZodType): string[] {
   return found;
 }
 
-test('what a client may send wrong is told in words, never as a regular expression', () => {
+test('an invalid value is described in words, never as a regular expression', () => {
   const routes: readonly Route[] = Object.values(API);
   const sent = [
     ...routes.flatMap((route) => [route.body?.schema, route.params, queryOf(route)]),

@@ -61,7 +61,7 @@ test('every component and every inline schema compiles as JSON Schema 2020-12', 
   }
 });
 
-test('every path parameter is declared, and every code a route can answer stands under its status', () => {
+test('every path parameter is declared, and every code of a route is listed under its status', () => {
   for (const route of Object.values(api)) {
     const operation = document.paths[route.path]![route.method.toLowerCase()] as {
       parameters: { name: string; in: string }[];
@@ -88,7 +88,7 @@ test('every field of a query or body that a client writes is described', () => {
   expect(bare).toEqual([]);
 });
 
-describe('what is sent and what is answered', () => {
+describe('requests and answers', () => {
   const Inner = z.strictObject({ size: z.number().default(1) }).meta({ id: 'Inner' });
   const Same = z.strictObject({ name: z.string() }).meta({ id: 'Same' });
   const Outer = z.strictObject({ inner: Inner, same: Same }).meta({ id: 'Outer' });

@@ -13,7 +13,7 @@ const canTrace = spawnSync('strace', ['-f', '-e', 'trace=fdatasync', 'true']).st
 if (!canTrace) console.log('Acknowledgements are not watched: this machine has no strace, or does not allow it.');
 
 test.skipIf(!canTrace)(
-  `${WRITES} writes are answered only after the disk was told and has answered`,
+  `${WRITES} writes are answered only after the disk has flushed them`,
   { timeout: 60_000 + WRITES * 60 },
   async () => {
     const folder = await mkdtemp(join(tmpdir(), 'divisor-acknowledged-'));

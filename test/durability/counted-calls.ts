@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 
-/** Told of every call that changes files of a folder, before it is made; what it throws is what the call fails with. */
+/** Called before each call that changes files of a folder; an exception that it throws is the failure of the call. */
 export type CallListener = (call: string) => void;
 
 const CHANGING = ['open', 'rename', 'unlink', 'link', 'mkdir', 'rm', 'writeFile', 'copyFile'] as const;
@@ -16,7 +16,7 @@ export function watchCalls(folder: string, listener: CallListener | undefined): 
 /** The last of the calls so far, over or not. */
 let last: Promise<unknown> = Promise.resolve();
 
-/** Makes a watched call once those before are over: what the listener sees of the folder is then a state that was. */
+/** Makes a watched call after the earlier ones have finished, so that the listener sees a consistent state of the folder. */
 export function inTurn<T>(call: string, make: () => Promise<T>): Promise<T> {
   const made = last.then(() => {
     watched?.listener(call);

@@ -61,7 +61,7 @@ export async function openSubject(home: string): Promise<Subject> {
   return { ask, ended, isDefect: () => defect, close: () => service.close() };
 }
 
-/** The service has read the market it served before, so that nothing of its start goes on. */
+/** Waits until the service has read the market it served before, so that its start is complete. */
 export async function isSettled({ ask }: Subject): Promise<void> {
   for (;;) {
     const { store } = (await ask('GET', '/health')).body as {
@@ -73,7 +73,7 @@ export async function isSettled({ ask }: Subject): Promise<void> {
 }
 
 /**
- * The documents of a home by `kind id`, as they lie on disk; what names something that is not there whole is thrown. They
+ * The documents of a home by `kind id`, as stored; throws if a document refers to an incomplete or missing object. They
  * are read without the process that first tries whether their pages can be read: here a page that cannot fails the test.
  */
 export async function documentsOf(home: string): Promise<ReadonlyMap<string, unknown>> {
@@ -92,7 +92,7 @@ export async function documentsOf(home: string): Promise<ReadonlyMap<string, unk
   }
 }
 
-/** What lies in a stopped home beside what its documents name: files and folders that somebody forgot. */
+/** Objects of a stopped home that no document names: orphaned files and folders. */
 export async function leftovers(home: string): Promise<string[]> {
   const reader = openDocumentsReader(homeFolders(home).documents);
   const named = new Set<string>();
@@ -118,9 +118,9 @@ export interface Effect {
   readonly name: string;
   /** Makes what the effect starts from. */
   prepare(subject: Subject): Promise<void>;
-  /** Asks for it and waits for its end. @returns whether a client was told that it happened */
+  /** Requests it and waits for its end. @returns whether a client was told that it happened */
   perform(subject: Subject): Promise<boolean>;
-  /** Whether it has happened. Throws for anything between. */
+  /** Tests that it has happened. Throws for partial effects. */
   hasHappened(documents: ReadonlyMap<string, unknown>): boolean;
   /** The job that does it, which a restart brings to its end. */
   readonly jobId?: string;
@@ -159,7 +159,7 @@ async function backtest(subject: Subject, id: string, costs: number): Promise<An
   return subject.ended(`backtest:${id}`);
 }
 
-/** Whether all of some facts hold, or none of them. */
+/** Tests that all of some facts hold, or none of them. */
 function allOrNone(facts: Readonly<Record<string, boolean>>): boolean {
   const values = new Set(Object.values(facts));
   if (values.size > 1) throw new Error(`half of it happened: ${JSON.stringify(facts)}`);

@@ -10,8 +10,8 @@ import { IS_SOAK } from '../soak.js';
 
 /**
  * Every effect on several documents and files is cut at its calls to the disk: once by the end of the process, once by a fault of
- * the disk. Whatever the call, all of it has happened or nothing, nothing names what is not there, and after a restart nothing is
- * left over and a job has come to its end. What a process leaves before each call is looked at in every run; a service is started
+ * the disk. At each call, the effect is complete or absent, no reference is dangling, and after a restart nothing is
+ * left over and the job has ended. The state before each call is checked in every run; a service is started
  * on it, and a call is refused, once of each kind, and with `SOAK=1` at every call.
  */
 const CALLS_MAX = 200;
@@ -22,7 +22,7 @@ beforeAll(() => {
 });
 afterAll(() => restore());
 
-/** What a process that is killed now leaves behind. */
+/** The state that a process killed at this moment leaves behind. */
 function copyHome(from: string, to: string): void {
   cpSync(from, to, {
     recursive: true,
@@ -30,7 +30,7 @@ function copyHome(from: string, to: string): void {
   });
 }
 
-/** What a copy of a home holds: a restart on the same makes the same of it. */
+/** The content of a copied home: a restart turns equal copies into equal homes. */
 function digestOf(home: string): string {
   const hash = createHash('sha256');
   const entries = readdirSync(home, { recursive: true, withFileTypes: true });
@@ -39,7 +39,7 @@ function digestOf(home: string): string {
   return hash.digest('hex');
 }
 
-/** Whether a call is the first of its kind; every call is for the soak. */
+/** Tests that a call is the first of its kind; every call is for the soak. */
 const isTried = (calls: readonly string[], call: number): boolean => IS_SOAK || calls.indexOf(calls[call]!) === call;
 
 /** Makes a home on which an effect can be performed. */
@@ -136,7 +136,7 @@ describe.each(EFFECTS.map((effect) => [effect.name, effect] as const))('%s', (_,
       watchCalls(home, undefined);
       const place = `call ${refused}, ${failed}`;
       const happened = effect.hasHappened(await documentsOf(home));
-      // A client that was told so can rely on it; one that was told of a failure may find it done when the disk failed after the commit.
+      // A client that received a success can rely on it; after a failure the effect may exist if the disk failed after the commit.
       if (isAcknowledged) expect(happened, place).toBe(true);
       await subject.close();
       const after = await afterRestart(home, effect);

@@ -44,7 +44,7 @@ async function freePort(): Promise<number> {
 async function answering(port: number): Promise<void> {
   for (;;) {
     const client = new Client({ host: '127.0.0.1', port, user: 'tester', database: 'postgres' });
-    client.on('error', () => {}); // told by the query under way
+    client.on('error', () => {}); // reported by the running query
     try {
       await client.connect();
       return;

@@ -74,7 +74,7 @@ test('a full volume refuses writes before the engine meets it, keeps everything 
 });
 
 test(
-  'a service on a full volume refuses writes with 503, goes on reading and deleting, and writes again when there is room',
+  'a service on a full volume refuses writes with 503, continues to read and delete, and writes again when space is free',
   { timeout: 120_000 },
   async ({ skip }) => {
     const folder = await mountSmallVolume();

@@ -1,6 +1,6 @@
 /** One write that a client tried on one document, and what it heard of it. */
 export interface Write {
-  /** What the document holds afterwards; null for a deletion. Values of one document are all different. */
+  /** The content of the document afterwards; null for a deletion. Values of one document are all different. */
   readonly value: string | null;
   readonly startMs: number;
   /** Time of the acknowledgement; null when none came, so that nobody knows whether it happened. */
@@ -8,7 +8,7 @@ export interface Write {
 }
 
 /**
- * What clients did to each document, and whether a value found afterwards can be explained: some order of the writes
+ * The requests of clients for each document, and whether a value found afterwards can be explained: some order of the writes
  * that respects what was acknowledged before what was begun must end with it (a linearisable register).
  */
 export interface History {
@@ -47,7 +47,7 @@ export function createHistory(now: () => number): History {
     settle(key, found) {
       const list = writes.get(key) ?? [];
       settled += acknowledgedIn(list);
-      // Before the first write there was nothing; what was found last time stands first in the list.
+      // Before the first write there was nothing; the value found last time is first in the list.
       const candidates: Write[] = [{ value: null, startMs: -1, ackMs: -1 }, ...list];
       const explained = candidates.some(
         (write) => write.value === found && !list.some((other) => isAfter(other, write)),
@@ -60,7 +60,7 @@ export function createHistory(now: () => number): History {
   };
 }
 
-/** Whether the other write surely came later: it was acknowledged, and begun only after this one had been. */
+/** Tests that the other write certainly came later: it was acknowledged, and begun only after this one had been. */
 function isAfter(other: Write, write: Write): boolean {
   return other.ackMs !== null && write.ackMs !== null && other.startMs > write.ackMs;
 }

@@ -94,12 +94,12 @@ async function ask(url: string, method: string, path: string, body?: unknown): P
 interface Acknowledged {
   /** Cost in basis points: names the submission. */
   readonly token: number;
-  /** Finish time of a terminal status that a client was told. */
+  /** Finish time of a terminal status that a client received. */
   finishedAt: string | undefined;
   status: string | undefined;
 }
 
-/** Clients, what they did, and what they were told. */
+/** Clients, their requests and the answers. */
 function createClients() {
   const documents: History = createHistory(() => performance.now());
   const publisher = createPublisher(ask, SESSIONS);
@@ -221,7 +221,7 @@ function createClients() {
       : [`${key} holds ${found}, its last version ${JSON.stringify(content)}`];
   }
 
-  /** What is stored must hang together: nothing unreadable, no child without its parent, no run without its index. */
+  /** Stored documents must be consistent: all readable, no child without its parent, no run without its index. */
   async function checkWhole(url: string): Promise<string[]> {
     const wrong: string[] = [];
     const indices = await ask(url, 'GET', '/indices');
@@ -284,7 +284,7 @@ function createClients() {
       };
     },
 
-    /** What is wrong after a restart. */
+    /** The errors found after a restart. */
     async check(url: string): Promise<string[]> {
       const wrong: string[] = [];
       for (const key of documents.keys) {

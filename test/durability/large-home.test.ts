@@ -10,10 +10,10 @@ import { IS_SOAK } from '../soak.js';
 
 const newFolder = temporaryFolders();
 const COUNT = 20_000;
-/** Documents beside the jobs, which are as many as are remembered. */
+/** Documents in addition to the jobs, whose number is the maximum that is stored. */
 const DOCUMENTS = IS_SOAK ? COUNT : 1000;
 const BATCH = 1000;
-/** What a free machine keeps by a factor of five. */
+/** Five times the duration on an idle machine. */
 const READY_MS_MAX = 2000;
 
 const jobId = (i: number): string => `risk:m${String(i).padStart(5, '0')}`;

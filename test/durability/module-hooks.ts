@@ -1,12 +1,12 @@
 import type { ResolveHook } from 'node:module';
 
-/** What the tests put in place of modules of the program. */
+/** The replacements of modules of the program for tests. */
 const REPLACED = [
   [/\/src\/store\/lmdb\/durable-commit\.js$/, new URL('./intercepted-commit.js', import.meta.url).href],
   [/\/src\/store\/lmdb\/probe-documents\.js$/, new URL('./unprobed-documents.js', import.meta.url).href],
 ] as const;
 
-/** Whoever asks for a module that is replaced gets the one of the test, but for that one itself. */
+/** Every importer of a replaced module gets that of the test, except that one itself. */
 export const resolve: ResolveHook = async (specifier, context, next) => {
   const found = await next(specifier, context);
   const replacement = REPLACED.find(([pattern]) => pattern.test(found.url))?.[1];

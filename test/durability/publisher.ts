@@ -14,12 +14,12 @@ export type PublisherAsk = (
   body?: unknown,
 ) => Promise<PublisherAnswer | undefined>;
 
-/** A client that publishes the closes of an index a few at a time, and the heads that it was told. */
+/** A client that publishes the closes of an index a few at a time, and the heads that it received. */
 export interface Publisher {
   /** Publications that were acknowledged. */
   acknowledged(): number;
   work(url: string, isOver: () => boolean): Promise<void>;
-  /** What is wrong after a restart: a published close that is gone, or half there. */
+  /** The errors after a restart: a published close that is missing or incomplete. */
   check(url: string): Promise<string[]>;
 }
 

@@ -108,7 +108,7 @@ test(
         const { status, body } = await ask(url, ...asked);
         state.answered++;
         if (status === 202) accepted.add((JSON.parse(body) as JobStatus).job_id);
-        // Between the signal and the balancer's next look a stopping service still answers, and says so to new jobs.
+        // Between the signal and the balancer's next check, a stopping service still answers, and refuses new jobs with that reason.
         else if (status === 503) refused++;
         else if (status >= 300) lost.push(`${asked[0]} ${asked[1]} answered ${status}: ${body}`);
       } catch (failure) {
@@ -147,7 +147,7 @@ test(
         ends.set(job.status, (ends.get(job.status) ?? 0) + 1);
       }
       console.log(
-        `${RESTARTS} restarts: ${state.answered} requests answered, ${refused} of them told that the service stops, ${accepted.size} jobs`,
+        `${RESTARTS} restarts: ${state.answered} requests answered, ${refused} of them refused because the service stops, ${accepted.size} jobs`,
       );
       expect(lost).toEqual([]);
       expect([...ends.keys()]).toEqual(['succeeded']);

@@ -135,7 +135,7 @@ describe('on data with a corrected price', () => {
     });
   };
 
-  test('decisions on what was known are recomputed from the earlier content', async () => {
+  test('decisions on known data are recomputed from the earlier content', async () => {
     await imported(40);
     await imported(10);
     await ok('PUT', '/indices/DESK', {

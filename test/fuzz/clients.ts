@@ -8,14 +8,14 @@ import { SPARE } from './request-arbitrary.js';
 export interface Client {
   readonly name: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** Whether documents of others are stored that it must not see. */
+  /** True if documents of others are stored that it must not see. */
   readonly isLimited: boolean;
 }
 
 /** Prefixes of limited clients: those of some of what the vocabulary names. */
 const PREFIXES = ['BETA', 'CHILD', 'NEW', 'own', 'names', 'limits', 'plan', 'extra', ...SPARE.slice(0, 1)];
 
-/** Who asks a service of teams: the operator, and by a key, a token and a browser a team that is limited. */
+/** The clients of a service of teams: the operator, and by a key, a token and a browser a limited team. */
 export async function openTeams() {
   const provider = await startProvider('console');
   const [operator, limited] = [undefined, PREFIXES].map((prefixes, i) =>

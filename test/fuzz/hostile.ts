@@ -1,6 +1,6 @@
 import { fc } from '../fast-check.js';
 
-/** Stands in a value for text that JSON.stringify would not write; replaced after it did. */
+/** Placeholder in a value for text that JSON.stringify would not write; replaced afterwards. */
 const RAW = '\u0001raw:';
 
 const raw = (text: string) => `${RAW}${text}`;

@@ -8,7 +8,7 @@ import { createConformity } from '../http/conformity.js';
 import type { WireAnswer, WireRequest } from './wire.js';
 import { apiDocument } from '../contract/api-document.js';
 
-/** What is wrong with an answer; empty when it is as the document of the service says. */
+/** The deviations of an answer from the OpenAPI document of the service. */
 export type Judge = (request: WireRequest, answer: WireAnswer) => readonly string[];
 
 /** Codes of a request that reached no operation. */
@@ -66,7 +66,7 @@ function parsed(bytes: Buffer, faults: string[]): unknown {
   }
 }
 
-/** What a message tells of this machine, rather than repeats of its request. */
+/** Facts about this machine in a message that do not repeat its request. */
 const OWN_PLACES = [
   process.cwd(),
   'node_modules',

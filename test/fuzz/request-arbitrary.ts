@@ -70,7 +70,7 @@ export function createRequests(document: OpenApiDocument, vocabulary: Vocabulary
     return body === undefined ? part : { ...part, body: { ...part.body, body } };
   }
 
-  /** What is deleted is mostly what nothing else asks for. */
+  /** Deletions mostly address objects that no other request uses. */
   function askedFor({ method }: Operation, { name, schema }: Parameter): fc.Arbitrary<unknown> {
     const known = valueOf(schema, name);
     return method === 'DELETE' && name !== 'job_id'
@@ -191,7 +191,7 @@ export function createRequests(document: OpenApiDocument, vocabulary: Vocabulary
   }
 }
 
-/** Whether an operation takes processes and threads rather than the front end alone. */
+/** Tests that an operation uses processes and threads in addition to the front end. */
 const isHeavy = ({ method, path }: Operation) =>
   method === 'POST' && /^\/data|estimate$|render$|backtest$|simulate$|optimise$|sweep$/.test(path);
 
@@ -266,7 +266,7 @@ const hostileQueryText: fc.Arbitrary<string> = fc.oneof(
   ),
 );
 
-/** Headers by themselves, and with what a client is told by them. */
+/** Headers alone, and with the client that they identify. */
 const HEADERS: readonly Readonly<Record<string, string>>[] = [
   { 'content-type': 'text/plain' },
   { 'content-type': 'application/json; charset=utf-16' },

@@ -9,18 +9,18 @@ import { ANYBODY, openTeams, type Client } from './clients.js';
 import { SPARE } from './request-arbitrary.js';
 import type { Vocabulary } from './schema-arbitrary.js';
 
-/** Stands in documents that limited clients must not see. */
+/** Marker in documents that limited clients must not see. */
 export const KEPT = 'kept-from-others';
 
 /** A service in this process with a small market, indices, runs and documents of every kind to ask for. */
 export interface Scene {
-  /** Who asks, in turn. */
+  /** The clients, in turn. */
   readonly clients: readonly Client[];
   readonly url: string;
   readonly vocabulary: Vocabulary;
   /** Puts back what requests may have changed or deleted; ends every job. */
   restore(): Promise<void>;
-  /** What the service logged of its own defects so far. */
+  /** Defects of the service in its log so far. */
   readonly defects: readonly string[];
   close(): Promise<void>;
 }
@@ -69,7 +69,7 @@ export async function openScene(access: 'anybody' | 'teams'): Promise<Scene> {
     return { status: response.status, body: text === '' ? null : (JSON.parse(text) as unknown) };
   }
 
-  /** What the scene needs. */
+  /** The requirements of the scene. */
   async function must(method: string, path: string, body?: unknown): Promise<void> {
     const { status, body: answer } = await ask(method, path, body);
     if (status >= 300) throw new Error(`${method} ${path}: ${status} ${JSON.stringify(answer).slice(0, 800)}`);
@@ -186,7 +186,7 @@ export async function openScene(access: 'anybody' | 'teams'): Promise<Scene> {
   };
 }
 
-/** A line that tells of a fault of the service itself, rather than of a refused request. */
+/** A log line that reports a fault of the service itself, not a refused request. */
 function isDefect(line: string): boolean {
   const { level, msg } = JSON.parse(line) as { readonly level: number | string; readonly msg?: string };
   return (

@@ -6,7 +6,7 @@ export interface WireRequest {
   /** Operation it was made for; what it reaches may be another one, or none. */
   readonly operation: string;
   readonly method: string;
-  /** Path and query as they stand in the request line. */
+  /** Path and query as in the request line. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
@@ -19,14 +19,14 @@ export interface WireAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly body: Buffer;
-  /** The body goes on for as long as the client listens: only its beginning was read. */
+  /** The body continues as long as the client listens: only its beginning was read. */
   readonly isCut: boolean;
   readonly ms: number;
 }
 
 /** An answer has to begin within so long; the longest wait that a request of the fuzzer asks for is far shorter. */
 const PATIENCE_MS = 60_000;
-/** What is read of an endless stream. */
+/** The part of an endless stream that is read. */
 const STREAM_MS = 50;
 
 export interface Wire {
@@ -35,7 +35,7 @@ export interface Wire {
   close(): void;
 }
 
-/** Speaks HTTP/1.1 to a service over kept connections, without correcting what it is given. */
+/** Speaks HTTP/1.1 to a service over persistent connections, without correcting its input. */
 export function openWire(url: string, connections: number): Wire {
   const { hostname, port } = new URL(url);
   const agent = new Agent({ keepAlive: true, maxSockets: connections });

@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { JobStatus } from '#jobs/status.js';
 import { exampleRequest, operationsOf, type ExampleRequest, type Operation } from '#views/documentation/operation.js';
-import type { Answer, LiveService } from '../real/live.js';
+import { liveService, type Answer, type LiveService } from '../real/live.js';
 import { apiDocument } from '../contract/api-document.js';
 
 /** The examples of every operation, sent to one service in an order in which each can succeed. */
@@ -11,9 +11,9 @@ export const OPERATIONS: ReadonlyMap<string, Operation> = new Map(
   operationsOf(apiDocument()).map((operation) => [operation.operationId, operation]),
 );
 
-/** What makes the market and the index of the examples, before anything reads them. */
+/** Creates the market and the index of the examples, before anything reads them. */
 const FIRST = ['generateSynthetic', 'importStore', 'createStore', 'updateStore', 'createIndex', 'startBacktest'];
-/** What changes or takes away what others read; and a record goes before its index. */
+/** Changes and deletions of objects that others read; a record is deleted before its index. */
 const LAST = ['refreshStore', 'syncData', 'activateStore', 'deleteRecord', 'deleteIndex'].filter((id) =>
   OPERATIONS.has(id),
 );
@@ -33,6 +33,9 @@ export const STORY: readonly string[] = [
   ...LAST.filter(isDeletion),
 ];
 
+/** A service on which every example can succeed. */
+export const storyService = (): Promise<LiveService> => liveService(['--approvals', 'restate=2']);
+
 /** Operations whose example needs a store of another kind than the one that the document names. */
 const OTHER_STORES: Readonly<Record<string, string>> = {
   refreshStore: 'market',
@@ -46,7 +49,7 @@ const LATER_DAY = '2025-01-02';
 /** Operations whose answers depend on what was done to that day. */
 const OF_A_DAY = ['waiveScheduleCheck', 'skipScheduleDay', 'backfillSchedule', 'getScheduleDay', 'listScheduleDays'];
 
-/** Daily prices of a name that was split three for one, told by nobody. */
+/** Daily prices of a security with an unreported three-for-one split. */
 function withoutItsSplit() {
   const days = Array.from({ length: 150 }, (_, i) => new Date(Date.UTC(2011, 3, 1 + i)))
     .filter((day) => day.getUTCDay() % 6 !== 0)
@@ -59,7 +62,7 @@ function withoutItsSplit() {
   return { index: data.map((_, i) => i), columns: ['identifier', 'date', 'CLOSE'], data };
 }
 
-/** Index that those of the examples are beside. */
+/** Index in addition to those of the examples. */
 const EQUAL_100 = {
   id: 'EQUAL-100',
   name: 'Equal hundred',
@@ -92,7 +95,7 @@ export function createTeller(service: LiveService): Teller {
     return job;
   }
 
-  /** What an example takes for granted and no other example makes. */
+  /** Preconditions of an example that no other example creates. */
   const preparations: Record<string, () => Promise<unknown>> = {
     createStore: async () => {
       await mkdir(join(service.folder, 'us-large'));
@@ -108,9 +111,21 @@ export function createTeller(service: LiveService): Teller {
       await finish(await service.ok<JobStatus>('POST', '/analytics/EQUAL-100/backtest', {}));
     },
     diffRuns: listRuns,
+    decideApproval: requestRestatement,
     ...Object.fromEntries(OF_A_DAY.map((id) => [id, settledDay])),
     deleteStore: async () => finish(await service.ok<JobStatus>('POST', '/data/stores/market/activate')),
   };
+
+  /** Published closes that another definition would restate: it needs the agreement of a second person. */
+  async function requestRestatement(): Promise<void> {
+    const publish = (body: object) => service.ask('POST', '/analytics/RESTATED/publish', body);
+    for (const base_value of [1000, 100]) {
+      await service.ok('PUT', '/indices/RESTATED', { ...EQUAL_100, id: 'RESTATED', name: 'Restated', base_value });
+      await finish(await service.ok<JobStatus>('POST', '/analytics/RESTATED/backtest', { end: '2019-01-31' }));
+      await publish({ restate: true, reason: 'The base value was wrong.' });
+    }
+    await service.ok('DELETE', '/indices/RESTATED');
+  }
 
   /** Until nothing is being done to the day of the examples. */
   async function settledDay(): Promise<void> {

@@ -5,7 +5,7 @@ export interface Example {
   /** Line of the fence in the page, for messages. */
   readonly line: number;
   readonly language: string;
-  /** What is expected: statuses of HTTP, one a call; or the exit status of a script when it is below 100. */
+  /** The expected statuses of HTTP, one per call; or the exit status of a script if it is below 100. */
   readonly expected: readonly number[];
   readonly text: string;
   /** JSON that the last answer must hold. */

@@ -6,7 +6,7 @@ import { createTeller, OPERATIONS, STORY } from './example-story.js';
 const ENTRIES_MAX = 3;
 const MAP_MIN = 7;
 
-/** What the service answers to the example of every operation that answers JSON, lists cut, by operation id. */
+/** The answer of the service to the example of every operation that answers JSON, with shortened lists, by operation id. */
 export async function recordAnswers(service: LiveService): Promise<Record<string, unknown>> {
   const teller = createTeller(service);
   const answers: Record<string, unknown> = {};

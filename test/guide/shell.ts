@@ -21,13 +21,13 @@ export interface Outcome {
 }
 
 export interface Shell {
-  /** Runs a block of a language as its reader would, in a folder of its own, and tells what curl heard. */
+  /** Runs a block of a language like its reader, in a separate folder, and returns the answers that curl received. */
   run(language: string, text: string): Promise<Outcome>;
   close(): Promise<void>;
 }
 
 /**
- * Every answer of curl is kept beside being printed; a job that is not finished is asked for again, as the guide tells its reader to do.
+ * Every answer of curl is kept and printed; an unfinished job is polled, as the guide tells its reader to do.
  * `divisor` is the command of this package.
  */
 const PRELUDE = String.raw`

@@ -202,7 +202,7 @@ function pluginExamples(): string {
     .join('\n\n');
 }
 
-/** Parameters that most classes of a catalogue have and the text beside its table explains. */
+/** Parameters that most classes of a catalogue have and that the text next to its table explains. */
 const COMMON = new Set(['missing', 'soft', 'priority']);
 
 function classTable(entries: readonly CatalogueEntry[]): string {

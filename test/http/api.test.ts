@@ -7,7 +7,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import { createApp } from '#http/app.js';
 import type { Handlers } from '#http/handler.js';
 
-/** Every route of the service before handlers that do nothing: what is asked here is the pipeline's to answer. */
+/** Every route of the service with handlers that do nothing: these requests are answered by the pipeline. */
 const routes: [string, Route][] = Object.entries(API);
 const idle = Object.fromEntries(routes.map(([id]) => [id, () => ({})])) as unknown as Handlers<typeof API>;
 const app = createApp({
@@ -120,7 +120,7 @@ describe('an Accept that cannot be met is 406, with everything that can', () => 
   });
 });
 
-/** A body that is parsed off the event loop is read last: its syntax is told after the query. */
+/** A body that is parsed off the event loop is read last: its syntax errors are reported after the query. */
 const parsedFirst = routes.filter(([, route]) => route.body !== undefined && route.body.raw !== true);
 
 test.each(parsedFirst)('%s refuses a body that is not JSON before it looks at the rest', async (_id, route) => {
@@ -132,7 +132,7 @@ test.each(parsedFirst)('%s refuses a body that is not JSON before it looks at th
 test.each(routes)('%s has a scope that fits its method, a tag and a sentence', (id, route) => {
   expect(route.tag).not.toBe('');
   expect(route.summary).toMatch(/\S.*\.$/);
-  // What everybody did is for those who administer; all else that is read needs no more than reading.
+  // The audit of all clients is for administrators; all other reads need only the scope to read.
   if (route.method === 'GET') expect(id === 'getAudit' ? ['admin'] : ['read', 'open']).toContain(route.scope);
   if (route.success.status === 204) expect(route.success.schema).toBeUndefined();
 });

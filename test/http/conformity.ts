@@ -1,7 +1,7 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import type { OpenApiDocument } from '#contract/openapi.js';
 
-/** What an answer breaks of the document the service serves; empty when it conforms. */
+/** The deviations of an answer from the document that the service serves; empty if it conforms. */
 export type Conformity = (
   operationId: string,
   answer: { readonly status: number; readonly type: string | null; readonly body: unknown },

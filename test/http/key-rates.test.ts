@@ -22,7 +22,7 @@ test('a key has a burst, then its rate, and no key uses up what is another’s',
   expect(taken('a')).toBe(5);
 });
 
-test('a key that asks too often is told to come back, whatever it asks for; another key, and what needs none, is answered', async () => {
+test('a key beyond its rate is refused with Retry-After on every route; another key, and open routes, are answered', async () => {
   const { send } = createSample({ keyRates: createKeyRates({ monotonicMs: () => 0, perSecond: 1, burst: 3 }) });
   const statuses: number[] = [];
   for (const path of ['/things', '/things/one', '/nowhere', '/things', '/nowhere'])

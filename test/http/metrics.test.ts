@@ -130,7 +130,7 @@ test('threads that were lost are counted by their cause, from zero', async () =>
   );
 });
 
-test('the size of the home is told by part; what cannot be measured is left out', async () => {
+test('the size of the home is reported by part; unmeasurable parts are omitted', async () => {
   const whole = (await sample().expose()).text.split('\n');
   expect(whole).toEqual(
     expect.arrayContaining([
@@ -143,7 +143,7 @@ test('the size of the home is told by part; what cannot be measured is left out'
   expect(blind.text).not.toContain('divisor_store_bytes{');
 });
 
-test('the sizes of a cluster are told once they are known, and by nobody else', async () => {
+test('the sizes of a cluster are reported once they are known, and by no other process', async () => {
   let sizes: { databaseBytes: number; results: number; resultBytes: number } | undefined;
   const cluster = sample({ shared: () => sizes });
   expect((await cluster.expose()).text).not.toMatch(/divisor_shared_\w+\{/);
@@ -158,7 +158,7 @@ test('the sizes of a cluster are told once they are known, and by nobody else', 
   expect((await sample().expose()).text).not.toContain('divisor_shared');
 });
 
-test('the process tells its memory, its processor time and the delay of its event loop', async () => {
+test('the process reports its memory, its processor time and the delay of its event loop', async () => {
   const { text } = await sample().expose();
   for (const name of [
     'process_resident_memory_bytes',
@@ -172,7 +172,7 @@ test('the process tells its memory, its processor time and the delay of its even
   }
 });
 
-test('what an autoscaler goes by: how long the oldest job waits, and running jobs over places', async () => {
+test('the inputs of an autoscaler: the wait of the oldest job, and running jobs over places', async () => {
   const { text } = await sample().expose();
   expect(text).toContain('divisor_lane_oldest_wait_seconds{lane="heavy"} 2.5');
   expect(text).toContain('divisor_lane_oldest_wait_seconds{lane="light"} 0');

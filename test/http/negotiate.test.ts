@@ -17,7 +17,7 @@ test.each([
 ])('Accept %s is met by %s', (accept, type) => expect(negotiate(accept, OFFERED)).toBe(type));
 
 test.each(['image/png', 'text/csv;q=0', '*/*;q=0', 'text/csv;q=none', 'nonsense'])(
-  'Accept %s cannot be met, and is told what can',
+  'Accept %s cannot be met, and the refusal lists the available types',
   (accept) =>
     expect(() => negotiate(accept, OFFERED)).toThrow(
       expect.objectContaining({ code: 'NOT_ACCEPTABLE', detail: { accepted: [...OFFERED] } }),

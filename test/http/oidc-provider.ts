@@ -10,7 +10,7 @@ export interface Provider {
   readonly issuer: string;
   /** Readings of the published keys. */
   keysRead(): number;
-  /** Signs with other keys from now on, and publishes them alone. */
+  /** Signs with other keys afterwards, and publishes only those. */
   rotate(): Promise<void>;
   token(claims: JWTPayload, terms?: TokenTerms): Promise<string>;
   /** Who signs in next, and what the ID token says otherwise. */

@@ -67,7 +67,7 @@ describe('bodies', () => {
     });
   });
 
-  test('unknown fields and wrong types are told together', async () => {
+  test('unknown fields and wrong types are reported together', async () => {
     const { detail } = await put('{"name":"","weight":"heavy","color":"red"}');
     expect(findings(detail)).toEqual(['color: UNKNOWN_FIELD', 'name: OUT_OF_RANGE', 'weight: WRONG_TYPE']);
   });

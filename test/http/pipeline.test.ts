@@ -93,7 +93,7 @@ describe('methods', () => {
     expect((await refusal(send('PROPFIND', '/things'))).status).toBe(405);
   });
 
-  test('an open path tells its methods without a key', async () => {
+  test('an open path lists its methods without a key', async () => {
     expect((await refusal(send('DELETE', '/live', { scopes: '' }))).status).toBe(405);
   });
 });
@@ -120,7 +120,7 @@ describe('answers', () => {
     }
   });
 
-  test('a defect tells the client its request id only, and the log everything', async () => {
+  test('a defect shows the client only its request id, and the log everything', async () => {
     const { status, code, message, detail } = await refusal(
       send('GET', '/crash', { scopes: 'admin', headers: { 'x-request-id': 'r-7' } }),
     );
@@ -132,7 +132,7 @@ describe('answers', () => {
     expect(logged.err.stack).toContain('secret detail of a defect');
   });
 
-  test('are logged once each, graver the worse they are, and told to the observer', async () => {
+  test('are logged once each, with a level by severity, and reported to the observer', async () => {
     await send('GET', '/things', { headers: { 'x-request-id': 'l-1' } });
     await send('GET', '/things/none', { headers: { 'x-request-id': 'l-2' } });
     await send('GET', '/crash', { scopes: 'admin', headers: { 'x-request-id': 'l-3' } });
@@ -164,7 +164,7 @@ describe('answers', () => {
     expect([answer.status, answer.headers.get('content-type'), await answer.text()]).toEqual([204, null, '']);
   });
 
-  test('choose another media type by Accept and say so in Vary', async () => {
+  test('choose another media type by Accept, and name it in Vary', async () => {
     const json = await send('GET', '/bytes');
     const arrow = await send('GET', '/bytes', {
       headers: { accept: 'application/vnd.apache.arrow.stream;q=1, application/json;q=0.5' },
@@ -199,7 +199,7 @@ describe('queries', () => {
     expect(await query('limit=5&deep=true&after=a%2Bb%20c')).toEqual({ ids: [], limit: 5, deep: true, after: 'a+b c' });
   });
 
-  test('everything wrong with a query is told at once', async () => {
+  test('all errors of a query are reported at once', async () => {
     const { status, detail } = await refusal(
       send('GET', '/things?limit=0&deep=1&after=a&after=b&nope=1&__proto__=x&limits='),
     );

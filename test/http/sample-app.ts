@@ -7,7 +7,7 @@ import { createApp, type App, type Answered, type AppDependencies } from '#http/
 import type { Handlers } from '#http/handler.js';
 import { assertPrecondition } from '#services/shared/preconditions.js';
 
-/** A small table of routes with everything the pipeline has to tell apart. */
+/** A small table of routes with every case that the pipeline distinguishes. */
 export const sampleRoutes = routes({
   listThings: {
     method: 'GET',
@@ -135,7 +135,7 @@ export const sampleRoutes = routes({
 /** The one thing there is. */
 export const THING = { id: 'one', etag: 'e1', body: { name: 'One' } };
 
-/** What the long answers are made of and what became of them. */
+/** The sources of long answers and their outcome. */
 export interface LongAnswers {
   /** Streams whose reader went away. */
   cancelled: number;

@@ -32,7 +32,7 @@ async function exchange(...parts: (string | Buffer)[]): Promise<string> {
 const bodyOf = (response: string) =>
   ErrorEnvelope.parse(JSON.parse(response.slice(response.indexOf('\r\n\r\n') + 4))).error;
 
-describe('what the parser of HTTP refuses is answered in the error body of the service', () => {
+describe('requests that the HTTP parser refuses get the error body of the service', () => {
   test.each([
     ['no HTTP at all', 'hello\r\n\r\n'],
     [

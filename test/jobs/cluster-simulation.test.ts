@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { simulateCluster, type ClusterReport } from './cluster-simulation.js';
 
-/** `SEED=n` repeats one run; `SIMULATIONS=n` runs so many seeds, from `SEED_FROM` on. */
+/** `SEED=n` repeats one run; `SIMULATIONS=n` runs this number of seeds, from `SEED_FROM` on. */
 const EVENTS = 1500;
 const count = Number(process.env['SIMULATIONS'] ?? 20);
 const from = Number(process.env['SEED'] ?? process.env['SEED_FROM'] ?? 1);

@@ -42,7 +42,7 @@ const NOTHING: ClusterReport = {
   stale: 0,
 };
 
-/** What may happen, and how probable it is. */
+/** The possible events, with their probabilities. */
 type Act = readonly [number, () => void];
 
 const IDENTS = ['a', 'b', 'c', 'd', 'e'];
@@ -148,7 +148,7 @@ export async function simulateCluster(options: ClusterOptions): Promise<ClusterR
   return counts;
 }
 
-/** What happens to one node by itself. */
+/** Events of a single node. */
 function endingsOf(
   anyNode: () => SimulatedNode,
   counts: Counts,
@@ -162,7 +162,7 @@ function endingsOf(
   ];
 }
 
-/** What runs refer to is there. */
+/** Objects that runs refer to exist. */
 function checkArtifacts(
   { documents }: SharedDatabase,
   files: ReadonlySet<string>,
@@ -175,7 +175,7 @@ function checkArtifacts(
   }
 }
 
-/** What every commit has to keep, whoever wrote it. */
+/** The invariants of every commit, whoever wrote it. */
 function checkCommit({ puts, before, after }: Change, say: (message: string) => void): void {
   const effects = [...puts].filter(([key, body]) => key.startsWith('run/') && body !== undefined);
   const isSame = before !== undefined && before.sequence === after?.sequence;

@@ -9,7 +9,7 @@ async function untilFailure(reader: ReadableStreamDefaultReader<Uint8Array>): Pr
 }
 
 describe('GET /jobs/{job_id}/events', () => {
-  test('tells the status on connect, every change, and ends after the last', async () => {
+  test('reports the status on connect, every change, and ends after the last', async () => {
     const { app, submit, finish } = await openWorld();
     await submit('a');
     const response = await ask(app, '/jobs/backtest:a/events');
@@ -27,7 +27,7 @@ describe('GET /jobs/{job_id}/events', () => {
     expect(new Set(seen)).toContain('running');
   });
 
-  test('tells a client that comes back only what it has not seen', async () => {
+  test('sends a reconnected client only the events that it has not seen', async () => {
     const { app, engine, submit } = await openWorld();
     await submit('a');
     await engine.cancel('backtest:a');

@@ -153,7 +153,7 @@ describe('the end of a job', () => {
     expect(await world.store.documents.get('run', 'a')).toBeUndefined();
   });
 
-  test('comes at once where what is stored is no payload of the kind', async () => {
+  test('is immediate if the stored object is no payload of the kind', async () => {
     const strict: JobKind<Payload> = { ...backtest, decode: () => undefined };
     const world = await openWorld({}, [strict]);
     await world.engine.submit(submission('a', { kind: strict }));
@@ -206,7 +206,7 @@ describe('the end of a job', () => {
 });
 
 describe('cancelling', () => {
-  test('a running job is over in the answer, its work is stopped, and what it says later is not heard', async () => {
+  test('a cancelled job has ended in the answer, its work is stopped, and its later messages are ignored', async () => {
     const world = await openWorld();
     await world.engine.submit(submission('a'));
     await started(world, 1);

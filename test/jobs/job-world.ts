@@ -36,7 +36,7 @@ export interface Errand {
   isAlive: boolean;
 }
 
-/** A pool whose tasks end when the test says so; a signal stops them at once. */
+/** A pool whose tasks end on command of the test; a signal stops them at once. */
 function createTestPool() {
   const errands: Errand[] = [];
   const pool: ComputePool = {
@@ -107,7 +107,7 @@ export interface World {
   readonly time: TestClock;
   readonly errands: Errand[];
   readonly logged: string[];
-  /** What the lines of the log carry besides their message. */
+  /** The fields of log lines other than the message. */
   readonly fields: Record<string, unknown>[];
   home: Home;
 }

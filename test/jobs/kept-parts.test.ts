@@ -6,7 +6,7 @@ import { createPostgresQueue } from '#jobs/postgres/postgres-queue.js';
 import type { Claim, JobQueue, QueueLimits } from '#jobs/queue.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
 import { openPostgresDocuments } from '#store/postgres/document-store.js';
-import type { DocumentEngine } from '#store/port.js';
+import type { DocumentEngine, DocumentTransaction } from '#store/port.js';
 import { hasPostgresql, openTestSchema } from '../postgresql/shared-postgresql.js';
 import { temporaryFolder } from '../store/temporary-folder.js';
 import { job, LEASE_MS, succeed } from './queue-port-world.js';
@@ -22,8 +22,10 @@ const limits: QueueLimits = {
   leaseMs: LEASE_MS,
 };
 const NAMES = ['00000000000000000000000000000001.art', '00000000000000000000000000000002.art'] as const;
+const FILES = ['0000000000000000000000000000000a.art', '0000000000000000000000000000000b.art'] as const;
+const refTo = (name: string) => ({ name, bytes: 1, sha256: 'ab'.repeat(32) });
 const done = (count: number) =>
-  NAMES.slice(0, count).map((name, part) => ({ artifact: { name, bytes: 1, sha256: 'ab'.repeat(32) }, parts: [part] }));
+  NAMES.slice(0, count).map((name, part) => ({ artifact: refTo(name), files: [refTo(FILES[part]!)], parts: [part] }));
 
 interface World {
   readonly queue: JobQueue;
@@ -81,7 +83,7 @@ describe.each(Object.keys(engines))('outputs of parts that are kept %s', (name) 
     const first = await claimed();
     expect(keptFor(first).earlier).toEqual([]);
     expect(await keptFor(first).keep(done(2))).toBe(true);
-    expect([...(await world.documents.referencedArtifacts())].toSorted()).toEqual([...NAMES]);
+    expect([...(await world.documents.referencedArtifacts())].toSorted()).toEqual([...NAMES, ...FILES]);
     await world.queue.complete(first.lease, { type: 'release', cause: 'the test asks' });
     const second = await claimed();
     expect(keptFor(second).earlier).toEqual(done(2));
@@ -95,8 +97,17 @@ describe.each(Object.keys(engines))('outputs of parts that are kept %s', (name) 
     await keeper.of(lease, input!).keep(done(2));
     if (how === 'succeeds') await world.queue.complete(lease, succeed);
     else await world.queue.cancel(lease.jobId);
-    expect(unreferenced.toSorted()).toEqual([...NAMES]);
+    expect(unreferenced.toSorted()).toEqual([...NAMES, ...FILES]);
     expect(await keeper.of(lease, input!).keep(done(1))).toBe(false);
+  });
+
+  test.runIf(isThere)('stay with the documents of an effect that names their files', async () => {
+    const { lease, input } = await claimed();
+    await keeper.of(lease, input!).keep(done(2));
+    const effect = async (tx: DocumentTransaction) => void (await tx.put('run', 'X', { columns: refTo(FILES[1]) }));
+    await world.queue.complete(lease, { ...succeed, effect });
+    expect(unreferenced.toSorted()).toEqual([...NAMES, FILES[0]]);
+    expect([...(await world.documents.referencedArtifacts())]).toEqual([FILES[1]]);
   });
 
   test.runIf(isThere)('stay with a job that failed, for when it is queued again', async () => {

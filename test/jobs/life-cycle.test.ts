@@ -84,7 +84,7 @@ describe('a job', () => {
     });
   });
 
-  test('is poison after three crashes and says so', () => {
+  test('is poison after three crashes and reports it', () => {
     expect(live(start, crash(1), start, crash(2), start, crash(3))).toMatchObject({
       status: 'failed',
       attempt: 3,
@@ -92,7 +92,7 @@ describe('a job', () => {
     });
   });
 
-  test('is no poison after lost attempts and says so after as many as its policy allows', () => {
+  test('is no poison after lost attempts and reports it after the number that its policy allows', () => {
     const losses = (count: number) => Array.from({ length: count }, (_, i) => [start, lose(i + 1)]).flat();
     expect(live(...losses(4), start, crash(5), start, crash(6))).toMatchObject({
       status: 'pending',

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { createOutageLog } from '#jobs/outage-log.js';
 
-test('an outage is told where it begins and where it is over, and no other failure is taken for one', () => {
+test('the begin and the end of an outage are logged, and no other failure is taken for one', () => {
   const lines: unknown[] = [];
   let nowMs = 0;
   const tell = (level: string) => (fields: object, message: string) => void lines.push([level, fields, message]);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { TaskStopped } from '#jobs/compute-pool.js';
-import type { OfferedParts, WrittenParts } from '#jobs/offered-parts.js';
+import type { OfferedParts, PartOutput, WrittenParts } from '#jobs/offered-parts.js';
 import { runParts, type PartsContext } from '#jobs/parts.js';
 import type { ArtifactRef } from '#store/port.js';
 import { createTestClock } from './test-clock.js';
@@ -11,7 +11,11 @@ const lease = { jobId: 'sweep:s', sequence: 1, attempt: 2 };
 const KEEP_MS = 2000;
 
 /** A run of parts, each of which takes a second on the test's clock. */
-function worldOf(count: number, context: Partial<PartsContext> = {}) {
+function worldOf(
+  count: number,
+  context: Partial<PartsContext> = {},
+  outputOf: (part: number) => ArtifactRef | PartOutput = (part) => ref(`here${part}`),
+) {
   const { clock, pass } = createTestClock();
   const computed: number[] = [];
   const kept: (readonly WrittenParts[])[] = [];
@@ -26,7 +30,7 @@ function worldOf(count: number, context: Partial<PartsContext> = {}) {
       async here(part) {
         computed.push(part);
         await new Promise<void>((resolve) => void clock.after(1000, resolve));
-        return ref(`here${part}`);
+        return outputOf(part);
       },
     },
     {
@@ -74,6 +78,31 @@ test('an attempt computes what earlier ones have not, or what is damaged since',
   expect(computed).toEqual([2, 4]);
   expect(share()).toBe(3 / 5);
   expect(names.kept.slice(0, 2)).toEqual(['a', 'c']);
+});
+
+test('files of a part are kept, taken over and checked together with its output', async () => {
+  const earlier = [
+    { artifact: ref('a'), files: [ref('a1'), ref('a2')], parts: [0] },
+    { artifact: ref('b'), files: [ref('gone')], parts: [1] },
+  ];
+  const { ended, pass, kept, names } = worldOf(
+    5,
+    {
+      offered: offeredWith([{ artifact: ref('theirs'), files: [ref('t1')], parts: [2] }], []),
+      kept: { earlier, keep: async (parts) => kept.push(parts) > 0 },
+      artifacts: { damaged: async () => new Set(['gone']), settle: async () => {} },
+    },
+    (part) => ({ artifact: ref(`here${part}`), files: [ref(`file${part}`)] }),
+  );
+  await pass(KEEP_MS + 3000);
+  const own = (part: number) => ({ artifact: ref(`here${part}`), files: [ref(`file${part}`)], parts: [part] });
+  const theirs = { artifact: ref('theirs'), files: [ref('t1')], parts: [2] };
+  const outputs = (await ended).toSorted((a, b) => a.parts[0]! - b.parts[0]!);
+  expect(outputs).toEqual([earlier[0], own(1), theirs, own(3), own(4)]);
+  expect(names.taken).toEqual(['a', 'a1', 'a2', 'theirs', 't1']);
+  const first = kept[0]!.flatMap(({ artifact, files = [] }) => [artifact, ...files].map(({ name }) => name));
+  expect(names.kept.slice(0, first.length)).toEqual(first);
+  expect(first).toContain('file4');
 });
 
 test('a store that keeps nothing costs the attempt nothing', async () => {

@@ -107,7 +107,7 @@ test('requests to the object store by a task are reported in the process of the 
   }
 });
 
-describe('what a task does wrong is its own', () => {
+describe('errors of a task do not affect others', () => {
   test.each([
     [
       'a refusal keeps its code and detail',
@@ -135,7 +135,7 @@ describe('what a task does wrong is its own', () => {
 });
 
 describe('a thread that ends before its time', () => {
-  test('is told with its cause, and no other is', async () => {
+  test('is reported with its cause, and no other is', async () => {
     const lost: ThreadLoss[] = [];
     const { pool, run } = openHostilePool({ workers: 1, onThreadLost: (cause) => void lost.push(cause) });
     for (const task of ['echo', 'refuse', 'throws', 'unclonable', 'exits', 'heap'])

@@ -6,7 +6,7 @@ import type { DocumentTransaction } from '#store/port.js';
 import { policies } from './retries-at-once.js';
 import { job, LEASE_MS, succeed, type OpenedQueue, type Queues } from './queue-port-world.js';
 
-/** What a queue promises of attempts that have begun: their ends, cancellation, leases, watching. */
+/** The guarantees of a queue for attempts that have begun: their ends, cancellation, leases, watching. */
 export function describeAttempts({ joined, joinAs }: Queues): void {
   describe('the end of an attempt', () => {
     test('is one with its effect, and takes the payload along', async () => {
@@ -21,7 +21,7 @@ export function describeAttempts({ joined, joinAs }: Queues): void {
       expect(await queue.isLive('backtest:a')).toBe(false);
     });
 
-    test('that its effect refuses has not come: nothing is written, and the attempt goes on', async () => {
+    test('whose effect refuses has not happened: nothing is written, and the attempt continues', async () => {
       const { queue, claimed, documents, statusOf } = await joined();
       await queue.submit(job('a'));
       const { lease } = await claimed();
@@ -83,7 +83,7 @@ export function describeAttempts({ joined, joinAs }: Queues): void {
       expect(failed?.attempts.map(({ attempt, end }) => [attempt, end])).toEqual(ends.map((end, i) => [i + 1, end]));
     });
 
-    test('early waits before the next one where the policy says so, for longer each time', async () => {
+    test('early waits before the next one if the policy requires it, longer each time', async () => {
       const { queue, claim, claimed, pass } = await joined({ retryOf: policies('losses=9,backoff=20') });
       await queue.submit(job('a'));
       await queue.submit(job('b'));
@@ -115,7 +115,7 @@ export function describeAttempts({ joined, joinAs }: Queues): void {
   describe('retrying', () => {
     const error = { code: 'MISSING_PRICE', message: 'No price.', detail: null } as const;
 
-    test('a failed job queues its stored input anew, behind the causes of its failure', async () => {
+    test('a retry of a failed job queues its stored input again, after the causes of its failure', async () => {
       const { queue, claimed, statusOf, documents, reopen } = await joined();
       const origin = { owner: 'key', requestId: 'r', traceId: 't', author: 'Ada', note: null, callback: null };
       await queue.submit(job('a', { origin }));

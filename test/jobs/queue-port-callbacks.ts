@@ -15,7 +15,7 @@ export function describeCallbacks({ joined }: Queues): void {
       const due: string[] = [];
       documents.subscribe('delivery-due', ({ delivery_id: id }) => void due.push(id));
       const urls = ['https://one.test/', 'https://two.test/'];
-      // The same work twice is one job, with two who want word of it; who asks again gets it once.
+      // The same work twice is one job with two callbacks; a repeated request gets one.
       for (const url of [...urls, ...urls]) await queue.submit(job('a', called(url)));
       await queue.submit(job('a'));
       expect((await statusOf('a'))!.callbacks).toMatchObject(
@@ -39,7 +39,7 @@ export function describeCallbacks({ joined }: Queues): void {
       }
     });
 
-    test('tells of a cancelled and of a failed job, too', async () => {
+    test('reports cancelled and failed jobs, too', async () => {
       const { queue, documents, claimed } = await joined();
       await queue.submit(job('a', called('https://one.test/')));
       await queue.cancel('backtest:a');

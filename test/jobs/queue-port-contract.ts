@@ -5,7 +5,7 @@ import { describeCallbacks } from './queue-port-callbacks.js';
 import { describeAttempts } from './queue-port-attempts.js';
 import { createQueues, from, job, light, succeed, type OpenQueue, type Queues } from './queue-port-world.js';
 
-/** What every queue promises, whatever engine is below: run against each. */
+/** The guarantees of every queue, whatever its engine: run against each. */
 export function describeJobQueue(name: string, open: OpenQueue): void {
   describe(name, () => {
     const queues = createQueues(open);

@@ -18,7 +18,7 @@ const resources = {
 const outputs = { plan: 'p', columns: 'c', prices: 'h', checkpoint: 'k' };
 
 /**
- * Orders with every kind of reference, and what a thread has to be given instead of those; its outputs with where they
+ * Orders with every kind of reference, and the replacements that a thread gets for them; its outputs with where they
  * are written.
  */
 const ORDERS: { readonly [N in PortableTaskName]: { readonly order: object; readonly located: object } } = {
@@ -135,7 +135,7 @@ test.each(['plan-simulation', 'render'] as const)('%s without a market asks for 
   expect((await resolveTask(name, order, { ...resources, market: refuse })).market).toBeNull();
 });
 
-test('a task of one process is told where its outputs are written, and given the same memory', async () => {
+test('a task of one process is given the paths of its outputs, and the same memory', async () => {
   const memory = new SharedArrayBuffer(8);
   const order = { memory, outputs: { view: 'v' } } as unknown as TaskInput<'sum-simulation'>;
   const input = await resolveTask('sum-simulation', order, resources);
@@ -143,7 +143,7 @@ test('a task of one process is told where its outputs are written, and given the
   expect(input.memory).toBe(memory);
 });
 
-test('backtests of a process are told the same files that it has written, where it alone writes', async () => {
+test('backtests of a process are given the files that it has written, if no other process writes', async () => {
   const order = { lane: 'heavy', task: 'backtest', input: ORDERS.backtest.order as TaskInput<'backtest'> } as const;
   const told = async (destination: TaskResources['destination']) => {
     const inputs: unknown[] = [];

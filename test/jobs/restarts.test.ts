@@ -75,7 +75,7 @@ describe('the origin of a job', () => {
 });
 
 describe('a restart', () => {
-  test('after a stop continues what was given back, and results are still there', async () => {
+  test('after a stop continues the jobs that were returned, and keeps results', async () => {
     const path = await newHome();
     const before = await openOn(path);
     await before.engine.submit(submission('done'));

@@ -20,7 +20,7 @@ import type { ArtifactDestination } from '#store/port.js';
 import { temporaryFolder } from '../store/temporary-folder.js';
 import { plain } from './job-world.js';
 
-/** A job that ends when the test says so, with what the test says. @param destination where its large results are written */
+/** A job that ends on command of the test, with its result. @param destination where its large results are written */
 function createErrand(destination: () => ArtifactDestination) {
   let finish!: (result: unknown) => void;
   let refuse!: (refusal: Refusal) => void;

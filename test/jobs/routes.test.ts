@@ -45,7 +45,7 @@ describe('POST /jobs/retry', () => {
     return { status: response.status, answer: (await response.json()) as Record<string, unknown> };
   };
 
-  test('queues the failed jobs of kinds and of a time anew, and no others', async () => {
+  test('queues the failed jobs of kinds and of a time range again, and no others', async () => {
     const { app, engine, submit, finish, fail } = await openWorld();
     for (const ident of ['a', 'b']) {
       await submit(ident);
@@ -89,7 +89,7 @@ describe('POST /jobs/retry', () => {
 });
 
 describe('GET /jobs/{job_id}', () => {
-  test('tells an unknown job from a name that is none', async () => {
+  test('distinguishes an unknown job from an invalid name', async () => {
     const { app } = await openWorld();
     expect((await ask(app, '/jobs/backtest:none')).status).toBe(404);
     for (const name of ['backtest', 'cook:a', 'backtest:a.b', `backtest:${'a'.repeat(65)}`, 'backtest:']) {

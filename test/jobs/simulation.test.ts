@@ -3,7 +3,7 @@ import { IS_SOAK } from '../soak.js';
 import { simulate, type SimulationReport } from './simulation.js';
 
 /**
- * `SEED=n` repeats one run; `SIMULATIONS=n` runs so many seeds, from `SEED_FROM` on.
+ * `SEED=n` repeats one run; `SIMULATIONS=n` runs this number of seeds, from `SEED_FROM` on.
  * 10,000 take about a minute; the few of an ordinary test run are the same every time.
  */
 const EVENTS = 200;

@@ -96,7 +96,7 @@ async function checkAll(world: World, witness: Witness, service: Service): Promi
   }
 }
 
-/** What must hold once everything has come to rest. */
+/** The invariants after everything has ended. */
 function checkEnd(world: World): void {
   const owned = [...world.disk.values()].join('\n');
   for (const [name, owner] of world.files)
@@ -109,7 +109,7 @@ function checkEnd(world: World): void {
 interface Service {
   readonly engine: JobSystem;
   readonly kind: JobKind<Payload>;
-  /** Whether it answers. */
+  /** True if it answers. */
   readonly isUp: boolean;
   readonly restarts: number;
   /** Ends the process that lives and starts another. */
@@ -217,7 +217,7 @@ function createKind(world: World, witness: Witness): JobKind<Payload> {
   };
 }
 
-/** What clients and the world's own course do. */
+/** The events of clients and of the world. */
 interface Clients {
   readonly submissions: number;
   /** One thing happens: a request, an end of the process, or what is next on the agenda. */

@@ -1,6 +1,6 @@
 import type { Clock } from '#jobs/clock.js';
 
-/** Time that moves when the test says so. */
+/** Time that the test advances. */
 export interface TestClock {
   readonly clock: Clock;
   /** Sets the wall clock, as an administrator or a time server does. */

@@ -32,7 +32,7 @@ interface RiskTerms {
   /** Distance from its target up to which an exposure stays, and its largest change at once. */
   readonly tolerance?: number;
   readonly step?: number;
-  /** Exposures change after the last session of a month alone. */
+  /** Exposures change only after the last session of a month. */
   readonly isMonthly?: boolean;
 }
 

@@ -10,7 +10,7 @@ export interface Row {
 export interface Programme {
   readonly P: readonly (readonly number[])[];
   readonly q: readonly number[];
-  /** Variables that sum to 1: the first so many. */
+  /** Variables that sum to 1: the first ones up to this number. */
   readonly summed: number;
   readonly rows: readonly Row[];
 }

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { indexBody, loadedService, type LoadedService } from './loaded-service.js';
 import { IS_SOAK } from '../soak.js';
 
-/** What one key may take of a service, and that another's share is left alone. */
+/** The limits of one key on a service, without effect on another's share. */
 let service: LoadedService;
 beforeAll(async () => {
   service = await loadedService(['--workers', '1']);
@@ -29,7 +29,7 @@ interface Refused {
   readonly error: ErrorDetail;
 }
 
-test('a key has a hundred jobs waiting; more are told to come back, and another key is let in', async () => {
+test('a key has a hundred waiting jobs; more are refused with Retry-After, and another key is let in', async () => {
   const [first, second] = service.keys;
   await service.ask('POST', '/analytics/ONE/simulate', { horizon: 750, paths: 1_000_000 }, second);
   while ((await service.ask('GET', '/jobs/simulate:ONE')).body.status !== 'running')
@@ -51,7 +51,7 @@ test('a key has a hundred jobs waiting; more are told to come back, and another 
       true,
       { queued: 100, limit: 100 },
     ]);
-  // The same work again is the job that waits already, not one more.
+  // The same work again is the waiting job, not one more.
   expect((await service.ask('POST', '/risk-models/m0/estimate', body, first)).status).toBe(202);
   expect((await service.ask('POST', '/risk-models/other/estimate', body, second)).status).toBe(202);
   // Of those that wait a few are done to their end, and all where there is time.

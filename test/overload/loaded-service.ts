@@ -6,7 +6,7 @@ import type { JobStatus } from '#jobs/status.js';
 import { issueKey } from '#services/operations/keys.js';
 import { serving } from '../cli/process.js';
 
-/** Whether the long form is asked for: `npm run soak`. */
+/** True for the long form: `npm run soak`. */
 
 export interface Answer<T> {
   readonly status: number;
@@ -40,7 +40,7 @@ export async function loadedService(words: readonly string[] = [], clients = 2):
   const keys = issued.map(({ key }) => key);
   const agent = new Agent({ keepAlive: true, maxSockets: 64 });
 
-  /** Node's own client, several times as quick as fetch: what is measured is the service. */
+  /** Node's own client, several times as fast as fetch: the service is measured, not the client. */
   function ask<T>(method: string, path: string, body?: unknown, key: string = keys[0]!): Promise<Answer<T>> {
     const began = performance.now();
     const text = body === undefined ? undefined : JSON.stringify(body);

@@ -159,7 +159,7 @@ test('readers that do not read cost no memory and keep nobody waiting', async ()
 });
 
 test.runIf(IS_SOAK)(
-  'ten thousand jobs may wait, more are told to come back, and all that were accepted end',
+  'ten thousand jobs may wait, more are refused with Retry-After, and all accepted ones end',
   async () => {
     const end = await saturate();
     const before = await service.resident();

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { hasNamespaces, openCutLink } from './cut-link.js';
 import { openStallingProxy } from './stalling-proxy.js';
 
-/** A server that sends back what it is sent. */
+/** A server that echoes its input. */
 async function openEcho() {
   const server = createServer((socket) => socket.on('error', () => {}).pipe(socket));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

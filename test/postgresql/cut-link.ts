@@ -8,7 +8,7 @@ import type { StallingProxy } from './stalling-proxy.js';
 
 const ip = (...words: string[]): void => void execFileSync('ip', words, { stdio: ['ignore', 'ignore', 'pipe'] });
 
-/** Whether this process may make network namespaces: root with iproute2, outside of most containers. */
+/** Tests that this process may create network namespaces: root with iproute2, outside of most containers. */
 export const hasNamespaces = ((): boolean => {
   const name = `divisor-try-${process.pid}`;
   try {
@@ -34,7 +34,7 @@ const FORWARDER = `
 let opened = 0;
 
 /**
- * The same as a stalling proxy by a link of the kernel that is taken down: packets are lost, and TCP sends them again.
+ * As a stalling proxy, by a link of the kernel that is taken down: packets are lost, and TCP sends them again.
  * The far end of the link is in a network namespace of its own.
  * @param url of a server that listens on a port of loopback
  */

@@ -1,6 +1,6 @@
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 
-/** Where a connection breaks: before the server has what the client sent, or before the client has the answer. */
+/** The point at which a connection breaks: before the server has the client's data, or before the client has the answer. */
 export type Cut = 'before' | 'after';
 
 /** A way to a server that breaks connections at chosen messages. */

@@ -1,6 +1,6 @@
 import type { Client } from 'pg';
 
-/** What the guide says that a role which serves needs, of a schema. */
+/** The privileges of a serving role on a schema, according to the guide. */
 const GRANTS = [
   'USAGE ON SCHEMA $schema',
   'SELECT ON $schema.protocol',

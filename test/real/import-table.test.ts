@@ -56,7 +56,7 @@ async function send(type: string, query: string, body: Uint8Array): Promise<{ st
   return { status: response.status, body: await response.json() };
 }
 
-/** The same market as an Arrow stream, its dates of one of the types they come in. */
+/** The same market as an Arrow stream, with dates of each possible type. */
 function arrowMarket(dates: 'text' | 'day' | 'time' | 'midnight in Berlin'): Uint8Array {
   const moments = DATES.map((day) => new Date(dates === 'midnight in Berlin' ? `${day}T00:00+01:00` : day));
   const types = {
@@ -163,7 +163,7 @@ test('a table is read by a mapping, which the query carries as JSON', async () =
   ]);
 });
 
-test('what is wrong is told where it is, and nothing of it stays', async () => {
+test('errors are reported at their position, and nothing of the import stays', async () => {
   const held = () => readdirSync(join(service.folder, 'home'), { recursive: true, encoding: 'utf8' }).toSorted();
   const before = held();
   const broken = parquetMarket.slice(0, 100);
@@ -195,11 +195,11 @@ test('what is wrong is told where it is, and nothing of it stays', async () => {
     ['MALFORMED_REQUEST'],
     ['MALFORMED_REQUEST'],
   ]);
-  // What stores had before may still be on its way out.
+  // Earlier contents of stores may still be in the process of removal.
   expect(held().filter((name) => !before.includes(name))).toEqual([]);
 });
 
-/** What the service answers to headers and the first bytes of a body that goes on or breaks off. */
+/** The answer of the service to headers and the first bytes of a body that continues or breaks off. */
 function begin(headers: Readonly<Record<string, string>>, breaksOff: boolean): Promise<Refused['error'] | undefined> {
   return new Promise((resolve, reject) => {
     const address = new URL('/data/import?name=half', service.url);

@@ -16,7 +16,7 @@ interface Oddity {
   readonly sector: string;
   /** Share of the sessions before the first bar. */
   readonly late?: number;
-  /** Whether there is a bar on a session; a draw in [0, 1) comes with it. */
+  /** Tests that a session has a bar, with a draw in [0, 1). */
   readonly hasBar?: (session: number, draw: number) => boolean;
   /** Name whose prices it has, twice as large. */
   readonly twinOf?: string;

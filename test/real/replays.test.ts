@@ -53,12 +53,12 @@ describe('replays over HTTP', () => {
     expect((await service.ask('POST', '/analytics/FOUR/replay', { fast: true })).status).toBe(422);
   });
 
-  test('a definition changed since is told, and what was run is run', async () => {
+  test('a definition changed since is reported, and the original one is run', async () => {
     await service.ok('PUT', '/indices/FOUR', { ...fixture.index, id: 'FOUR', name: 'Another' });
     expect(await replay('FOUR')).toMatchObject({ equal: true, inputs_equal: true, definition_changed: true });
   });
 
-  test('a store changed since is told by its first price', async () => {
+  test('a store changed since is reported by its first price', async () => {
     const { market } = fixture.import.tables;
     const data = structuredClone(market.data);
     data.at(-1)[2] *= 2;

@@ -5,7 +5,7 @@ import { gunzipSync } from 'node:zlib';
 
 const SHARED = resolve('../shared/data');
 
-/** Files of the 469 real names of 2010 to 2013, absent from a checkout that stands alone. */
+/** Files of the 469 real securities of 2010 to 2013, absent from a checkout without the shared data. */
 export const SP500 = {
   closes: join(SHARED, 'sp500-2010-2013/close_split_adjusted.csv.gz'),
   volumes: join(SHARED, 'sp500-2010-2013/volume.csv.gz'),

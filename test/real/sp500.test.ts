@@ -135,7 +135,7 @@ describe.skipIf(!hasSp500 || !hasNumpy)('469 real names, 2010 to 2013', () => {
     expect(worst).toBeLessThan(1e-9);
   });
 
-  test('the doubtful prints appear as PRICE_JUMP warnings', () => {
+  test('the suspicious prices appear as PRICE_JUMP warnings', () => {
     const jumps = findings.filter(({ code }) => code === 'PRICE_JUMP').map(({ path, message }) => `${path} ${message}`);
     expect(jumps).toHaveLength(opinion.jumps.length);
     for (const [identifier, date] of opinion.jumps) {

@@ -92,7 +92,7 @@ describe('strategies over HTTP', () => {
     });
   });
 
-  test('everything wrong with a document is told at once, and is what a save refuses', async () => {
+  test('all errors of a document are reported at once, and a save refuses them', async () => {
     const broken = {
       ...strategy('FOUR', {
         index_id: 'GONE',
@@ -259,7 +259,7 @@ describe('strategies over HTTP', () => {
     await service.ok('DELETE', '/strategies/S4');
   });
 
-  test('an etag guards the document, whatever else an answer tells', async () => {
+  test('an etag guards the document, independent of other parts of an answer', async () => {
     const get = await service.ask('GET', '/strategies/S2');
     const etag = get.headers.get('etag')!;
     const send = (method: string, match: string) =>
@@ -305,7 +305,7 @@ describe('strategies over HTTP', () => {
     await service.ok('DELETE', '/strategies/S3');
   });
 
-  test('when its index is deleted it stays, says so, keeps its run and runs no more', async () => {
+  test('when its index is deleted it remains, reports that, keeps its run and runs no more', async () => {
     await service.ok('DELETE', '/indices/FOUR');
     const { problems } = await service.ok<{ problems: readonly Found[] }>('GET', '/strategies/S1');
     expect(problems).toMatchObject([{ code: 'UNKNOWN_INDEX', path: 'index_id' }]);

@@ -103,7 +103,7 @@ describe('sweeps over HTTP', () => {
   });
 
   test.skipIf(!hasPython)(
-    'what the choice is worth is what another implementation finds in the levels of the single runs',
+    'the value of the choice equals that of another implementation on the levels of the single runs',
     async () => {
       const patches = [
         {},
@@ -173,10 +173,10 @@ describe('sweeps over HTTP', () => {
     expect(byVariant[1]!.metrics!.volatility).toBeLessThan(byVariant[0]!.metrics!.volatility);
   });
 
-  test('a choice by folds is told by dates and variants; folds too short for the run are told, not left out', async () => {
+  test('a choice by folds is reported by dates and variants; folds too short for the run are reported, not omitted', async () => {
     const body = {
       index_id: 'TEN',
-      // The first two are one trial: what is chosen is told by its position among the variants.
+      // The first two are one trial: the choice is reported by its position among the variants.
       patches: [{}, { '/request/transaction_cost_bps': 0 }, { '/strategy/exposure': 0.4 }],
     };
     const folds = { method: 'walk_forward', groups: 4, select_by: 'volatility', purge: 2 };
@@ -261,7 +261,7 @@ describe('sweeps over HTTP', () => {
     expect([result.refused, result.overfitting]).toEqual([1, null]);
   });
 
-  test('everything wrong with the variants is told before anything runs', async () => {
+  test('all errors of the variants are reported before anything runs', async () => {
     expect(await refusal({ index_id: 'NONE', patches: [{}] })).toMatchObject({ status: 404, code: 'INDEX_NOT_FOUND' });
     const broken = await refusal({
       index_id: 'TEN',

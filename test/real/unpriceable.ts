@@ -25,7 +25,7 @@ export const UNPRICEABLE = [
     'VALIDATION_FAILED',
   ],
   [
-    'a yield beside dividends',
+    'a yield combined with dividends',
     'POST',
     '/derivatives/futures/price',
     { ...future, dividend_yield: 0.01, dividends: [{ ex_date: '2024-03-01', amount: 10 }] },

@@ -19,7 +19,7 @@ type Views = Readonly<Record<string, Json>>;
 
 /** Rounding of sums over hundreds of sessions, relative to the number. */
 const RELATIVE = 1e-11;
-/** The same of what may be 0. */
+/** The same for values that may be 0. */
 const ABSOLUTE = 1e-13;
 /** Deviations in a window are roots of what rounding leaves of earlier returns, where the index is tracked exactly since. */
 const ABSOLUTE_ROLLING = 1e-10;
@@ -104,7 +104,7 @@ const markets: Readonly<Record<string, Market>> = {
 };
 
 let service: LiveService;
-/** What the service serves; two kinds of index are of one market. */
+/** The content that the service serves; two kinds of index are of one market. */
 let served: Market['serve'] | undefined;
 beforeAll(async () => {
   if (hasNumpy) service = await liveService(['--workers', '1']);
@@ -132,7 +132,7 @@ function differences(expected: Json, found: Json | undefined, absolute = ABSOLUT
   return isSame ? [] : [`${path} is ${JSON.stringify(found)}, not ${JSON.stringify(expected)}`];
 }
 
-/** Names whose contributions differ by rounding stand in any order: both sides by name. */
+/** Securities whose contributions differ by rounding have no fixed order: both sides by name. */
 function byName(view: Json): Json {
   if (typeof view !== 'object' || view === null || !('contributions' in view) || !Array.isArray(view.contributions))
     return view;

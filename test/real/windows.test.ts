@@ -152,7 +152,7 @@ describe('windows of a run', () => {
     }
   });
 
-  test('a name that is delisted inside has contributed what it lost, and its money is with the others', async () => {
+  test('a security that is delisted inside has contributed its loss, and its money is with the others', async () => {
     // Of 3 on session 2, GONE loses 0.2 on the next. On session 5 A grows from 1.1 to 1.21, and at its close the 0.8 of GONE go to
     // A and B, 1.21 to 0.9.
     const view = await attribution('?start=2024-01-04&end=2024-01-10');
@@ -176,7 +176,7 @@ describe('windows of a run', () => {
     ).toEqual([]);
   });
 
-  test('an asset that was never held is told so', async () => {
+  test('an asset that was never held is reported as such', async () => {
     for (const name of ['NEVER', 'NOBODY']) {
       const { status, body } = await service.ask<{ error: { code: string } }>('GET', `/analytics/HAND/assets/${name}`);
       expect([status, body.error.code]).toEqual([404, 'ASSET_NOT_IN_RUN']);
@@ -184,7 +184,7 @@ describe('windows of a run', () => {
   });
 });
 
-describe('what a run does not have is null, not zero', () => {
+describe('absent figures of a run are null, not zero', () => {
   test('neither benchmark nor cost nor cap', async () => {
     expect((await run('HAND')).benchmark).toBeNull();
     expect(await attribution()).toMatchObject({ cap_drag: null, cost_drag: null });

@@ -26,7 +26,7 @@ const REVIEWED = {
   ],
 };
 
-/** Four backtests at once on a service with so many threads: their results, and the record of one, as text. */
+/** Four concurrent backtests on a service with a number of threads: their results, and the record of one, as text. */
 async function resultsWith(workers: number): Promise<string[]> {
   const service = await liveService(['--workers', String(workers)]);
   try {

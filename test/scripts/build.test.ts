@@ -13,19 +13,19 @@ beforeAll(async () => {
 });
 afterAll(() => project.close());
 
-/** A build by the script of the project, in this process. @returns the steps beside the compiler that it ran */
+/** A build by the script of the project, in this process. @returns the steps that it ran in addition to the compiler */
 const build = async () => {
   await buildHere();
   return project.steps();
 };
-/** The same as a command, which has nothing to say. */
+/** The same as a command without output. */
 const buildByCommand = async () => {
   const { status, written } = await project.run(process.execPath, ['scripts/build.mjs']);
   expect([status, written]).toEqual([0, '']);
   return project.steps();
 };
 const exists = (path: string) => existsSync(join(project.folder, path));
-/** When a file was written, told apart from a later writing by a time in the past. */
+/** The time of a file, distinguishable from a later write because it is in the past. */
 const age = (path: string) => utimesSync(join(project.folder, path), 1000, 1000);
 const wasWritten = (path: string) => statSync(join(project.folder, path)).mtimeMs !== 1_000_000;
 
@@ -68,7 +68,7 @@ test('a changed source makes the bundle with its code cache, the engine and the 
   expect(wasWritten('dist/src/other.js')).toBe(false);
 });
 
-test('a changed console is built alone, and one that does not compile is not', async () => {
+test('a changed console is built without the rest, and one that does not compile is not', async () => {
   age('dist/src/main.js');
   await project.write('src/console/main.tsx', 'export const page = 2;\n');
   expect(await build()).toEqual(['console']);
@@ -79,7 +79,7 @@ test('a changed console is built alone, and one that does not compile is not', a
   await project.write('src/console/main.tsx', 'export const page = 3;\n');
 });
 
-test('what was compiled from a source that is gone is gone; one that was renamed is compiled under its new name only', async () => {
+test('the output of a removed source is removed; a renamed source is compiled only under its new name', async () => {
   await project.write('test/second.test.ts', 'export const second = 1;\n');
   await build();
   expect(exists('dist/test/second.test.js')).toBe(true);
@@ -90,7 +90,7 @@ test('what was compiled from a source that is gone is gone; one that was renamed
   expect(there).toEqual([true, false, true]);
 });
 
-test('what is missing is made again', async () => {
+test('missing outputs are built again', async () => {
   const files = [
     'dist/src/main.js',
     'dist/src/clients/typescript/divisor.d.ts',
@@ -109,7 +109,7 @@ test('what is missing is made again', async () => {
   expect(exists('dist/documentation/built.json')).toBe(true);
 });
 
-test('what the compiler made of another state in between is not taken for this one', async () => {
+test('the output of a different state in between is not taken for this one', async () => {
   const text = await project.read('test/first.test.ts');
   await project.write('test/first.test.ts', 'export const first = 99;\n');
   expect((await project.run(process.execPath, ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.json'])).status).toBe(
@@ -131,7 +131,7 @@ test('test:one compiles and makes nothing beyond, and fails where no title has t
   await project.remove('test/sum.test.ts');
 });
 
-test('a source that does not compile fails each build until it is mended', async () => {
+test('a source that does not compile fails each build until it is corrected', async () => {
   await project.write('src/wrong.ts', "export const count: number = 'one';\n");
   for (const _ of [1, 2]) {
     const { status, written } = await project.run(process.execPath, ['scripts/build.mjs']);

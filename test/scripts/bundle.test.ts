@@ -63,7 +63,7 @@ async function commandIn(cache: 'none' | 'of the script' | 'of another'): Promis
   return (await run(process.execPath, [place('dist/src/main.js')])).stdout.trim();
 }
 
-test('the command is a script where what was made of it is there, and modules where that is missing or of another', async () => {
+test('the command is a script if its bundle is current, and modules if the bundle is missing or outdated', async () => {
   const caches = ['none', 'of the script', 'of another'] as const;
   expect(await Promise.all(caches.map(commandIn))).toEqual(['module', 'script', 'module']);
 });
@@ -85,7 +85,7 @@ function placeOf(name: string, importer: string): string | undefined {
   return imports[`${room}/*`]?.default.replace('*', path.join('/'));
 }
 
-/** What is loaded with a compiled module before anything of it runs. */
+/** The modules that a compiled module loads before it runs. */
 function loadedWith(entry: string, seen = new Set<string>()): ReadonlySet<string> {
   if (seen.has(entry)) return seen;
   seen.add(entry);

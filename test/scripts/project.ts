@@ -12,7 +12,7 @@ export interface Project {
   remove(path: string): Promise<void>;
   /** Runs a command to its end; its status and what it wrote. */
   run(command: string, words: readonly string[]): Promise<{ readonly status: number | null; readonly written: string }>;
-  /** The steps beside the compiler that ran since the last call, by name: several run at a time. */
+  /** The steps that ran since the last call in addition to the compiler, by name: several run at a time. */
   steps(): Promise<readonly string[]>;
   close(): Promise<void>;
 }

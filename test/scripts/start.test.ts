@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => project.close());
 
-/** `npm run SCRIPT` with what it has written so far, and a wait for a text in it. */
+/** `npm run SCRIPT` with its output so far, and a wait for a text in it. */
 function npm(script: string) {
   const child = spawn('npm', ['run', script], { cwd: project.folder });
   let out = '';
@@ -28,7 +28,7 @@ function npm(script: string) {
 }
 
 test.each(['SIGTERM', 'SIGINT'] as const)(
-  '%s to the process of npm start ends the service, which says so',
+  '%s to the process of npm start ends the service, which reports it',
   async (signal) => {
     const { child, ended, writes, out } = npm('start');
     await writes('listening');
@@ -39,7 +39,7 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
   },
 );
 
-test('npm run dev starts the service anew after a change, and leaves it alone after one that does not compile', async () => {
+test('npm run dev restarts the service after a change, and leaves it alone after one that does not compile', async () => {
   const { child, ended, writes, out } = npm('dev');
   await writes('listening');
   await project.write('src/wrong.ts', "export const count: number = 'one';\n");

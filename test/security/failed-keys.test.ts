@@ -3,7 +3,7 @@ import { createFailedKeys } from '#http/failed-keys.js';
 import { listen } from '#http/server.js';
 import { createSample } from '../http/sample-app.js';
 
-test('twenty wrong keys of a minute are told at once, the others after half a second, address by address', () => {
+test('twenty wrong keys of a minute are answered at once, the others after half a second, address by address', () => {
   let now = 0;
   const failed = createFailedKeys(() => now);
   const notes = Array.from({ length: 25 }, () => failed.note('10.0.0.1'));

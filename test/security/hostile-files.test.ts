@@ -131,7 +131,7 @@ describe('one text of forty megabytes in a file of some kilobytes', () => {
     expect(JSON.stringify(body).length).toBeLessThan(10_000);
   });
 
-  test('of Parquet in a column beside them is refused with the name of the column', async () => {
+  test('of Parquet in an adjacent column is refused with the name of the column', async () => {
     const location = await parquetOf(columns, 'beside');
     const mapping = { columns: { date: 'date', identifier: 'identifier', CLOSE: 'CLOSE', NOTE: 'NOTE' } };
     for (const path of ['/data/inspect', '/data/stores']) {
@@ -192,7 +192,7 @@ test('a Parquet file and a DuckDB table of more columns than are read are refuse
   }
 });
 
-test('nothing of what was refused is left in the home, and the service answers', async () => {
+test('no part of a refused file is left in the home, and the service answers', async () => {
   expect(await readdir(join(service.root, 'home', 'stores'))).toEqual([]);
   expect((await service.ask('GET', '/health')).status).toBe(200);
 });

@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runService, type RunningService } from '../services/running-service.js';
 
-/** What a service without keys answers to requests as they come over a socket. */
+/** The answers of a service without keys to requests over a socket. */
 let service: RunningService;
 let host: string;
 beforeAll(async () => {

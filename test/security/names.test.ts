@@ -73,7 +73,7 @@ beforeAll(async () => {
 });
 afterAll(() => Promise.all(services.map((service) => service.close())));
 
-/** An answer with every harmless name exchanged for the hostile one of its place, and what tells the time left out. */
+/** An answer with every harmless name replaced by the hostile one of its place, without times. */
 function exchanged(text: string): unknown {
   const named = HARMLESS.reduce((whole, name, i) => whole.replaceAll(name, HOSTILE[i]!), text);
   return timeless(JSON.parse(named) as unknown);

@@ -40,7 +40,7 @@ describe('a token of the provider', () => {
     const token = await provider.token(ada);
     expect(await status(token)).toBe(200);
     const { body } = await service.ask('GET', '/principal', undefined, { authorization: `Bearer ${token}` });
-    expect(body).toMatchObject({ key_id: 'ada', scopes: ['read', 'write'] });
+    expect(body).toMatchObject({ key_id: 'sub:ada', scopes: ['read', 'write'] });
     expect(await status(token, 'GET', '/audit')).toBe(403);
     expect(await status(await provider.token({ sub: 'nobody' }))).toBe(403);
   });
@@ -50,11 +50,11 @@ describe('a token of the provider', () => {
     expect((await service.ask('GET', '/health')).body).toEqual({ status: 'live', version: expect.any(String) });
   });
 
-  test('versions tell its subject and name', async () => {
+  test('versions contain its subject and name', async () => {
     const authorization = `Bearer ${await provider.token(ada)}`;
     await service.ask('PUT', '/indices/ada-eq', indexOf('ada-eq'), { authorization });
     const { body } = await service.ask('GET', '/indices/ada-eq/versions', undefined, { authorization });
-    expect(body).toMatchObject({ versions: [{ author: 'Ada Lovelace', key_id: 'ada' }] });
+    expect(body).toMatchObject({ versions: [{ author: 'Ada Lovelace', key_id: 'sub:ada' }] });
   });
 
   test('is limited to the prefixes of its grant', async () => {
@@ -73,6 +73,7 @@ describe('a token of the provider', () => {
     ['that begins later', () => provider.token({ ...ada, nbf: Math.floor(Date.now() / 1000) + 120 })],
     ['without a subject', () => provider.token({ groups: ['desk'] })],
     ['with an empty subject', () => provider.token({ ...ada, sub: '' })],
+    ['with a subject of more than 255 characters', () => provider.token({ ...ada, sub: 'a'.repeat(256) })],
     ['signed by another key', async () => provider.token(ada, { key: (await generateKeyPair('ES256')).privateKey })],
     ['of which a character is changed', async () => (await provider.token(ada)).replace(/\.(\w)/, '.A$1')],
   ])('%s is refused', async (_, made) => {
@@ -104,11 +105,11 @@ describe('a token of the provider', () => {
       const terms = { issuer: other.issuer, audience: 'divisor', grants: [], onFailure: () => {}, cooldownMs: 0 };
       const tokens = createTokens(terms);
       const old = await other.token(ada);
-      expect(await tokens.verify(old)).toMatchObject({ keyId: 'ada' });
+      expect(await tokens.verify(old)).toMatchObject({ keyId: 'sub:ada' });
       await tokens.verify(old);
       expect(other.keysRead()).toBe(1);
       await other.rotate();
-      expect(await tokens.verify(await other.token(ada))).toMatchObject({ keyId: 'ada' });
+      expect(await tokens.verify(await other.token(ada))).toMatchObject({ keyId: 'sub:ada' });
       expect(other.keysRead()).toBe(2);
       await expect(tokens.verify(old)).rejects.toMatchObject({ code: 'UNAUTHENTICATED' });
     } finally {
@@ -139,7 +140,7 @@ describe('a browser', () => {
     const { cookie, attributes } = await signedIn(service.url());
     expect(attributes).toMatch(/; HttpOnly; SameSite=Strict$/);
     expect((await go(`${service.url()}/indices`, { cookie })).status).toBe(200);
-    expect(await (await go(`${service.url()}/principal`, { cookie })).json()).toMatchObject({ key_id: 'person-1' });
+    expect(await (await go(`${service.url()}/principal`, { cookie })).json()).toMatchObject({ key_id: 'sub:person-1' });
   });
 
   test('writes only with the secret of its session, and from pages of the service', async () => {
@@ -223,7 +224,7 @@ describe('a browser', () => {
     provider.person = { sub: 'person-1', groups: ['desk'] };
   });
 
-  test('signs out, and its cookie is worth nothing from then on', async () => {
+  test('signs out, and its cookie is worthless afterwards', async () => {
     const { cookie, csrf } = await signedIn(service.url());
     const end = (headers: Record<string, string>) =>
       fetch(`${service.url()}/auth/session`, { method: 'DELETE', headers: { cookie, ...headers } });

@@ -16,7 +16,7 @@ export function regexLiterals(text: string): RegexLiteral[] {
   let line = 1;
   /** The end of the code before `at`, without comments. */
   let before = '';
-  /** Depth of braces at which each open template goes on. */
+  /** Depth of braces at which each open template continues. */
   const templates: number[] = [];
   let depth = 0;
 

@@ -8,7 +8,7 @@ import { regexLiterals } from './regex-literals.js';
  * runs over long texts made against it: one piece repeated, and texts it accepts with one of their characters repeated.
  */
 const LENGTH = 12_000;
-/** A linear pass over so many characters takes less than a millisecond; a quadratic one more than forty. */
+/** A linear pass over this number of characters takes less than a millisecond; a quadratic one more than forty. */
 const CPU_MS_MAX = 15;
 
 const sources = ['src', 'workers', 'kernels']

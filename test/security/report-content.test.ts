@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { JobStatus } from '#jobs/status.js';
 import { liveService, type LiveService } from '../real/live.js';
 
-/** What a template writes is drawn as text: no link, action, script or file comes into a document by it. */
+/** The output of a template is drawn as text: it adds no link, action, script or file to a document. */
 let service: LiveService;
 beforeAll(async () => {
   service = await liveService(['--workers', '1']);
@@ -28,7 +28,7 @@ test('hostile text is drawn and does nothing', async () => {
   const response = await fetch(`${service.url}/reports/renders/${job.result.render_id}`);
   const pdf = Buffer.from(await response.arrayBuffer()).toString('latin1');
   expect(pdf.startsWith('%PDF-')).toBe(true);
-  // Names of dictionaries stand in the clear; what is drawn lies in compressed streams or in strings of the title.
+  // Names of dictionaries are uncompressed; drawn text is in compressed streams or in strings of the title.
   const outside = pdf
     .replaceAll(/stream\r?\n[\s\S]*?endstream/g, '')
     .replaceAll(/\((?:\\[\s\S]|[^\\()])*\)|<[0-9a-fA-F\s]*>/g, '()');

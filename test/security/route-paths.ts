@@ -1,6 +1,6 @@
 import type { Route } from '#contract/route.js';
 
-/** What each parameter of a path names of a tenant. */
+/** The object of a tenant that each path parameter names. */
 const VALUES: Readonly<Record<string, (tenant: string) => string>> = {
   index_id: (tenant) => `${tenant}eq`,
   strategy_id: (tenant) => `${tenant}desk`,
@@ -22,12 +22,13 @@ const VALUES: Readonly<Record<string, (tenant: string) => string>> = {
   methodology_id: () => 'low-volatility',
   page: () => 'data',
   picture: () => 'index.webp',
+  approval_id: () => '1',
 };
 const NAMING = ['index_id', 'strategy_id', 'constraint_set_id', 'template_id', 'watchlist_id', 'store_id', 'model_id'];
 const NAMED = [...NAMING, 'plugin_id', 'sweep_id', 'document_id', 'run_id', 'render_id', 'job_id'];
 
 const paramsOf = ({ path }: Route): string[] => [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!);
-/** Whether a path names a document of a tenant. */
+/** Tests that a path names a document of a tenant. */
 export const isOfTenant = (route: Route): boolean => paramsOf(route).some((name) => NAMED.includes(name));
 
 /**

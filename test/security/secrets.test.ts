@@ -6,7 +6,7 @@ import { issueKey } from '#services/operations/keys.js';
 import { finished, finishedHere, serving, type Run } from '../cli/process.js';
 import { IS_SOAK } from '../soak.js';
 
-/** Secrets that a service is told, and everything it says and keeps afterwards. */
+/** Secrets that a service receives, and all its later outputs and files. */
 const PASSWORD = 'hunter2-correct-horse';
 const given = issueKey({ name: 'given', scopes: ['admin'], expires: null }, Date.now());
 const wrong = `${given.key.slice(0, 17)}${'w'.repeat(43)}`;
@@ -80,15 +80,15 @@ afterAll(async () => {
 
 const SECRETS = () => [secretOf(given.key), secretOf(stored), 'w'.repeat(43), PASSWORD, given.record.sha256];
 
-test('no answer tells a secret', () => {
+test('no answer contains a secret', () => {
   expect(said.length).toBeGreaterThan(20);
-  // What a request says of an id or a path of its own is told back to it; those are left out.
+  // An answer repeats ids and paths of its request; those are omitted.
   const leaks = said.filter((text) => !/INVALID_IDENTIFIER|ROUTE_NOT_FOUND|INDEX_NOT_FOUND/.test(text));
   for (const secret of SECRETS())
     expect(leaks.filter((text) => text.includes(secret)).map((text) => text.slice(0, 800))).toEqual([]);
 });
 
-test('no line of the log tells a secret, at the finest level', () => {
+test('no line of the log contains a secret, at the finest level', () => {
   const lines = service.err().trim().split('\n');
   expect(lines.length).toBeGreaterThan(20);
   for (const secret of SECRETS())

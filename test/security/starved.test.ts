@@ -8,7 +8,7 @@ import { issueKey } from '#services/operations/keys.js';
 import { serving } from '../cli/process.js';
 import { readersOf } from '../market/process/reading-processes.js';
 
-/** What a key with data made to be slow or large can take from the others. */
+/** The resources that a key with deliberately slow or large data can take from the others. */
 
 const READER_MEGABYTES = 640;
 const [greedy, modest] = ['greedy', 'modest'].map((name) =>

@@ -25,7 +25,7 @@ import {
 
 /**
  * Every operation asked by every kind of client for the documents of every tenant. Two tenants have documents of all
- * families, by prefixes of their own; what a client is shown of another is found by the prefix. Of each tenant a key, a
+ * families, by separate prefixes; an answer with an object of another tenant is recognised by the prefix. Of each tenant a key, a
  * token and a signed-in browser ask.
  */
 let service: RunningService;
@@ -165,7 +165,7 @@ describe('operations x clients x tenants', () => {
     expect(deviations).toEqual([]);
   });
 
-  test('nothing that a tenant is answered tells of another', async () => {
+  test('no answer to a tenant reveals another', async () => {
     const deviations: string[] = [];
     const asks = rows((id, route) => !isEndless(id) && !changes(route));
     await inTurns(asks, async ({ id, route, tenant, client, headers }) => {
@@ -264,7 +264,7 @@ describe('documents of another tenant are not reached by a reference', () => {
     expect([status >= 400 && status < 500, JSON.stringify(answer).includes('secret')]).toEqual([true, false]);
   });
 
-  test('no member of a body that names a document tells of one', async () => {
+  test('no member of a body that names a document reveals one', async () => {
     const { body: api } = await service.ask<OpenApi>('GET', '/openapi.json', undefined, as(operator.key));
     const foreignIds = ['eq', 'desk', 'set', 'page', 'list', 'store', 'model'].map((name) => `bravo-${name}`);
     const asks = Object.entries(api.paths).flatMap(([path, methods]) =>
@@ -328,7 +328,7 @@ describe('sharing', () => {
     expect(await status('GET', '/indices/alpha-eq')).toBe(404);
   });
 
-  test('versions and the log tell the key that wrote', async () => {
+  test('versions and the log contain the key that wrote', async () => {
     const { body } = await service.ask('GET', '/indices/alpha-eq/versions', undefined, own('alpha-'));
     expect(body).toMatchObject({ versions: [{ author: 'alpha', key_id: keys['alpha-'].record.id }] });
     const log = await service.ask<{ entries: { id: string; key_id?: string }[] }>(

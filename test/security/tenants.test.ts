@@ -15,7 +15,7 @@ const newFolder = temporaryFolders();
 const openRaw = (folder: string) =>
   open<Buffer, Buffer>({ path: folder, noSubdir: false, encoding: 'binary', keyEncoding: 'binary', maxDbs: 1 });
 
-test('a store shows the documents of its own tenant only, whatever lies beside them', async () => {
+test('a store shows only the documents of its own tenant, whatever the others are', async () => {
   const folder = join(await newFolder(), 'documents');
   const raw = openRaw(folder);
   for (const tenant of ['mai', 'main2', 'other', '']) {

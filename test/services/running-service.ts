@@ -55,7 +55,7 @@ export async function runService(
       join(base, 'home'),
       '--port',
       '0',
-      // A front of several machines runs heavy jobs itself only when it is told how many.
+      // A front of several machines runs heavy jobs itself only with a number for them.
       ...(environment['DIVISOR_ARTIFACTS'] === undefined ? ['--workers', '1'] : []),
       '--data-wait-ms',
       '60000',

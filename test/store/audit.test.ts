@@ -64,7 +64,7 @@ test('each write is logged once, with who made it, what became of the document, 
   expect(entries[3]).toMatchObject({ author: 'local', request_id: '', note: null });
 });
 
-test('content and activation of a store are logged beside what is declared of it, and runs by their ids', async () => {
+test('content and activation of a store are logged next to its declaration, and runs by their ids', async () => {
   const documents = await opened();
   const store = { store_id: 'm', kind: 'imported', name: 'M', active: false, content_hash: 'a' };
   const put = (kind: 'store' | 'run' | 'data-version', id: string, body: object) =>

@@ -26,7 +26,7 @@ function counted(values: Record<string, number>) {
 }
 
 describe('a cache of documents', () => {
-  test('has a document from its second reading on, and what a commit wrote anew of it from the first', () => {
+  test('has a document from its second reading on, and a version written by a commit from the first', () => {
     const { cache, find, read } = counted({ a: 10 });
     find('a');
     expect(find('a')).toBe(find('a'));

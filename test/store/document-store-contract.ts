@@ -8,8 +8,8 @@ import { describeTransactions } from './document-store-transactions.js';
 import { createStores, type OpenStore } from './document-store-world.js';
 
 /**
- * What every engine of documents promises: run against each.
- * @param servesProcesses whether several processes may open the same data: `beside` is there
+ * The guarantees of every engine of documents: run against each.
+ * @param servesProcesses true if several processes may open the same data: `beside` is there
  */
 export function describeDocumentStore(
   name: string,

@@ -123,7 +123,7 @@ export function describeDocuments(stores: Stores): void {
       expect(bodyOf(await (await reopen()).get('run', 'large'))).toEqual(body);
     });
 
-    test('lies under any id alone, whatever its characters, and in its kind alone', async () => {
+    test('is stored separately under any id, whatever its characters, and in its kind', async () => {
       const { store, reopen } = await stores.open();
       await store.transaction(async (tx) => {
         for (const id of HOSTILE_IDS) {
@@ -143,7 +143,7 @@ export function describeDocuments(stores: Stores): void {
 
     test('is nowhere under a name that can be no id, and cannot be put under it', async () => {
       const { store } = await stores.open();
-      await store.transaction((tx) => tx.put('index', '\ufffd', {})); // What half a pair becomes in UTF-8.
+      await store.transaction((tx) => tx.put('index', '\ufffd', {})); // Half a pair becomes this in UTF-8.
       for (const id of NO_IDS) {
         expect(await store.get('index', id)).toBeUndefined();
         expect(await store.transaction((tx) => tx.get('index', id))).toBeUndefined();

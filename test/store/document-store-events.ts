@@ -57,7 +57,7 @@ function describePublished(stores: Stores): void {
       expect(new Set(resolved).size).toBe(60);
     });
 
-    test('reaches the listeners of its type alone, all of them, also behind one that throws', async () => {
+    test('reaches only the listeners of its type, all of them, also after one that throws', async () => {
       const failures: unknown[] = [];
       const { store } = await stores.open({ onFailure: (cause) => failures.push(cause) });
       const defect = new Error('a defect');

@@ -14,7 +14,7 @@ export function describeLifeTime(stores: Stores): void {
       for (const kind of DOCUMENT_KINDS) expect(await after.get(kind, 'a')).toMatchObject({ body: { kind } });
     });
 
-    test('ends what is under way when it is closed', async () => {
+    test('ends pending operations when it is closed', async () => {
       const { store, reopen } = await stores.open();
       const ids = Array.from({ length: 20 }, (_, n) => `d${String(n).padStart(2, '0')}`);
       const writes = ids.map((id) => store.transaction((tx) => tx.put('index', id, {})));

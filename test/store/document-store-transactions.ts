@@ -31,7 +31,7 @@ function describeWhole(stores: Stores): void {
       expect(await store.ids('index')).toEqual(['a']);
     });
 
-    test('that throws leaves no trace in those beside it', async () => {
+    test('that throws leaves no trace in concurrent ones', async () => {
       const { store } = await stores.open();
       const outcomes = await Promise.allSettled(
         Array.from({ length: 30 }, (_, n) =>
@@ -48,7 +48,7 @@ function describeWhole(stores: Stores): void {
       expect(await store.ids('index')).toHaveLength(20);
     });
 
-    test('goes on after a body that JSON cannot carry or an id that is none', async () => {
+    test('continues after a body that JSON cannot represent or an invalid id', async () => {
       const { store } = await stores.open();
       await store.transaction(async (tx) => {
         await tx.put('index', 'before', {});
@@ -89,7 +89,7 @@ function describeWhole(stores: Stores): void {
       await store.transaction(async (tx) => {
         expect(await tx.lastNumber('version', 'a')).toBe(0);
         for (const number of [1, 2, 3]) await put(tx, 'a', number);
-        await put(tx, 'a0', 7); // other owners, whose ids are beside
+        await put(tx, 'a0', 7); // other owners, whose ids are adjacent
         await put(tx, 'a-', 9);
         expect(await tx.lastNumber('version', 'a')).toBe(3);
       });
@@ -273,7 +273,7 @@ interface Step {
 }
 
 /**
- * Transactions that append their names to documents, and what each saw: they are serialisable when "comes before",
+ * Transactions that append their names to documents, with their reads: they are serialisable when "comes before",
  * as the documents and the waves say it, has no circle.
  */
 function createHistory(): {
@@ -282,7 +282,7 @@ function createHistory(): {
 } {
   const steps: Step[] = [];
 
-  /** Whether `a` is seen to come before `b`. */
+  /** Tests that `a` was observed before `b`. */
   function precedes(a: Step, b: Step, final: ReadonlyMap<string, readonly string[]>): boolean {
     if (a.wave !== b.wave) return a.wave < b.wave;
     for (const [document, names] of final) {

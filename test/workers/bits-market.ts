@@ -1,7 +1,7 @@
 import type { MarketData } from '#domain/market/market-data.js';
 import { counterRandom } from '#kernels/random/counter-random.js';
 
-/** So many names over so many days, every one with every bar. */
+/** A number of securities over a number of days, each with every bar. */
 export function market(names: number, days: number): MarketData {
   const random = counterRandom({ seed: 11, stream: 0 });
   const close = new Float64Array(names * days).fill(50);

@@ -1,20 +1,20 @@
 import { Worker } from 'node:worker_threads';
 import { createArena } from '#kernels/engines/arena.js';
 
-/** What a thread needs to compute its tile rows of X'X on the memory that all of them share. */
+/** The input of a thread that computes its tile rows of X'X on the memory that all of them share. */
 export interface TileRows {
   readonly memory: WebAssembly.Memory;
   readonly x: number;
   readonly rows: number;
   readonly columns: number;
   readonly out: number;
-  /** Which of so many parts, of about equal area. */
+  /** One of a number of parts, of about equal area. */
   readonly part: number;
   readonly parts: number;
   readonly scratch: number;
 }
 
-/** X'X by so many threads on one shared memory, each with tile rows of about equal area. */
+/** X'X by a number of threads on one shared memory, each with tile rows of about equal area. */
 export async function shareTileRows(panel: Float64Array, columns: number, workers: number): Promise<Float64Array> {
   const arena = createArena();
   const x = arena.reserve(panel.byteLength);

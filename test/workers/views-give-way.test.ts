@@ -40,7 +40,7 @@ interface Asked {
 
 const STATISTICAL = { model: 'statistical', factors: 2, estimator: null, findings: [] } as const;
 
-/** What idle threads ask. */
+/** The questions of idle threads. */
 const QUESTIONS: Readonly<Record<string, (of: Asked) => RunViewInput>> = {
   'weights with their risk': (of) => ({
     ...of,

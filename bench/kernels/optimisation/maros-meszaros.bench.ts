@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { wasmEngine } from '#kernels/engines/wasm.js';
+import { openEngine } from '#kernels/engines/open-engine.js';
 import { certify } from '#kernels/optimisation/certified/certify.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { readProblem } from '../../../test/kernels/optimisation/maros-problem.js';
@@ -37,7 +37,7 @@ interface Line {
   readonly isPeerCertified: boolean;
 }
 
-const engine = wasmEngine();
+const { engine } = await openEngine('auto');
 const solver = createSolver(engine);
 const scratch = mkdtempSync(join(tmpdir(), 'maros-'));
 const lines = names.map(line);

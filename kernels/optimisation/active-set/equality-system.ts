@@ -3,6 +3,7 @@ import { slopeOf } from './equality-gradient.js';
 import type { Work } from './equality-work.js';
 import { createFactoredNames, type FactoredNames } from './factored-names.js';
 import type { Curvature } from '../factors/curvature.js';
+import { createSparseRows } from '../program/sparse-rows.js';
 import { factorSemidefinite, solveFactored } from '../factors/schur.js';
 import { lagrangianCurvature, normForce } from '../program/norms.js';
 import type { Program } from '../program/program.js';
@@ -47,6 +48,8 @@ export function createEqualitySystem(program: Program, curvatures: Curvatures, w
   let skipped = new Uint8Array(0);
   let change = new Float64Array(0);
   let isMany = false;
+  const columnRows = createSparseRows();
+  const solvedRows = createSparseRows();
 
   function place(iterate: Iterate, proximal: number): boolean {
     isMany = work.activeCount >= MANY_ROWS;
@@ -104,6 +107,8 @@ export function createEqualitySystem(program: Program, curvatures: Curvatures, w
       for (let p = 0; p < f; p++) columns[p * m + a] = gradient(free[p]!);
     }
     present.curvature.solveWithProducts(columns, m, solved, schur);
+    columnRows.read(columns, f, m);
+    solvedRows.read(solved, f, m);
   }
 
   /** Gradient of an active row, kink or norm by name. */
@@ -122,17 +127,11 @@ export function createEqualitySystem(program: Program, curvatures: Curvatures, w
   function solveWhole(step: Float64Array, wanted: Float64Array): void {
     const { freeCount: f, activeCount: m } = work;
     present.curvature.solve(step, 1);
-    for (let a = 0; a < m; a++) {
-      let total = -wanted[a]!;
-      for (let p = 0; p < f; p++) total += columns[p * m + a]! * step[p]!;
-      wanted[a] = total;
-    }
+    if (m === 0) return;
+    for (let a = 0; a < m; a++) wanted[a] = -wanted[a]!;
+    columnRows.addColumns(step, wanted);
     solveFactored(schur, m, wanted, skipped);
-    for (let p = 0; p < f; p++) {
-      let total = step[p]!;
-      for (let a = 0; a < m; a++) total -= solved[p * m + a]! * wanted[a]!;
-      step[p] = total;
-    }
+    for (let p = 0; p < f; p++) step[p] = solvedRows.less(p, step[p]!, wanted);
   }
 
   return {

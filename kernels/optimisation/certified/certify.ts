@@ -15,7 +15,7 @@ import { workFor, type Work } from '../active-set/equality-work.js';
 import type { DenseAlgebra } from '../factors/algebra.js';
 import { createCurvature } from '../factors/curvature.js';
 import { avoidRounding, leastMultipliers } from './least-multipliers.js';
-import { equilibrate } from '../presolve/equilibrate.js';
+import { equilibrate, type Equilibrated } from '../presolve/equilibrate.js';
 import type { ProgramAnswer } from '../program-answer.js';
 import type { Program } from '../program/program.js';
 import { firstBlock, flipWorst } from './flip-worst.js';
@@ -63,10 +63,11 @@ const largest = ({ primal, dual, gap }: ExactResiduals): number => Math.max(prim
 export function certify(program: Program, answer: ProgramAnswer, algebra: DenseAlgebra): Certified {
   const state = heldState(program, answer);
   const iterate = copyIterate(answer.point);
+  const scaled = equilibrate(program);
   let best: Certified | undefined;
   for (let flip = 0; flip <= FLIPS_MAX; flip++) {
     leastMultipliers(program, state, iterate);
-    const corrections = createCorrections(program, state, iterate, algebra);
+    const corrections = createCorrections({ program, scaled }, state, iterate, algebra);
     let step: Correction = 'done';
     for (let correction = 1; correction <= CORRECTIONS_MAX && step === 'done'; correction++) {
       step = corrections.correct();
@@ -103,8 +104,12 @@ interface Corrections {
 }
 
 /** Corrections in units in which columns are alike, from residuals in those of the programme: units are powers of two. */
-function createCorrections(program: Program, state: ActiveState, iterate: Iterate, algebra: DenseAlgebra): Corrections {
-  const scaled = equilibrate(program);
+function createCorrections(
+  { program, scaled }: { readonly program: Program; readonly scaled: Equilibrated | null },
+  state: ActiveState,
+  iterate: Iterate,
+  algebra: DenseAlgebra,
+): Corrections {
   const own = scaled?.program ?? program;
   const units = scaled?.units ?? new Float64Array(program.n).fill(1);
   const work: Work = workFor(own);

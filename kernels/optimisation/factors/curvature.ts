@@ -2,6 +2,7 @@ import type { DenseAlgebra } from './algebra.js';
 import type { DenseMetric, FactorMetric, Metric } from '../program/metric.js';
 import { addLoaded, subtractLoaded } from './low-rank-passes.js';
 import { addProducts, solveWith } from './column-solves.js';
+import { createSparseRows } from '../program/sparse-rows.js';
 
 /**
  * The curvature H = scale P + diag(diagonal) on a free subset of the names, factored and ready to solve with.
@@ -30,7 +31,7 @@ export interface Curvature {
    * The columns of a Schur complement, C [count x columns] row-major.
    * @param solved    Becomes H^-1 C.
    * @param products  [columns x columns]; its lower triangle becomes C' H^-1 C.
-   * @cost            of `solve`, and count columns^2 / 2
+   * @cost            of `solve`, and count columns^2 / 2, less where most entries of halves L^-1 C are zero
    */
   solveWithProducts(c: Float64Array, columns: number, solved: Float64Array, products: Float64Array): void;
   /** Algebra that factors it. */
@@ -63,6 +64,7 @@ export function createCurvature(algebra: DenseAlgebra): Curvature {
   let block = new Float64Array(0);
   let coupled = new Int32Array(0);
   let coupledCount = 0;
+  const halves = createSparseRows();
 
   function factor(
     metric: Metric | null,
@@ -216,7 +218,9 @@ export function createCurvature(algebra: DenseAlgebra): Curvature {
       return;
     }
     halfSolve(solved, columns, algebra.solveLower);
-    algebra.symmetricRankK(solved.subarray(0, size), columns, products.subarray(0, columns * columns));
+    halves.read(solved, order, columns);
+    if (halves.isSparse()) halves.products(products);
+    else algebra.symmetricRankK(solved.subarray(0, size), columns, products.subarray(0, columns * columns));
     halfSolve(solved, columns, algebra.solveLowerTransposed);
   }
 

@@ -33,7 +33,8 @@ export function factorSemidefinite(
   skipped: Uint8Array,
   { repeated = REPEATED, algebra }: SchurOptions = {},
 ): number {
-  const matrix: Matrix = { s, m, skipped, diagonal: Float64Array.from({ length: m }, (_, i) => s[i * m + i]!) };
+  const diagonal = Float64Array.from({ length: m }, (_, i) => s[i * m + i]!);
+  const matrix: Matrix = { s, m, skipped, diagonal, firsts: firstEntries(s, m) };
   if (algebra === undefined || m < PRODUCTS_MIN) return factorPanel(matrix, 0, m, repeated);
   let count = 0;
   for (let from = 0; from < m; from += WIDTH) {
@@ -50,14 +51,28 @@ interface Matrix {
   readonly skipped: Uint8Array;
   /** As it was before, [m]. */
   readonly diagonal: Float64Array;
+  /** Place of the first entry of each row that is not zero: neither are those of the factor before it. [m] */
+  readonly firsts: Int32Array;
+}
+
+/** @cost the zeros before them */
+function firstEntries(s: Float64Array, m: number): Int32Array {
+  const firsts = new Int32Array(m);
+  for (let i = 0; i < m; i++) {
+    let k = 0;
+    while (k < i && s[i * m + k] === 0) k++;
+    firsts[i] = k;
+  }
+  return firsts;
 }
 
 /** Columns of the factor, where those before have been subtracted. @returns how many are left out */
-function factorPanel({ s, m, skipped, diagonal }: Matrix, from: number, to: number, repeated: number): number {
+function factorPanel({ s, m, skipped, diagonal, firsts }: Matrix, from: number, to: number, repeated: number): number {
   let count = 0;
   for (let i = from; i < m; i++) {
     const row = i * m;
-    for (let j = from; j < Math.min(i, to); j++) {
+    const begin = Math.max(from, firsts[i]!);
+    for (let j = begin; j < Math.min(i, to); j++) {
       if (skipped[j] === 1) {
         s[row + j] = 0;
         continue;
@@ -66,7 +81,9 @@ function factorPanel({ s, m, skipped, diagonal }: Matrix, from: number, to: numb
       const other = j * m;
       let first = s[row + j]!;
       let second = 0;
-      let k = from;
+      // Each term stays in its sum wherever the sums begin.
+      let k = Math.max(begin, firsts[j]!);
+      k -= (k - from) % 2;
       for (; k + 1 < j; k += 2) {
         first -= s[row + k]! * s[other + k]!;
         second -= s[row + k + 1]! * s[other + k + 1]!;
@@ -76,7 +93,7 @@ function factorPanel({ s, m, skipped, diagonal }: Matrix, from: number, to: numb
     }
     if (i >= to) continue;
     let pivot = s[row + i]!;
-    for (let k = from; k < i; k++) pivot -= s[row + k]! * s[row + k]!;
+    for (let k = begin; k < i; k++) pivot -= s[row + k]! * s[row + k]!;
     skipped[i] = pivot > repeated * diagonal[i]! ? 0 : 1;
     count += skipped[i]!;
     s[row + i] = skipped[i] === 1 ? 0 : Math.sqrt(pivot);
@@ -85,32 +102,37 @@ function factorPanel({ s, m, skipped, diagonal }: Matrix, from: number, to: numb
 }
 
 /** Subtracts the products of the columns of a panel from what is behind them. */
-function subtractProducts(algebra: ProductAlgebra, { s, m }: Matrix, from: number, to: number): void {
-  const left = m - to;
+function subtractProducts(algebra: ProductAlgebra, { s, m, firsts }: Matrix, from: number, to: number): void {
+  const touched = Int32Array.from(firsts.keys()).filter((i) => i >= to && firsts[i]! < to);
+  const left = touched.length;
+  if (left === 0) return;
   algebra.scope(() => {
     const panel = algebra.room((to - from) * left);
-    for (let i = 0; i < left; i++) for (let k = from; k < to; k++) panel[(k - from) * left + i] = s[(to + i) * m + k]!;
+    for (let i = 0; i < left; i++)
+      for (let k = from; k < to; k++) panel[(k - from) * left + i] = s[touched[i]! * m + k]!;
     const products = algebra.room(left * left);
     algebra.symmetricRankK(panel, left, products);
-    for (let i = 0; i < left; i++) for (let j = 0; j <= i; j++) s[(to + i) * m + to + j]! -= products[i * left + j]!;
+    for (let i = 0; i < left; i++)
+      for (let j = 0; j <= i; j++) s[touched[i]! * m + touched[j]!]! -= products[i * left + j]!;
   });
 }
 
 /** Solves with the factor, in place: zero for the rows left out. */
 export function solveFactored(s: Float64Array, m: number, r: Float64Array, skipped: Uint8Array): void {
+  const firsts = firstEntries(s, m);
   for (let i = 0; i < m; i++) {
     if (skipped[i] === 1) {
       r[i] = 0;
       continue;
     }
     let total = r[i]!;
-    for (let k = 0; k < i; k++) total -= s[i * m + k]! * r[k]!;
+    for (let k = firsts[i]!; k < i; k++) total -= s[i * m + k]! * r[k]!;
     r[i] = total / s[i * m + i]!;
   }
   for (let i = m - 1; i >= 0; i--) {
     if (skipped[i] === 1) continue;
     let total = r[i]!;
-    for (let k = i + 1; k < m; k++) total -= s[k * m + i]! * r[k]!;
+    for (let k = i + 1; k < m; k++) if (firsts[k]! <= i) total -= s[k * m + i]! * r[k]!;
     r[i] = total / s[i * m + i]!;
   }
 }

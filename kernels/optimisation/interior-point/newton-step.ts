@@ -4,7 +4,21 @@ import { lowerConstant, sideSlack, upperConstant } from './row-sides.js';
 
 /** Steps of all pairs from dx and the multiplier changes. */
 export function pairSteps(work: Work): void {
-  const { program, free, f, pairs, at, dx, change, columns, columnCount: c, rowResidual, rowScale, fold, kept } = work;
+  const {
+    program,
+    free,
+    f,
+    pairs,
+    at,
+    dx,
+    change,
+    columnRows,
+    columnCount: c,
+    rowResidual,
+    rowScale,
+    fold,
+    kept,
+  } = work;
   const { kinks, norms } = program;
   const { on, s, z, ds, dz, target } = pairs;
   const m = kept.length;
@@ -22,12 +36,13 @@ export function pairSteps(work: Work): void {
     }
   }
   if (fold !== null) foldSteps(work, fold, sideStep);
+  const moves = new Float64Array(c);
+  columnRows.addColumns(dx, moves);
   for (let column = 0; column < m; column++) {
     const r = kept[column]!;
     const [u, l] = [at.rowUpper + r, at.rowLower + r];
     if (on[u] === 0 && on[l] === 0) continue;
-    let moved = 0;
-    for (let p = 0; p < f; p++) moved += columns[p * c + column]! * dx[p]!;
+    const moved = moves[column]!;
     const value = rowResidual[r]! * rowScale[r]!;
     // The wider side follows from the move, the narrower one from the multiplier of the row: a slack near zero would
     // blow up rounding.

@@ -67,9 +67,10 @@ function factor(work: Work, curvature: Curvature): boolean {
   if (!curvature.factor(metric, metricScale, diagonal, free, f, outer)) return false;
   for (let column = 0; column < m; column++) {
     const r = kept[column]!;
+    slack[column] = rowSlack(work, r);
+    if (work.hasRowColumns) continue;
     const factorOf = isUnbounded(rows, r) ? 0 : rowScale[r]!;
     for (let p = 0; p < f; p++) columns[p * c + column] = rows.coefficients[r * n + free[p]!]! * factorOf;
-    slack[column] = rowSlack(work, r);
   }
   for (let k = 0; k < kinks.length; k++) {
     const { left, right, limit } = kinks[k]!;
@@ -94,8 +95,11 @@ function factor(work: Work, curvature: Curvature): boolean {
     for (let p = 0; p < f; p++) columns[p * c + column] = normGradient[q * f + p]!;
     slack[column] = s[at.norm + q]! / z[at.norm + q]!;
   }
+  if (!work.hasRowColumns || m < c) work.columnRows.read(columns, f, c);
+  work.hasRowColumns = true;
   if (c === 0) return true;
   curvature.solveWithProducts(columns, c, solved, schur);
+  work.solvedRows.read(solved, f, c);
   for (let r = 0; r < c; r++) schur[r * c + r]! += slack[r]!;
   factorSemidefinite(schur, c, work.skipped, { repeated: ROUNDING, algebra: curvature.algebra });
   return true;
@@ -167,20 +171,13 @@ export function direction(work: Work, curvature: Curvature): void {
 
 /** Adds to dx and change the solution of the Newton system with the given right sides. */
 function correct(work: Work, curvature: Curvature, names: Float64Array, columnsRight: Float64Array): void {
-  const { f, columns, solved, schur, skipped, dx, change, trial, trialChange, columnCount: c } = work;
+  const { f, columnRows, solvedRows, schur, skipped, dx, change, trial, trialChange, columnCount: c } = work;
   for (let p = 0; p < f; p++) trial[p] = names[p]!;
   curvature.solve(trial, 1);
   for (let r = 0; r < c; r++) trialChange[r] = -columnsRight[r]!;
-  for (let p = 0; p < f; p++) {
-    const value = trial[p]!;
-    for (let r = 0; r < c; r++) trialChange[r]! += columns[p * c + r]! * value;
-  }
+  columnRows.addColumns(trial, trialChange);
   solveFactored(schur, c, trialChange, skipped);
-  for (let p = 0; p < f; p++) {
-    let total = trial[p]!;
-    for (let r = 0; r < c; r++) total -= solved[p * c + r]! * trialChange[r]!;
-    dx[p]! += total;
-  }
+  for (let p = 0; p < f; p++) dx[p]! += c === 0 ? trial[p]! : solvedRows.less(p, trial[p]!, trialChange);
   for (let r = 0; r < c; r++) change[r]! += trialChange[r]!;
 }
 
@@ -189,7 +186,7 @@ function systemResidual(work: Work): void {
   const {
     free,
     f,
-    columns,
+    columnRows,
     slack,
     right,
     columnRight,
@@ -214,11 +211,8 @@ function systemResidual(work: Work): void {
     const i = free[p]!;
     let total = right[p]! - diagonal[i]! * dx[p]!;
     if (metric !== null && metricScale !== 0) total -= metricScale * product[i]!;
-    for (let r = 0; r < c; r++) {
-      total -= columns[p * c + r]! * change[r]!;
-      rowError[r]! -= columns[p * c + r]! * dx[p]!;
-    }
-    nameError[p] = total;
+    nameError[p] = columnRows.less(p, total, change);
   }
+  columnRows.addColumns(dx, rowError, -1);
   if (work.fold !== null) addFolded(work.fold, { x: dx, times: -1 }, nameError);
 }

@@ -1,6 +1,7 @@
 import { metricDiagonal, type Metric } from '../program/metric.js';
 import { createPairs, type Pairs } from './pairs.js';
 import type { Program } from '../program/program.js';
+import { createSparseRows, type SparseRows } from '../program/sparse-rows.js';
 import { foldedRows, isFolded, type FoldedRows } from './folded-rows.js';
 
 /** Proximal terms of the scaled programme, in names and in equality rows: they vanish at the answer. */
@@ -47,6 +48,9 @@ export interface Work {
   readonly columnCount: number;
   readonly columns: Float64Array;
   readonly solved: Float64Array;
+  /** Both, with the places of their entries. */
+  readonly columnRows: SparseRows;
+  readonly solvedRows: SparseRows;
   readonly schur: Float64Array;
   readonly skipped: Uint8Array;
   /** Diagonal of the Schur complement: [columns]. */
@@ -77,6 +81,8 @@ export interface Work {
   metric: Metric | null;
   metricScale: number;
   proximal: number;
+  /** True once the columns of the rows are there: they never change. */
+  hasRowColumns: boolean;
   primalResidual: number;
   dualResidual: number;
   gradientScale: number;
@@ -176,6 +182,8 @@ export function prepare(program: Program, run: InteriorRun): Work {
     columnCount,
     columns: new Float64Array(f * columnCount),
     solved: new Float64Array(f * columnCount),
+    columnRows: createSparseRows(),
+    solvedRows: createSparseRows(),
     schur: new Float64Array(columnCount * columnCount),
     skipped: new Uint8Array(columnCount),
     slack: new Float64Array(columnCount),
@@ -198,6 +206,7 @@ export function prepare(program: Program, run: InteriorRun): Work {
     metric: null,
     metricScale: 0,
     proximal: run === 'far' ? PROXIMAL_FAR : PROXIMAL_NAME,
+    hasRowColumns: false,
     primalResidual: 0,
     dualResidual: 0,
     gradientScale: 1,

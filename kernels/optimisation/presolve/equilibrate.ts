@@ -20,7 +20,7 @@ const SCALE_MAX = 1e6;
  * units rounds nothing.
  *
  * @returns  Null for a programme with norms, whose metric has to stay as it is.
- * @cost     n^2 + m n for each of 12 rounds, and a copy of the curvature.
+ * @cost     the entries that are not zero for each of 12 rounds, and a copy of the curvature.
  * @source   Ruiz (2001), A scaling algorithm to equilibrate both rows and columns norms in matrices, RAL-TR-2001-034.
  */
 export function equilibrate(program: Program): Equilibrated | null {
@@ -31,7 +31,11 @@ export function equilibrate(program: Program): Equilibrated | null {
   for (let i = 0; i < n; i++) curvature[i * n + i]! += program.ridge;
   const units = new Float64Array(n).fill(1);
   const rowUnits = new Float64Array(rows.count).fill(1);
-  for (let round = 0; round < ROUNDS; round++) rescale(program, curvature, units, rowUnits);
+  const entries = {
+    curvature: entriesOf(curvature, n),
+    rows: entriesOf(rows.coefficients, n),
+  };
+  for (let round = 0; round < ROUNDS; round++) rescale(entries, units, rowUnits);
   for (let i = 0; i < n; i++) units[i] = nearestPower(units[i]!);
   for (let i = 0; i < n; i++) for (let j = 0; j < n; j++) curvature[i * n + j]! *= units[i]! * units[j]!;
   const divided = (values: Float64Array) => values.map((value, i) => value / units[i]!);
@@ -61,22 +65,47 @@ export function equilibrate(program: Program): Equilibrated | null {
 }
 
 /** One round of Ruiz scaling: every column and row divided by the root of its largest entry. */
-function rescale({ n, rows }: Program, curvature: Float64Array, units: Float64Array, rowUnits: Float64Array): void {
-  const column = new Float64Array(n);
-  const row = new Float64Array(rows.count);
-  for (let i = 0; i < n; i++) {
-    for (let j = 0; j < n; j++)
-      column[j] = Math.max(column[j]!, Math.abs(curvature[i * n + j]!) * units[i]! * units[j]!);
+function rescale(of: Scaled, units: Float64Array, rowUnits: Float64Array): void {
+  const column = new Float64Array(units.length);
+  const row = new Float64Array(rowUnits.length);
+  for (let e = 0; e < of.curvature.sizes.length; e++) {
+    const [i, j] = [of.curvature.rows[e]!, of.curvature.columns[e]!];
+    column[j] = Math.max(column[j]!, of.curvature.sizes[e]! * units[i]! * units[j]!);
   }
-  for (let r = 0; r < rows.count; r++) {
-    for (let j = 0; j < n; j++) {
-      const entry = Math.abs(rows.coefficients[r * n + j]!) * rowUnits[r]! * units[j]!;
-      column[j] = Math.max(column[j]!, entry);
-      row[r] = Math.max(row[r]!, entry);
-    }
+  for (let e = 0; e < of.rows.sizes.length; e++) {
+    const [r, j] = [of.rows.rows[e]!, of.rows.columns[e]!];
+    const entry = of.rows.sizes[e]! * rowUnits[r]! * units[j]!;
+    column[j] = Math.max(column[j]!, entry);
+    row[r] = Math.max(row[r]!, entry);
   }
-  for (let j = 0; j < n; j++) if (column[j]! > 0) units[j] = clamp(units[j]! / Math.sqrt(column[j]!));
-  for (let r = 0; r < rows.count; r++) if (row[r]! > 0) rowUnits[r] = clamp(rowUnits[r]! / Math.sqrt(row[r]!));
+  for (let j = 0; j < column.length; j++) if (column[j]! > 0) units[j] = clamp(units[j]! / Math.sqrt(column[j]!));
+  for (let r = 0; r < row.length; r++) if (row[r]! > 0) rowUnits[r] = clamp(rowUnits[r]! / Math.sqrt(row[r]!));
+}
+
+/** Entries that are not zero, each with its row, its column and its magnitude. */
+interface Entries {
+  readonly rows: Int32Array;
+  readonly columns: Int32Array;
+  readonly sizes: Float64Array;
+}
+
+interface Scaled {
+  readonly curvature: Entries;
+  readonly rows: Entries;
+}
+
+function entriesOf(matrix: Float64Array, width: number): Entries {
+  let count = 0;
+  for (let e = 0; e < matrix.length; e++) if (matrix[e] !== 0) count++;
+  const [rows, columns, sizes] = [new Int32Array(count), new Int32Array(count), new Float64Array(count)];
+  let at = 0;
+  for (let e = 0; e < matrix.length; e++) {
+    if (matrix[e] === 0) continue;
+    rows[at] = Math.floor(e / width);
+    columns[at] = e % width;
+    sizes[at++] = Math.abs(matrix[e]!);
+  }
+  return { rows, columns, sizes };
 }
 
 function clamp(scale: number): number {

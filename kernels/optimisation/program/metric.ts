@@ -1,4 +1,5 @@
 import { assert } from '../../assert.js';
+import { createSparseRows, type SparseRows } from './sparse-rows.js';
 
 /** A symmetric positive semi-definite matrix of order n, whole or as loadings and specific variances. */
 export type Metric = DenseMetric | FactorMetric;
@@ -37,12 +38,28 @@ export function factorMetric(loadings: Float64Array, specific: Float64Array): Fa
 /**
  * out = P x.
  *
- * @cost    n^2 less the rows of names where x is zero, or 2 n k for loadings.
+ * @cost    n^2 less the rows of names where x is zero, or the entries of a sparse matrix, or 2 n k for loadings.
  * @source  Definition; for loadings L (L'x) + D x.
  */
 export function metricTimes(metric: Metric, x: Float64Array, out: Float64Array): void {
-  if (metric.form === 'dense') denseTimes(metric.matrix, x, out);
+  const sparse = sparseOf(metric);
+  if (sparse !== null) sparse.addColumns(x, out.fill(0));
+  else if (metric.form === 'dense') denseTimes(metric.matrix, x, out);
   else factorTimes(metric, x, out);
+}
+
+const sparseMetrics = new WeakMap<Metric, SparseRows | null>();
+
+/** A matrix of which most entries are zero, with their places. @cost n^2, once a metric */
+function sparseOf(metric: Metric): SparseRows | null {
+  if (metric.form === 'factor') return null;
+  const known = sparseMetrics.get(metric);
+  if (known !== undefined) return known;
+  const rows = createSparseRows();
+  rows.read(metric.matrix, metric.n, metric.n);
+  const found = rows.isSparse() ? rows : null;
+  sparseMetrics.set(metric, found);
+  return found;
 }
 
 /**

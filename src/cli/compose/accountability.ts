@@ -55,7 +55,7 @@ async function composeSignIn({ documents, settings, log, secrets, now }: Rooms) 
   const tokens = issuer && audience ? createTokens({ issuer, audience, grants, onFailure }) : undefined;
   // Front ends that share a key accept each other's sessions. A session fixes its scopes when it begins, so
   // different grants derive a different key, which invalidates earlier sessions.
-  const key = secrets.derive(`sessions ${JSON.stringify([issuer, clientId, grants])}`) ?? randomBytes(32);
+  const key = secrets.derive(`sessions of subjects ${JSON.stringify([issuer, clientId, grants])}`) ?? randomBytes(32);
   const ended = await createEndedSessions({ documents, isReadOnly: settings.readOnly, now });
   const sessions = createSessions({ key, ended, now });
   const { oidcClientSecret: clientSecret } = settings;

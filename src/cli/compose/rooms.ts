@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import type { MarketHandle, MarketIdentity } from '#domain/market/handle.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { limitMemory, memoryLimit } from '#kernels/memory/paged-memory.js';
+import { memoryLimit } from '#kernels/memory/paged-memory.js';
 import { createMetrics, type Metrics } from '#http/metrics.js';
 import { systemClock } from '#jobs/clock.js';
 import type { ComputePool, ThreadLoss } from '#jobs/compute-pool.js';
@@ -21,8 +21,8 @@ import { createPostgresQueue } from '#jobs/postgres/postgres-queue.js';
 import type { EndedJob } from '#jobs/queue.js';
 import { createNodePool } from '#jobs/resolve-task.js';
 import type { ArtifactReference } from '#jobs/tasks/references.js';
-import { limitReaders, type ReaderLimit } from '#market/process/process-pool.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
+import type { Approvals } from '#services/approvals/approvals.js';
 import { createCallbackPlaces } from '#services/operations/callback-places.js';
 import { createDeliveries, type Deliveries } from '#services/operations/deliveries.js';
 import { createSend } from '#services/operations/send-callback.js';
@@ -47,6 +47,8 @@ import type { Settings } from '../settings.js';
 import { tracedDocuments } from './traced-documents.js';
 import { buildInfo, buildVersion, engineVersion } from '../version.js';
 import { composeMarket, type MarketRooms } from './market.js';
+import { limitPanels, limitReading } from './memory-limits.js';
+import { openApprovals } from './approvals.js';
 import { awaitedMarket, readMarket } from './market-checks.js';
 import { databaseFigures } from './database-figures.js';
 import { checksOfStore } from './health-checks.js';
@@ -71,6 +73,7 @@ export interface Rooms extends MarketRooms {
   readonly states: RunStates;
   readonly metrics: Metrics;
   readonly deliveries: Deliveries;
+  readonly approvals: Approvals;
   /** Checks that health runs. */
   readonly checks: readonly Check[];
   /** Called with the id of a run whose exposures were requested. */
@@ -92,27 +95,12 @@ export interface RoomsInput {
   readonly open: Closable[];
 }
 
-/** Limits the memory of panels while the service is open. */
-function limitPanels({ panelMegabytes }: Settings, { scratch }: Home): Closable {
-  const takeBack = limitMemory({ panelBytes: panelMegabytes * 2 ** 20, folder: scratch });
-  return { close: async () => takeBack() };
-}
-
-/** Limits the memory of reading processes by the operating system. */
-function limitReading({ readerMegabytes, readerCgroup }: Settings, log: Logger): Closable {
-  const onUnlimited = (limit: ReaderLimit, reason: string) =>
-    log.warn({ limit, reason, megabytes: readerMegabytes }, 'the memory limit of reading processes is not enforced');
-  const takeBack = limitReaders({ bytes: readerMegabytes * 2 ** 20, group: readerCgroup, onUnlimited });
-  return { close: async () => takeBack() };
-}
-
 /** Opens store, pool, jobs and markets, inside-out. */
 export async function openRooms({ role, home, settings, log, onDefect, open }: RoomsInput): Promise<Rooms> {
   open.push(limitPanels(settings, home), limitReading(settings, log));
   const store = await openServiceStore({ role, home, settings, log, onDefect });
-  open.push(store);
   const disk = watchDisk(store.freeSpace);
-  open.push(disk);
+  open.push(store, disk);
   const numerics = await openNumerics(settings.numerics, log);
 
   const documents = guardDocuments(tracedDocuments(store.documents, settings));
@@ -170,6 +158,7 @@ export async function openRooms({ role, home, settings, log, onDefect, open }: R
     states: createRunStates({ documents, artifacts, markets, engineVersion: version }),
     metrics,
     deliveries,
+    approvals: openApprovals(terms),
     checks: checks(),
     onExposures: (runId) => warmUp?.asked(runId),
     now: store.now,

@@ -1,5 +1,7 @@
 import type { Removals } from '#http/removals.js';
+import { approvalHandlers } from '#http/routes/approvals.js';
 import { scheduleHandlers } from '#http/routes/schedules.js';
+import { resumeApproved } from '#services/daily-plans/approved-days.js';
 import { createDays } from '#services/daily-plans/days.js';
 import { createPerformers, type PerformerDependencies } from '#services/daily-plans/performers.js';
 import { createDayRunner } from '#services/daily-plans/runner.js';
@@ -43,11 +45,21 @@ export function composeSchedules(rooms: Rooms, { role, removals, open, ...parts 
     clock: { ...systemClock, now },
     log,
   });
-  const days = createDays({ documents, schedules, days: storedDays, calendars, now, wake: runner.wake });
-  open.push({ close: runner.close });
+  const days = createDays({ ...rooms, schedules, days: storedDays, wake: runner.wake });
+  const onApproval = documents.subscribe('approval-given', ({ approval_id: id }) => {
+    if (role === 'worker') return;
+    resumeApproved({ documents, schedules, days: storedDays, now }, id)
+      .then((isDue) => isDue && runner.wake())
+      .catch((cause: unknown) => log.warn({ err: cause }, 'a day that waits for approval resumes at its next attempt'));
+  });
+  open.push({ close: runner.close }, { close: async () => onApproval() });
   return {
     schedules,
-    handlers: { ...publication.handlers, ...scheduleHandlers(schedules, days, removals) },
+    handlers: {
+      ...publication.handlers,
+      ...scheduleHandlers(schedules, days, removals),
+      ...approvalHandlers(rooms.approvals),
+    },
     /** Starts performing days; call it after jobs have started. */
     start: (): void => {
       if (role !== 'worker') runner.start();

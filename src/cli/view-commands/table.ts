@@ -1,6 +1,7 @@
 import type { JobCommand } from '../job-command.js';
 import { attribution, compare, levels, performance, rebalances, rolling, runs, weights } from './analytics.js';
 import { view } from './any-view.js';
+import { approvals, approve, comment, reject, showApproval, withdraw } from './approvals.js';
 import { activate, jobs, refresh, putWatchlist, renders, repair, stores, watchlists } from './data.js';
 import { actions as indexActions, events, rebalancePack } from './desk.js';
 import { plugins, putPlugin } from './plugins.js';
@@ -87,6 +88,12 @@ export const VIEW_COMMANDS: Readonly<Record<string, JobCommand<unknown>>> = {
   'schedule waive': waiveSchedule,
   'schedule backfill': backfillSchedule,
   'schedule judgements': judgements,
+  'approval list': approvals,
+  'approval show': showApproval,
+  'approval approve': approve,
+  'approval reject': reject,
+  'approval withdraw': withdraw,
+  'approval comment': comment,
   publish,
   'publication keys': publishedKeys,
   'publication rotate': rotateKey,

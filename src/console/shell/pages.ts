@@ -61,6 +61,10 @@ export const PAGES: readonly Page[] = [
   { path: '/console/data/import', load: async () => (await import('../pages/data/import-page.js')).ImportPage },
   { path: '/console/data/connect', load: async () => (await import('../pages/data/connect-page.js')).ConnectPage },
   { path: '/console/data/stores/:id', load: async () => (await import('../pages/data/store-page.js')).StorePage },
+  {
+    path: '/console/approvals',
+    load: async () => (await import('../pages/approvals/approvals-page.js')).ApprovalsPage,
+  },
   { path: '/console/jobs', load: async () => (await import('../pages/jobs/jobs-page.js')).JobsPage },
   { path: '/console/reports', load: async () => (await import('../pages/reports/reports-page.js')).ReportsPage },
   {

@@ -178,7 +178,7 @@ export const indexRoutes = routes({
     params: indexPath,
     body: { schema: IndexDocumentBody, document: true, example },
     success: { status: 200, description: 'The stored document with its warnings.', schema: SavedIndex },
-    errors: ['ID_MISMATCH'],
+    errors: ['APPROVAL_REQUIRED', 'ID_MISMATCH'],
   },
   deleteIndex: {
     method: 'DELETE',
@@ -190,7 +190,7 @@ export const indexRoutes = routes({
     params: indexPath,
     query: purgeQuery,
     success: { status: 200, description: 'What was removed.', schema: IndexDeletion },
-    errors: ['INDEX_NOT_FOUND'],
+    errors: ['APPROVAL_REQUIRED', 'INDEX_NOT_FOUND'],
   },
   previewIndex: {
     method: 'POST',

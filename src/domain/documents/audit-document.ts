@@ -13,6 +13,7 @@ export const AUDITED_KINDS = [
   'store',
   'schedule',
   'judgement',
+  'approval',
   'run',
   'optimisation-run',
   'risk-model',
@@ -57,7 +58,7 @@ export const AuditEntry = z
     key_id: z
       .string()
       .optional()
-      .meta({ description: 'Id of that key, or subject of the token; absent without authentication.' }),
+      .meta({ description: 'Id of that key, or `sub:` and the subject of the token; absent without authentication.' }),
     request_id: z.string().meta({ description: 'Id of the request; empty for a write of the service itself.' }),
     note: z.string().nullable().meta({ description: 'Note of the client on its write.' }),
     action: z.enum(AUDIT_ACTIONS).meta({ description: 'Action on the document.' }),

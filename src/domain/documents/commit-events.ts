@@ -26,6 +26,8 @@ export interface CommitEvents {
   'key-changed': { readonly key_id: string };
   /** A person signed out. */
   'session-ended': { readonly person_id: string };
+  /** Everybody who has to agree to a change has done so. */
+  'approval-given': { readonly approval_id: number };
   /** A run was stored, replacing the last one of its index or strategy. */
   'run-stored': { readonly run_id: string };
 }

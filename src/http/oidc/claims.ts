@@ -1,4 +1,5 @@
 import { SCOPES, type Scope } from '#contract/route.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import type { Principal } from '../handler.js';
 
 /** Scopes that a value of a claim grants: `groups=desk:read+write:a-+b-`. */
@@ -24,19 +25,26 @@ export function claimGrantIn(text: string): ClaimGrant | undefined {
 
 export type Claims = Readonly<Record<string, unknown>> & { readonly sub?: unknown };
 
+/** Begins the id of a subject. Ids and names of keys contain no colon, so a subject is never taken for a key. */
+const SUBJECT_PREFIX = 'sub:';
+/** @source OpenID Connect Core 1.0, section 2 */
+const SUBJECT_LENGTH_MAX = 255;
 const NAME_LENGTH_MAX = 64;
 const NAME_CLAIMS = ['name', 'preferred_username', 'email'] as const;
 
 /**
  * Returns the client of verified claims. It gets the scopes of all matching grants, and is limited to prefixes
  * if every matching grant has some.
+ * @throws Refusal UNAUTHENTICATED for claims without a valid subject
  */
 export function principalOf(claims: Claims, grants: readonly ClaimGrant[]): Principal {
-  const subject = String(claims.sub);
+  const { sub: subject } = claims;
+  if (typeof subject !== 'string' || subject === '' || subject.length > SUBJECT_LENGTH_MAX)
+    throw new Refusal('UNAUTHENTICATED', 'The token has no subject of 1 to 255 characters.');
   const applying = grants.filter(({ claim, value }) => matchesClaim(claims[claim], value));
   const isLimited = applying.length > 0 && applying.every(({ prefixes }) => prefixes !== undefined);
   return {
-    keyId: subject,
+    keyId: `${SUBJECT_PREFIX}${subject}`,
     name: displayName(claims) ?? subject,
     isSubject: true,
     scopes: new Set(applying.flatMap(({ scopes }) => scopes)),

@@ -7,6 +7,7 @@ import type { Principal } from '../handler.js';
 export interface Session {
   /** Identifies the session when it is ended early. */
   readonly id: string;
+  /** `keyId` of the principal. */
   readonly subject: string;
   readonly name: string;
   readonly scopes: readonly Scope[];

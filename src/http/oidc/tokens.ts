@@ -75,9 +75,7 @@ export function createTokens({
     async verify(token) {
       try {
         verifying ??= open();
-        const payload = await (await verifying)(token);
-        if (typeof payload.sub !== 'string' || payload.sub === '') throw new Error('the token has no subject');
-        return principalOf(payload, grants);
+        return principalOf(await (await verifying)(token), grants);
       } catch (failure) {
         const { code } = failure as { readonly code?: string };
         if (code === undefined || code === 'ERR_JWKS_TIMEOUT') {

@@ -145,8 +145,10 @@ export function createSharedParts({ rows, documents, clock, leaseMs }: SharedPar
       const taken = held.get(lease)?.taken;
       if (taken === undefined) return false;
       held.delete(lease);
-      if (ending.type === 'succeed' && 'artifact' in ending.result)
-        return rows.write(taken, { artifact: ending.result.artifact, parts: taken.parts });
+      if (ending.type === 'succeed' && 'artifact' in ending.result) {
+        const { artifact, files } = ending.result;
+        return rows.write(taken, { artifact, ...(files && { files }), parts: taken.parts });
+      }
       if (ending.type !== 'release') refuse(taken.jobId);
       await rows.giveBack(taken);
       return true;

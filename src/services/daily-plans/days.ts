@@ -17,6 +17,7 @@ import { assertOrder } from '#domain/schema/assert-order.js';
 import { dayFrom, formatDay } from '#domain/time/days.js';
 import { numberedId, numberedRange, numberOf } from '#store/document-id.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
+import type { Admission, ApprovalGate, Requested } from '../approvals/approvals.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import { newDay, newStep, stepsUnder, type AuthoredPlan } from './new-day.js';
 import { requireSchedule, type ScheduleReader } from './schedules.js';
@@ -73,6 +74,7 @@ export interface DaysDependencies {
   readonly schedules: ScheduleReader;
   readonly days: StoredDays;
   readonly calendars: Calendars;
+  readonly approvals: ApprovalGate;
   readonly now: () => number;
   /** Called once something is due. */
   readonly wake: () => void;
@@ -82,12 +84,19 @@ export interface DaysDependencies {
 const LOOK_MS = 100;
 /** A decision by the members that it has. */
 type Judged = Pick<Judgement, 'action' | 'schedule_id' | 'date' | 'reason'> & Partial<Judgement>;
+/** A day after a decision, with its entry of the register, and what others have to agree to. */
+interface Decided {
+  readonly day: DayDocument;
+  readonly judged: Judged;
+  readonly requested?: Requested;
+}
 const NO_WAIVER = { index_id: null, check: null, identifier: null };
 
 /** Sessions of one backfill: four years. */
 const BACKFILL_MAX = 1040;
 
-export function createDays({ documents, schedules, days, calendars, now, wake }: DaysDependencies): Days {
+export function createDays(dependencies: DaysDependencies): Days {
+  const { documents, schedules, days, calendars, approvals, now, wake } = dependencies;
   async function judge(tx: DocumentTransaction, judged: Judged, by: Authorship) {
     const seq = (await tx.lastNumber('judgement', judged.schedule_id)) + 1;
     const { author, keyId = null } = by;
@@ -111,24 +120,24 @@ export function createDays({ documents, schedules, days, calendars, now, wake }:
     scheduleId: string,
     date: string,
     by: Authorship,
-    decide: (day: DayDocument) => { readonly day: DayDocument; readonly judged: Judged },
+    decide: (day: DayDocument) => Decided,
   ): Promise<ScheduleDay> {
     await requireSchedule(schedules, scheduleId);
-    return documents.transaction(
-      async (tx) => {
-        const stored = await readDay(tx, scheduleId, date);
-        if (stored === undefined) throw dayNotFound(scheduleId, date);
-        if (hasEnded(stored))
-          throw new Refusal('DAY_ENDED', `The day ${date} of ${scheduleId} is ${stored.state}.`, {
-            state: stored.state,
-          });
-        const { day, judged } = decide(stored);
-        await days.changeIn(tx, day);
-        await judge(tx, judged, by);
-        return shownDay(day);
-      },
-      { by },
-    );
+    return approvals.guarded(by, ({ admit }) => documents.transaction((tx) => decideIn(tx, admit), { by }));
+
+    async function decideIn(tx: DocumentTransaction, admit: Admission['admit']): Promise<ScheduleDay> {
+      const stored = await readDay(tx, scheduleId, date);
+      if (stored === undefined) throw dayNotFound(scheduleId, date);
+      if (hasEnded(stored))
+        throw new Refusal('DAY_ENDED', `The day ${date} of ${scheduleId} is ${stored.state}.`, {
+          state: stored.state,
+        });
+      const { day, judged, requested } = decide(stored);
+      await admit(tx, requested);
+      await days.changeIn(tx, day);
+      await judge(tx, judged, by);
+      return shownDay(day);
+    }
   }
 
   /** The day as it is performed next: under the schedule as it is now, begun where it was not. */
@@ -225,6 +234,7 @@ export function createDays({ documents, schedules, days, calendars, now, wake }:
       const day = await decided(scheduleId, date, by, (stored) => ({
         day: { ...stored, waivers: [...stored.waivers, { ...waived, author, key_id: keyId, at }], next_attempt_at: at },
         judged: { action: 'waive', schedule_id: scheduleId, date, ...waived },
+        requested: requestedWaiver(scheduleId, date, waived),
       }));
       wake();
       return day;
@@ -274,6 +284,13 @@ export function createDays({ documents, schedules, days, calendars, now, wake }:
       });
     },
   };
+}
+
+function requestedWaiver(scheduleId: string, date: string, waived: WaiverRequest): Requested {
+  const { check, index_id: index, identifier } = waived;
+  const of = [identifier, index].filter((name) => name !== null).join(' in ');
+  const summary = `Accept findings of ${check}${of === '' ? '' : ` of ${of}`} on ${date} in ${scheduleId}.`;
+  return { action: 'waive', subject: scheduleId, content: { date, ...waived }, summary, detail: { date, ...waived } };
 }
 
 /** True if no step of a day is being performed, or about to be. */

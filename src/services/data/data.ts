@@ -148,7 +148,7 @@ function barsOf(
   };
 }
 
-/** The values of a series as the bars of a market of its own. */
+/** Converts the values of a series to the bars of a separate market. */
 function barsOfSeries({ days, closes }: PriceSeries): Omit<NameBars, 'adjustment'> {
   return { dates: days, fields: [{ name: 'CLOSE', values: closes }], names: 1, position: 0, actions: [] };
 }

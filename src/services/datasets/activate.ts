@@ -13,7 +13,7 @@ export interface Activation {
   /** Prepared before the transaction. */
   readonly served: ServedMarket;
   readonly activations: Pick<Activations, 'activate' | 'readBy'>;
-  /** What it adds to the history of its store; null where that ends with it already. */
+  /** The version to append to the history of the store; null if the history ends with this content already. */
   readonly version: PreparedVersion | null;
 }
 
@@ -39,7 +39,7 @@ export async function activateIn(
   await activations.activate(tx, served);
 }
 
-/** Whether a content is all that the files of its store hold: a refresh may have left something out. */
+/** Tests that a content contains everything in the files of its store: a refresh may leave rows out. */
 function isWhole({ files }: DatasetDocument, served: ServedMarket): boolean {
   return files.length > 0 && files.length === served.files.length;
 }

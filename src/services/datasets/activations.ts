@@ -8,7 +8,7 @@ import { servedMarket, type ServedMarkets } from '#market/serving/served-markets
 import type { ArtifactRef, ArtifactStore, DocumentStore, DocumentTransaction } from '#store/port.js';
 import { writeHashed } from '../shared/write-hashed.js';
 
-/** How a market becomes the served one: of this process alone, or of every process on the same documents. */
+/** Makes a market the served one, in this process only or in every process that shares the documents. */
 export interface Activations {
   /** Build of this engine, which stores remember that it read; absent where several processes serve what one of them read. */
   readonly readBy?: string;
@@ -18,11 +18,11 @@ export interface Activations {
   activate(tx: DocumentTransaction, served: ServedMarket): Promise<void>;
   /** Writes that the active market is declared otherwise, and publishes that. */
   declare(tx: DocumentTransaction, event: CommitEvents['market-declared']): Promise<void>;
-  /** What follows from the event of a commit, of this process or another. */
+  /** Handles the event of a commit, by this process or by another. */
   onActivated(event: CommitEvents['market-activated']): void;
   /**
-   * Serves what the documents say is active; one read where that is served already.
-   * @returns false where no market has been activated so
+   * Serves the market that the documents name as active. Costs one read if that market is served already.
+   * @returns false if the documents name no active market
    * @throws Refusal STORE_UNAVAILABLE, DOCUMENT_UNREADABLE
    */
   follow(): Promise<boolean>;
@@ -81,7 +81,7 @@ export function createSharedActivations(dependencies: SharedActivationsDependenc
     return served !== undefined && marketKey(served.identity) === marketKey(market);
   };
 
-  /** Fetches and serves until what is served is what is active. */
+  /** Fetches and serves until the served market is the active one. */
   async function catchUp(): Promise<boolean> {
     for (let i = 0; i < FOLLOWED_MAX; i++) {
       const wanted = await active(documents);
@@ -99,13 +99,13 @@ export function createSharedActivations(dependencies: SharedActivationsDependenc
     return true;
   }
 
-  /** One fetch at a time; whoever asks during one looks again after it. */
+  /** Fetches one market at a time; a caller that arrives during a fetch checks again after it. */
   async function follow(): Promise<boolean> {
     const wanted = await active(documents);
     if (wanted === undefined) return false;
     if (isServed(wanted)) return true;
     const own = fetching.then(catchUp);
-    fetching = own.catch(() => {}); // Told to whoever asked.
+    fetching = own.catch(() => {}); // Reported to the caller.
     return own;
   }
 

@@ -24,7 +24,7 @@ export interface DatasetActivity {
   /** Marks the store of before a restart as one that is read again, until `over` resolves. */
   resumes(datasetId: string, over: Promise<void>): void;
   isServed(datasetId: string): boolean;
-  /** Whether a store was to be generated and never will be. */
+  /** Tests that the generation of a store was abandoned. */
   isAbandoned(document: DatasetDocument): Promise<boolean>;
   /** A store as the wire shows it now. */
   view(document: DatasetDocument): Promise<DataStore>;
@@ -45,7 +45,7 @@ export interface DatasetActivity {
    */
   beginReading(datasetId: string, options: { readonly isLoad: boolean }): Promise<void>;
   /**
-   * @param reader a transaction that writes the store; the stored documents unless given
+   * @param reader the transaction that writes the store; default: the stored documents
    * @throws Refusal STORE_EXISTS
    */
   assertFree(datasetId: string, reader?: Pick<DocumentReader, 'get'>): Promise<void>;

@@ -42,7 +42,7 @@ export interface Repaired {
 /** Looks through stores for what is probably wrong, and writes repaired ones. */
 export interface DatasetAudits {
   audit(document: DatasetDocument, asker: Asker): Promise<DataAudit>;
-  /** @throws Refusal VALIDATION_FAILED for doubts that are none, or have no repair */
+  /** @throws Refusal VALIDATION_FAILED for warnings that do not exist or have no repair */
   repair(
     document: DatasetDocument,
     request: RepairRequest & { readonly store_id: string },
@@ -122,7 +122,7 @@ function chosenRepairs(ids: readonly string[], known: ReadonlyMap<string, Repair
         severity: 'error',
         code: 'NOT_IN_CHOICES',
         path: `doubts[${i}]`,
-        message: repair === null ? `The doubt ${id} has no repair.` : `The audit has no doubt ${id}.`,
+        message: repair === null ? `The data warning ${id} has no repair.` : `The audit has no data warning ${id}.`,
         value: id,
       });
   });

@@ -13,21 +13,21 @@ export interface ContentCopiesDependencies {
 }
 
 /**
- * Copies of the last contents of stores whose source others change: what was served can be had again when its source
- * has another content by the time that it is read.
+ * Copies of the latest contents of stores whose source others change. A copy keeps a served content available after
+ * its source has changed.
  */
 export interface ContentCopies {
   /**
-   * A copy of a content; null where it is beyond `MAX_COPIED_CONTENT_BYTES`. One with a signal is made behind an answer, while no
-   * other work is done.
+   * Copies a content; null if the content exceeds `MAX_COPIED_CONTENT_BYTES`. With a signal, the copy is made in the
+   * background, while the process has no other work.
    * @throws Refusal STORAGE_FULL, OVERLOADED
-   * @cost of its panels 3 to 10 ms a megabyte in a thread of the heavy lane, some tenths of a second at a time, and a sixth
-   *   to a half of their bytes on disk, twice that while it is made for a bucket; memory for a piece
+   * @cost 3 to 10 ms per megabyte of panels in a thread of the heavy lane, in pieces of some tenths of a second; a sixth
+   *   to a half of the panels' bytes on disk, twice that while a copy for a bucket is written; memory for one piece
    */
   of(market: ServedMarket, signal?: AbortSignal): Promise<DataCopy | null>;
   /** As `of`; null where there is no room, too: that is no reason not to serve a content. */
   orNone(market: ServedMarket): Promise<DataCopy | null>;
-  /** The change to a later content, written beside a copy; null where that has too many, or there is no room. */
+  /** Writes the change to a later content next to a copy; null if the copy has too many changes or space is short. */
   change(copy: DataCopy | null, forth: HashedBytes | null): Promise<ArtifactRef | null>;
   /** The content of the copy of a store; undefined where there is none, or it cannot be read. @cost of a load */
   restored(head: DataHistoryDocument, like: Pick<ServedMarket, 'identity'>): Promise<ServedMarket | undefined>;
@@ -38,16 +38,16 @@ const CHANGES_DUE = 64;
 /** Changes after which a copy that could not be renewed is given up: what it restores takes a change each. */
 const CHANGES_MAX = 4 * CHANGES_DUE;
 
-/** Bytes of changes beside those of the content that they begin with, after which a new copy is due. */
+/** Bytes of changes, as a share of the copied content, from which a new copy is due. */
 const CHANGES_SHARE_DUE = 0.5;
 
-/** How long each piece waits for other work to end: a copy of 32 pieces beside jobs without a pause takes eight minutes. */
+/** Longest wait of a piece for other work to end: a copy of 32 pieces takes eight minutes under constant load. */
 const PATIENCE_MS = 15_000;
 
 /** Of the bytes of a content, about those of a copy of it. */
 const COPY_SHARE = 0.5;
 
-/** Whether a new copy is due. */
+/** Tests that a new copy is due. */
 export function isCopyDue(copy: DataCopy | null): boolean {
   if (copy === null || copy.changes.length >= CHANGES_DUE) return true;
   const bytes = copy.changes.reduce((sum, change) => sum + change.bytes, 0);

@@ -75,7 +75,7 @@ export function coverageOf(
   };
 }
 
-/** Bytes on disk of a dataset; those of the whole store where its datasets are not files of their own. */
+/** Bytes of a dataset on disk; bytes of the whole store if its datasets are not separate files. */
 function bytesOf(store: ServedDataset | undefined, dataset: 'market' | 'reference'): number | null {
   const own = store?.files.filter(({ label }) => label === dataset || label.startsWith(`${dataset}/`)) ?? [];
   return own.length === 0 ? (store?.sizeBytes ?? null) : own.reduce((sum, { bytes }) => sum + bytes, 0);

@@ -32,7 +32,7 @@ export interface ContentOrigin {
   readonly source: DataSource;
   /** Files of imported and synthetic stores are the service's own: nobody else changes them, and no copy is needed. */
   readonly kind: DatasetDocument['kind'];
-  /** Reads what the files of the store hold until now, where its last content is not served. */
+  /** Reads the current content of the store's files when the latest content is not served. */
   readonly replaced?: ContentReader;
 }
 
@@ -49,19 +49,19 @@ export type ContentReader = () => Promise<ServedMarket | undefined>;
 /** The contents of data stores that were served. */
 export interface DataVersions {
   /**
-   * What a content that is to be served adds to the history of its store; null where that ends with it. A content that
-   * others may change is copied once it is served.
-   * @cost of a comparison in a thread, where the last content is served or can be read
+   * Prepares the version that a content adds to the history of its store; null if the history ends with this content.
+   * A content that others may change is copied once it is served.
+   * @cost a comparison in a thread, if the latest content is served or readable
    */
   prepare(market: ServedMarket, origin: ContentOrigin): Promise<PreparedVersion | null>;
   /**
-   * A copy of the last content of a store whose files are replaced while it is not served; null where nothing of it was
-   * served, or there is a copy.
+   * Copies the latest content of a store whose files are replaced while it is not served; null if no content of the store
+   * was served, or a copy exists.
    */
   preserve(datasetId: string, held: ContentReader): Promise<PreservedContent | null>;
   /** The last content of the store of a market from its copy; undefined where there is none. @cost of a load */
   last(market: Pick<ServedMarket, 'identity'>): Promise<ServedMarket | undefined>;
-  /** What follows from the event that a content is served: a copy of one whose source others change. */
+  /** Handles the event that a content is served: copies a content whose source others change. */
   onActivated: PendingCopies['onActivated'];
   /** Sees to the copy of a content that is served already. */
   copyServed(kind: DatasetDocument['kind']): void;
@@ -72,12 +72,12 @@ export interface DataVersions {
    * @throws Refusal NO_DATA_SOURCE, NO_DATA_KNOWN, VERSION_NOT_FOUND, DOCUMENT_UNREADABLE, OVERLOADED
    */
   at(asKnownOn: AsKnownOn | undefined): Promise<KnownMarket>;
-  /** The same for who need not know its version: no read where nothing is asked for. */
+  /** As `at`, for callers that do not need the version: reads nothing without a date. */
   servedAt(asKnownOn: AsKnownOn | undefined): Promise<ServedMarket>;
   /**
-   * The contents before one of the served store, as far as they can be had again; the first of a store counts as known
-   * from the beginning of its history.
-   * @param version of the content; null where its versions are not known
+   * Returns the available contents before one of the served store. The first content of a store counts as known from the
+   * beginning of its history.
+   * @param version of the content; null if its versions are unknown
    * @throws Refusal NO_DATA_KNOWN, VERSION_NOT_FOUND, DOCUMENT_UNREADABLE
    */
   before(version: number | null): Promise<KnownReferences>;
@@ -98,11 +98,11 @@ export interface DifferenceQuery {
   readonly from: number;
   readonly to: number;
   readonly limit: number;
-  /** Whether values of bars that were appended are listed, too. */
+  /** Lists values of appended bars, too. */
   readonly appended: boolean;
 }
 
-/** Earlier contents that stay in memory for the next who asks. */
+/** Maximum number of earlier contents that stay in memory. */
 const HELD_MAX = 2;
 
 export function createDataVersions(dependencies: DataVersionsDependencies): DataVersions {
@@ -280,7 +280,7 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
         throw new Refusal('NO_DATA_KNOWN', `No version of the data store ${datasetId} is known.`, {
           store_id: datasetId,
         });
-      // What a store began with counts as known from the beginning of its history.
+      // The first content of a store counts as known from the beginning of its history.
       const dayOf = (content: DataVersionDocument): Day =>
         content.version === firstOf(head) ? ALWAYS : dayKnown(content);
       let content = await requireVersion(datasetId, version);

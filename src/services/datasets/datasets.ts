@@ -76,7 +76,7 @@ export interface Datasets extends DatasetRegistration, DatasetSubmissions {
     readonly name: string;
   };
   /**
-   * What is probably wrong in a store.
+   * Lists probable errors in the data of a store.
    * @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE, STORE_LOADING, STORE_REFRESHING, VALIDATION_FAILED
    */
   audit(datasetId: string, asker: Asker): Promise<DataAudit>;
@@ -92,7 +92,7 @@ export interface Datasets extends DatasetRegistration, DatasetSubmissions {
   resume(keepsServed?: boolean): Promise<void>;
   /** Called before the first request: the store that was served before counts as loading, not as absent. */
   announce(): Promise<void>;
-  /** Aborts reads outside a job; resolves when the resumption has settled, and what was served is copied. */
+  /** Aborts reads outside a job; resolves when the resumption has settled and the served content is copied. */
   close(): Promise<void>;
   /** Metadata of the served store. */
   servedDataset(): Promise<ServedDataset | undefined>;
@@ -101,8 +101,8 @@ export interface Datasets extends DatasetRegistration, DatasetSubmissions {
 }
 
 /**
- * Requests that read or import a store at once, each in a process of its own; those that wait hold their bodies, of up
- * to 64 MiB. One key leaves a place to the others.
+ * Requests that read or import a store at once, each in a separate process. Waiting requests hold their bodies of up to
+ * 64 MiB. One key cannot occupy all places.
  */
 const READERS = { name: 'imports', runningMax: 3, waitingMax: 8, clientRunningMax: 2, clientWaitingMax: 5 };
 

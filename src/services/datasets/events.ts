@@ -21,6 +21,6 @@ export function followDatasetEvents(dependencies: DatasetEventsDependencies): vo
   });
   documents.subscribe('market-declared', markets.declare);
   documents.subscribe('folder-replaced', ({ store_id: datasetId, folder }) => {
-    folders.remove(folder, datasetId).catch(() => {}); // What is left is removed at the next start.
+    folders.remove(folder, datasetId).catch(() => {}); // The next start removes the rest.
   });
 }

@@ -40,9 +40,9 @@ export interface DatasetImportsDependencies {
   readonly locations: Locations;
   readonly folders: ManagedFolders;
   readonly files: StoreFiles;
-  /** Lets so many readers run at once. */
+  /** Limits the number of concurrent readers. */
   readonly readers: Gate;
-  /** Lets so many tables arrive at once. */
+  /** Limits the number of concurrent uploads. */
   readonly uploads: Gate;
   /** Aborted when the service stops. */
   readonly closing: AbortSignal;
@@ -139,7 +139,7 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
     return readers(() => asFindings('content', runMarketTask('importBody', {}, options)), asker);
   }
 
-  /** Has a table written beside the store it will become, and read from there. */
+  /** Writes a table next to the future store and reads it from there. */
   async function readTable(
     { header, dataset, format, bytes }: Extract<ImportedBody, { kind: 'table' }>,
     onImport: OnImport,
@@ -254,7 +254,7 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
     if (previous?.location != null) await folders.remove(previous.location, document.store_id).catch(() => false);
   }
 
-  /** What a store that is to be replaced holds; undefined where it cannot be read any more. */
+  /** Reads the content of a store before it is replaced; undefined if the store is no longer readable. */
   async function contentOf(previous: DatasetDocument | undefined): Promise<ServedMarket | undefined> {
     if (previous?.location == null) return undefined;
     try {
@@ -286,7 +286,7 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
   return { importData, register };
 }
 
-/** Another process may have imported into the store meanwhile: what it has added is not to be lost. */
+/** Another process may have imported into the store in the meantime; its rows must not be lost. */
 async function assertUnchanged(tx: DocumentTransaction, previous: DatasetDocument): Promise<void> {
   const { store_id: datasetId, location } = previous;
   const { document } = await requireDataset(tx, datasetId);
@@ -297,7 +297,7 @@ async function assertUnchanged(tx: DocumentTransaction, previous: DatasetDocumen
 interface CommitTerms {
   /** The store that is replaced. */
   readonly previous?: DatasetDocument | undefined;
-  /** What made the content. */
+  /** The origin of the content. */
   readonly source: DataSource;
   readonly by: Authorship | undefined;
 }

@@ -13,7 +13,7 @@ import { placedAt, refusedData, asFindings } from './refused-data.js';
 export interface DatasetInspectionsDependencies {
   readonly locations: Locations;
   readonly databases: DatabasePlaces;
-  /** Lets so many readers run at once. */
+  /** Limits the number of concurrent readers. */
   readonly readers: Gate;
   /** Aborted when the service stops. */
   readonly closing: AbortSignal;

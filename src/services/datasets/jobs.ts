@@ -99,7 +99,7 @@ export function createDatasetJobs(dependencies: DatasetJobsDependencies): Datase
   };
 }
 
-/** Remembers why a store could not be read; what it held before is still there to be reported. */
+/** Records why a store could not be read; its document continues to report the earlier content. */
 async function noteFailure(documents: DocumentStore, datasetId: string, failure: Refusal): Promise<void> {
   await documents.transaction(
     async (tx) => {

@@ -54,11 +54,11 @@ export interface Addition {
   /** Of all files, and of the rows that were read. */
   readonly summary: ContentSummary;
   readonly handle: MarketHandle;
-  /** Whether all bars of the source were read, those of days that are held among them. */
+  /** True if all bars of the source were read, including those of stored days. */
   readonly isWhole: boolean;
-  /** Tables that were not read, for none of their files has come, gone or changed. */
+  /** Tables that were not read because no file of them was added, removed or changed. */
   readonly unchangedTables: readonly TableKind[];
-  /** All files, as far as they can be recognised. */
+  /** All files that can be identified. */
   readonly files: readonly KnownFile[];
 }
 
@@ -80,9 +80,9 @@ export interface DatasetLoading {
   /** Reads a store from its place. @throws Refusal STORE_READ_FAILED, NOT_SUPPORTED */
   read(source: Source, options: LoadOptions): Promise<Loaded>;
   /**
-   * Reads what a store's place may hold besides what is known of it: files that have come, and tables that may have
-   * changed; the whole market where bars of days that are held may be others, and of a database always. @throws Refusal
-   * STORE_READ_FAILED, NOT_SUPPORTED
+   * Reads the additions to a store's source: new files, and tables that may have changed. Reads the whole market if bars of
+   * stored days may have changed, and always from a database.
+   * @throws Refusal STORE_READ_FAILED, NOT_SUPPORTED
    */
   readAddition(source: Source, options: AdditionOptions): Promise<Refused | ({ readonly kind: 'added' } & Addition)>;
 }
@@ -191,7 +191,7 @@ export function createDatasetLoading({
       };
     };
     const terms = termsOf(source);
-    // What a mapping joins or derives needs all of it.
+    // Joined or derived columns of a mapping need the whole source.
     const isPart =
       source.mapping === null &&
       !unread.isMarketChanged &&
@@ -201,8 +201,7 @@ export function createDatasetLoading({
       : undefined;
     if (part?.kind === 'accepted' && (part.summary.start ?? Infinity) > lastDay)
       return added(unread.unchangedTables, unread.unchanged, { isWhole: false, read: part });
-    // What is wrong is reported as of the whole folder: a column may be missing in one file that another has, a bar be
-    // in two.
+    // Errors are reported for the whole folder: one file may have a column that another lacks, and two files the same bar.
     const isRefused = part?.kind === 'refused';
     const input = isRefused
       ? { files, terms }
@@ -237,7 +236,7 @@ export function createDatasetLoading({
       };
       if (listed === undefined || files.length !== known.size || !files.every(isSame)) return undefined;
       const found: FileDigest[] = [];
-      await digestFiles(files, found).catch(() => found.splice(0)); // What cannot be read is reported by its reader.
+      await digestFiles(files, found).catch(() => found.splice(0)); // The reader reports unreadable files.
       return found.length === files.length && found.every(isSame) ? knownFiles(listed, digests, listedAt) : undefined;
     },
     async read(source, { serve, ...rest }) {
@@ -271,7 +270,7 @@ export function createDatasetLoading({
   };
 }
 
-/** Tables that hold what is derived from the market: as old as the market itself, whatever their own files are. */
+/** Tables derived from the market: they are as old as the market, whatever the age of their files. */
 const derivedTables = ({ mapping }: Source): readonly TableKind[] =>
   mapping === null || mapping.adjusted_close === null ? [] : ['corporate_actions'];
 

@@ -8,16 +8,16 @@ import { readDataset } from '../stored/dataset-documents.js';
 /** Day of a finding about one date. */
 const DATED = /^market\[(\d{4}-\d{2}-\d{2})\]$/;
 
-/** What was found of dates that only some names of a store have a bar on, as it was last read: the latest first. */
+/** Findings of the last read on dates that have bars of only some securities of a store, latest first. */
 export function partialDateFindings({ findings }: Pick<DatasetDocument, 'findings'>): DataAudit['partial_dates'] {
   return (findings as DataAudit['partial_dates']).filter(({ code }) => code === 'PARTIAL_DATE'); // Written as such.
 }
 
-/** Whether a finding tells a hole of the whole market, at the date behind it. */
+/** Tests that a finding reports a hole of the whole market before its date. */
 export const isHole = ({ code, path }: Pick<Finding, 'code' | 'path'>): boolean =>
   code === 'GAP_LONG' && DATED.test(path);
 
-/** What was found of holes of a whole market. */
+/** Findings on holes of the whole market. */
 export const holeFindings = ({ findings }: Pick<DatasetDocument, 'findings'>): DataAudit['partial_dates'] =>
   (findings as DataAudit['partial_dates']).filter(isHole); // as above
 

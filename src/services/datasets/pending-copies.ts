@@ -34,7 +34,7 @@ const WAITING_MAX = 4;
 /** Contents that are about to be served at once: loads follow each other. */
 const EXPECTED_MAX = 16;
 
-/** Longest that a stop waits for copies: half of what a container has before it is killed. */
+/** Longest wait of a stop for copies: half the grace period of a container. */
 const STOP_MS = 5000;
 
 export function createPendingCopies(dependencies: PendingCopiesDependencies): PendingCopies {

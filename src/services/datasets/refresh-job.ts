@@ -119,7 +119,7 @@ export function createRefresh(dependencies: DatasetJobsDependencies) {
   return runRefresh;
 }
 
-/** Dates of the store before a refresh on which a hole is told again: that of a delivery is filled by a later one. */
+/** Number of dates before a refresh on which holes are reported again, because a later delivery may fill them. */
 const RECENT_DATES = 5;
 
 /** Report of a refresh with what starts took before it, and the partial dates and holes among the last dates. */

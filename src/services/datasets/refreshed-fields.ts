@@ -15,7 +15,7 @@ export const refreshedFields = ({
   content_hash: handle.contentHash,
 });
 
-/** Whether a file is of a table: its bars need not be found again. */
+/** Tests that a file belongs to a table other than the market: its bars need not be located again. */
 export const isNoMarket = ({ dataset: table }: KnownFile): boolean => table !== 'market';
 
 /** Files that need not be read again while they are as they are: those with rows that were not taken do. */

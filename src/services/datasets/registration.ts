@@ -45,7 +45,7 @@ export interface DatasetRegistrationDependencies {
   readonly locations: Locations;
   readonly databases: DatabasePlaces;
   readonly folders: ManagedFolders;
-  /** Lets so many readers run at once. */
+  /** Limits the number of concurrent readers. */
   readonly readers: Gate;
   /** Aborted when the service stops. */
   readonly closing: AbortSignal;
@@ -164,8 +164,8 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
   }
 
   /**
-   * Refuses a folder, a market of it, or tables of a database, that another store reads: nothing would tell two stores
-   * of one place apart.
+   * Refuses a folder, a market file in it, or database tables that another store reads: two stores of one source would be
+   * indistinguishable.
    */
   async function assertUnregistered(
     { kind, location, tables }: Pick<DatasetDocument, 'kind' | 'location' | 'tables'>,
@@ -249,7 +249,7 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
     await assertPrecondition(documents, 'store', datasetId, ifMatch);
     if (by?.purges !== true) await assertNothingPublished(documents, datasetId);
     const deleted = { of: 'dataset', ids: [datasetId] } as const;
-    await cancelJobsAbout(jobs, deleted); // What has come since.
+    await cancelJobsAbout(jobs, deleted); // Includes jobs submitted since.
     const forget = async (tx: DocumentTransaction): Promise<number> => {
       await assertPrecondition(tx, 'store', datasetId, ifMatch);
       if (by?.purges !== true) await assertNothingPublished(tx, datasetId);
@@ -265,7 +265,7 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
   }
 
   async function restore({ version, body }: VersionContent, ifMatch: Precondition | undefined, by: Authorship) {
-    const declared = body as unknown as DeclaredDataset; // What was stored as a version of a store.
+    const declared = body as unknown as DeclaredDataset; // Stored as a version of a store.
     const { store_id: datasetId, kind, name, source, tables, adjustment, currency, mapping } = declared;
     const kept = declared.versions_kept ?? null;
     if ((await documents.get('store', datasetId)) !== undefined) {
@@ -299,13 +299,13 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
   return { create, update, remove, restore };
 }
 
-/** Whether the data of a store lies where a client said. */
+/** Tests that a client gave the location of a store's data. */
 const isPlaced = (kind: DatasetDocument['kind']): kind is DataStoreCreate['kind'] =>
   kind === 'folder' || kind === 'database';
 
-/** Whether two stores read the same tables of a database; a dataset without a name has that of the dataset. */
-/** Whether two stores of one folder each name a file of it as their market, and not the same. */
-/** Says of a folder, or a file of it, which store reads it, and what of it that store reads. */
+/** Tests that two stores read the same tables of a database; a table without a name has that of its dataset. */
+/** Tests that two stores of one folder name different files as their market. */
+/** Describes which store reads a folder, or a file in it, and which part of it. */
 function registeredText(
   market: string | undefined,
   { store_id: storeId, tables: { market: held } }: Pick<DatasetDocument, 'store_id' | 'tables'>,
@@ -316,7 +316,7 @@ function registeredText(
   return `${what} is already registered as the data store ${storeId}${part}.${OTHERWISE}`;
 }
 
-/** What is meant, most of the times, by registering a place twice. */
+/** The usual intention of registering a source twice. */
 const OTHERWISE = ' To read it otherwise, change that store (adjustment, mapping) or register a copy.';
 
 function areTwoFiles(a: DatasetDocument['tables'], b: DatasetDocument['tables']): boolean {

@@ -24,7 +24,7 @@ export function assertAccepted(findings: readonly Finding[], failOn: readonly st
   const codes = [...new Set(failing.map(({ code }) => code))].join(', ');
   throw new Refusal(
     'REFRESH_REJECTED',
-    `The refresh was rejected for ${codes} (fail_on); nothing was stored, and what was served is served.`,
+    `The refresh was rejected for ${codes} (fail_on); nothing was stored, and the earlier content is still served.`,
     { findings: orderFindings(failing).slice(0, LISTED_MAX) },
   );
 }

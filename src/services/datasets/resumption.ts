@@ -36,7 +36,7 @@ export interface DatasetResumptionDependencies {
 
 /** Work on stores once after a start. */
 export interface DatasetResumption {
-  /** Before the first request: the store that was served before is on its way. */
+  /** Announces, before the first request, that the previously served store is loading. */
   announce(): Promise<void>;
   /**
    * Removes leftovers of a crash, and serves the store that was served before.
@@ -82,7 +82,7 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
     }
   }
 
-  /** Whether the active market of several processes is served. One that cannot be fetched is read from its source. */
+  /** Tests that the shared active market is served. A market that cannot be fetched is read from its source. */
   async function isFollowed(): Promise<boolean> {
     try {
       return await activations.follow();
@@ -92,7 +92,7 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
     }
   }
 
-  /** Serves the copy of what was served of a store; false where there is none. @param files that it was read from */
+  /** Serves the copy of a store's content; false if there is none. @param files that it was read from */
   async function serveCopy({ kind, ...active }: DatasetDocument, files: ServedMarket['files'] = []): Promise<boolean> {
     const { store_id: datasetId, content_hash: contentHash, adjustment, currency } = active;
     if (isManaged(kind) || contentHash === null) return false;
@@ -102,7 +102,7 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
     return true;
   }
 
-  /** The same of what this build read of a folder whose files have not changed; false where it has to be read again. */
+  /** Serves the content that this build read from an unchanged folder; false if the folder must be read again. */
   async function serveUnchanged(active: DatasetDocument): Promise<boolean> {
     if (active.read_by === undefined || active.read_by !== activations.readBy) return false;
     const files = await loading.unchanged(active);
@@ -147,7 +147,7 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
     }
   }
 
-  /** What is taken of a source that was read, prepared to be served. */
+  /** Prepares the accepted part of a source for serving. */
   async function takenOf(active: DatasetDocument, summary: ContentSummary, served: ServedMarket) {
     const isGrown = await hasGrown(active, served);
     const read = { summary, served };

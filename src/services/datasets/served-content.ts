@@ -22,7 +22,7 @@ const CHANGE_CODES: ReadonlySet<string> = new Set<FindingCode>([
 const TOLD_MAX = 20;
 
 /**
- * What a store's document remembers of the market that is served of it.
+ * Summarises the served market for the document of its store.
  * @cost a pass over fewer than 64 days and over the tables
  */
 export function servedFields({ market, handle: { digests } }: ServedMarket): Pick<DatasetDocument, 'served'> {
@@ -34,17 +34,17 @@ export function servedFields({ market, handle: { digests } }: ServedMarket): Pic
 interface Reloaded {
   readonly summary: ContentSummary;
   readonly served: ServedMarket;
-  /** Whether it has what was served of the store before, up to the last day of that. */
+  /** True if it contains the earlier served content up to the last day of that. */
   readonly hasGrown: boolean;
   /** Rows that it has otherwise than the content before; null where that is lost, or of the same hash. */
   readonly counts: ChangeCounts | null;
-  /** What was taken of it by the rules of a refresh; absent or null where it was taken as it is. */
+  /** The rows that the rules of a refresh accepted; absent or null if all rows were accepted unchanged. */
   readonly report?: RefreshReport | null;
 }
 
 /**
- * Whether a market has what was served of its store before, as it was, besides later days and names that begin on them.
- * @cost a pass over the panels where there are other names, in turns of the event loop; otherwise that of `servedFields`
+ * Tests that a market contains the earlier served content unchanged, apart from later days and securities listed on them.
+ * @cost a pass over the panels if the securities differ, in turns of the event loop; otherwise that of `servedFields`
  */
 export async function hasGrown(
   { served: mark, content_hash: hash }: DatasetDocument,
@@ -74,8 +74,8 @@ export function reloadedFields(
 }
 
 /**
- * As `reloadedFields` at a start, which nobody asked to take changes: what it took is kept for the next refresh, and
- * findings of earlier changes stay while nothing else has changed.
+ * As `reloadedFields`, for a start, at which nobody asked to accept changes: accepted changes are recorded for the next
+ * refresh, and findings of earlier changes stay while nothing else has changed.
  */
 export function resumedFields(before: DatasetDocument, loaded: Reloaded, at: string): Partial<DatasetDocument> {
   if (loaded.report != null) return settledFields(before, { ...loaded, report: loaded.report }, at);
@@ -123,7 +123,7 @@ function takenNow(
   };
 }
 
-/** What several starts took. */
+/** Combines the changes that several starts accepted. */
 function takenWith(earlier: TakenAtStart | null, now: TakenAtStart): TakenAtStart {
   if (earlier === null) return now;
   return {
@@ -155,7 +155,7 @@ export function withTaken(report: RefreshReport, taken: TakenAtStart | null): Re
 const isHeldBack = ({ code, path }: TakenAtStart['findings'][number]): boolean =>
   code === 'HISTORY_CHANGED' && path.startsWith('market.');
 
-/** Whether a finding is not among others, by its code and place. */
+/** Tests that a finding is not among others, by its code and path. */
 const isNoneOf =
   (others: readonly { readonly code: string; readonly path: string }[]) =>
   ({ code, path }: Pick<Finding, 'path'> & { readonly code: string }): boolean =>

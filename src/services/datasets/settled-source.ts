@@ -9,11 +9,11 @@ import { servedMarket } from '#market/serving/served-markets.js';
 import type { DataVersions } from './data-versions.js';
 import { filesTaken } from './refreshed-fields.js';
 
-/** What a source holds, as far as it is taken. */
+/** The accepted content of a source. */
 export interface SettledSource {
   readonly summary: ContentSummary;
   readonly served: ServedMarket;
-  /** What was taken and what was left; null where all of it was taken as it is. */
+  /** Accepted and discarded rows; null if all rows were accepted unchanged. */
   readonly report: RefreshReport | null;
 }
 

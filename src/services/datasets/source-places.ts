@@ -17,7 +17,7 @@ export function placesAfter(
 /** A connection URL with user and database, and no password. */
 const addressOf = (location: string): string => withoutPassword(location).replace(/:[^:@/]*@/, '@');
 
-/** Whether two places are one, each with a password or both without. */
+/** Tests that two locations are the same, ignoring passwords. */
 export const isSamePlace = (a: string | null, b: string | null): boolean =>
   a !== null && b !== null && withoutPassword(a) === withoutPassword(b);
 

@@ -12,7 +12,7 @@ type Placed = Pick<DatasetDocument, 'store_id' | 'location' | 'kept'>;
 export interface StoreFiles {
   /**
    * Keeps the files of a folder that is complete.
-   * @returns what the document of its store says of them
+   * @returns the fields of the store's document that describe them
    * @throws Refusal STORE_UNAVAILABLE, STORAGE_FULL
    */
   keep(folder: string): Promise<Kept>;
@@ -65,7 +65,7 @@ export function createSharedStoreFiles({ artifacts, folders, root }: SharedStore
   };
 }
 
-/** Tells every process that the folder of a store is another one now, or none: copies go as well. */
+/** Notifies every process that a store's folder was replaced or removed, so that they remove their copies. */
 export function publishReplaced(tx: DocumentTransaction, previous: DatasetDocument | undefined): void {
   if (previous?.kept !== undefined && previous.location !== null)
     tx.publish({ type: 'folder-replaced', store_id: previous.store_id, folder: previous.location });

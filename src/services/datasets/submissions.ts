@@ -33,7 +33,7 @@ export interface DatasetSubmissionsDependencies {
   readonly timestamp: () => string;
 }
 
-/** Memory that reading a store takes beside its panels: the reader and its buffers. */
+/** Memory of reading a store in addition to its panels: the reader and its buffers. */
 const READER_BYTES = 512 << 20;
 
 /** Work on stores that is asked for and done as a job. */
@@ -111,7 +111,7 @@ export function createDatasetSubmissions(dependencies: DatasetSubmissionsDepende
     });
   }
 
-  /** Requests for synthetic data on their way to the queue, by what they ask for. */
+  /** Requests for synthetic data that are not queued yet, by request. */
   const coming = new Map<string, Promise<JobStatus>>();
 
   async function generate(
@@ -205,7 +205,7 @@ interface GenerationTerms {
 function whyNothing({ kind, synthetic }: DatasetDocument): string {
   switch (kind) {
     case 'imported':
-      return 'holds what was imported, which has no source; an import with on_exists append or replace changes it';
+      return 'has imported data without a source; an import with on_exists append or replace changes it';
     case 'synthetic':
       return `was made by version ${String(synthetic?.['generator'])} of the generator; this build has version ${GENERATOR} and would make other bars`;
     default:
@@ -257,7 +257,7 @@ function assertGeneratable(request: GenerateRequest, calendars: Calendars, field
     throw refused({
       code: 'EMPTY_RANGE',
       path: 'start',
-      message: `${sessions} sessions of ${request.calendar} lie in the range; at least 2 are needed.`,
+      message: `${sessions} sessions of ${request.calendar} are in the range; at least 2 are needed.`,
     });
   const bars = sessions * request.assets;
   if (bars > LIMITS.MAX_SYNTHETIC_BARS) {

@@ -27,7 +27,7 @@ export interface Watchlists {
   remove(id: string, ifMatch: Precondition | undefined, by?: Authorship): Promise<void>;
 }
 
-/** Lists of names that a person follows. They are documents of their own and outlive the store they were made on. */
+/** Lists of securities that a person follows. They are separate documents and outlive the store they were created on. */
 export function createWatchlists({ documents, markets }: WatchlistsDependencies): Watchlists {
   const family = storedFamily(documents, {
     kind: 'watchlist',

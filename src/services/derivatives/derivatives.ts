@@ -299,7 +299,7 @@ function assertFinite<T>(answer: T): T {
   if (first === undefined) return answer;
   throw new Refusal(
     'NUMERIC_FAILURE',
-    `${first.path} would not be finite: the rates over so many days, or the amounts, exceed the range of a double.`,
+    `${first.path} would not be finite: the rates over this number of days, or the amounts, exceed the range of a double.`,
     { field: first.path },
   );
 }

@@ -10,7 +10,7 @@ export interface AnnouncedDividends {
   readonly dividends: readonly { readonly exDay: Day; readonly points: number }[];
 }
 
-/** What is said of the dividends of futures. */
+/** The parameters of dividends in a request for futures. */
 export type DividendTerms = Pick<FuturesPriceRequest, 'index_id' | 'dividends' | 'dividend_yield' | 'dividend_source'>;
 
 /** The terms of a curve, whose dividends are words of a query. */
@@ -63,7 +63,7 @@ export function dividendsGiven(request: DividendTerms, { asOf, days }: Life): Po
   return dividends;
 }
 
-/** Whether a request asks for announced dividends. @throws Refusal VALIDATION_FAILED where it says more of them */
+/** Tests that a request asks for announced dividends. @throws Refusal VALIDATION_FAILED if it also gives dividends */
 export function isAnnounced(request: DividendTerms): request is DividendTerms & { index_id: string } {
   const { index_id, dividends, dividend_yield, dividend_source } = request;
   if (dividend_source !== 'announced') return false;

@@ -3,7 +3,7 @@ import { LOCAL_AUTHOR, type Authorship } from '#domain/documents/version-documen
 import { appendAudit, auditHead } from '#store/audit/log.js';
 import type { DocumentStore } from '#store/port.js';
 
-/** What is done without a write of a document, and stands in the log all the same. */
+/** Audited actions that write no document. */
 export interface AuditNotes {
   /** A job that was cancelled. Resolves once the entry is durable. */
   cancelled(jobId: string, by: Authorship): Promise<void>;
@@ -20,7 +20,7 @@ export interface RefusedKey {
 
 export interface LoggedRead {
   readonly operation: string;
-  /** What was read: the path. */
+  /** Path of the resource that was read. */
   readonly path: string;
   readonly requestId: string;
   readonly keyId: string | null;

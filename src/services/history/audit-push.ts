@@ -10,7 +10,7 @@ import type { DocumentStore } from '#store/port.js';
 export interface AuditPush {
   /** Begins where the last process ended, or with what comes next. */
   start(): void;
-  /** Ends it; what is not sent yet is sent by the next process. */
+  /** Stops pushing; the next process sends the remaining entries. */
   close(): Promise<void>;
 }
 

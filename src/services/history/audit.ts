@@ -43,7 +43,7 @@ export interface AuditReading {
   readonly keys: readonly PublicKey[];
   /** Signatures and keys that cannot be read. */
   readonly left: Skipped;
-  /** Whether all of the log is asked for. */
+  /** True if the request asks for the whole log. */
   readonly isWhole: boolean;
 }
 
@@ -56,7 +56,7 @@ export interface AuditDependencies {
 }
 
 export function createAudit({ documents, signingKeys, timestamp }: AuditDependencies): Audit {
-  /** Signs what is not signed yet; a store that takes no writes is read as it is. */
+  /** Signs the unsigned entries; a read-only store stays as it is. */
   async function seal(): Promise<void> {
     if (await isSealed(documents)) return;
     try {
@@ -78,7 +78,7 @@ export function createAudit({ documents, signingKeys, timestamp }: AuditDependen
       const head: AuditHead = { seq, hash };
       const reach = currentReach();
       const entries = (): AuditBatches => limited(auditBatches(documents, { after, head }), query, reach);
-      for await (const batch of entries()) void batch; // What is refused is refused before the first byte is out.
+      for await (const batch of entries()) void batch; // Throws before the first byte is sent.
       const { documents: seals, ...left } = await documents.list(
         'audit-seal',
         (body) => AuditSeal.safeParse(body).data,
@@ -128,7 +128,7 @@ function isAsked({ at, kind, id, author }: AuditEntry, query: AuditQuery): boole
   if (query.start !== undefined && time < beginningOf(query.start)) return false;
   if (query.end !== undefined && time > momentOf(query.end)) return false;
   const isOther = (given: string | undefined, value: string): boolean => given !== undefined && given !== value;
-  // What is filed under a document, as the closes published of an index, is found by that, too.
+  // Finds entries under a document, too, as the closes published for an index.
   const isBelow = query.id !== undefined && id.startsWith(`${query.id}/`);
   return !isOther(query.kind, kind) && (isBelow || !isOther(query.id, id)) && !isOther(query.author, author);
 }

@@ -20,7 +20,7 @@ export interface VersionContent {
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-/** What was written of documents, by whom and when. */
+/** The versions of documents with author and time. */
 export interface Versions {
   /** Newest first. @throws Refusal the family's own for a document that never was */
   list(subject: Subject, query: { readonly limit: number; readonly before?: number | undefined }): Promise<VersionList>;
@@ -34,7 +34,7 @@ export interface Versions {
   purgeDeleted(subject: Subject, by: Authorship): Promise<PurgedDocument | undefined>;
 }
 
-/** What was removed of a document that was deleted before: its versions, and of an index or a strategy published runs. */
+/** The removed parts of a deleted document: its versions and, for an index or a strategy, its published runs. */
 export interface PurgedDocument {
   readonly purgedRuns: number;
 }

@@ -23,7 +23,7 @@ export interface CalendarViews {
   schedule(indexId: string, query: ScheduleQuery): Promise<ScheduleView>;
   /** First effective date after a day YYYY-MM-DD; null for an index that is gone, or where none is known. */
   nextRebalance(indexId: string, after: string): Promise<string | null>;
-  /** The same among today and the days behind it. */
+  /** The next rebalance, today or later. */
   comingRebalance(indexId: string, after: string): Promise<string | null>;
 }
 
@@ -59,7 +59,7 @@ export function createCalendarViews({ calendars, scheduleOf, today }: CalendarsD
   };
 }
 
-/** Whether a cadence announces its rebalances before they take effect. */
+/** Tests that a cadence announces its rebalances before they take effect. */
 function isNoticed({ effective_lag: lag, reference, announcement }: RebalanceSpec): boolean {
   return lag > 0 || reference !== undefined || announcement !== undefined;
 }

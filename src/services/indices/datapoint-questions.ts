@@ -110,7 +110,7 @@ export function createDatapointQuestions({
   };
 }
 
-/** Findings about what a client sent, not about what stands around it. */
+/** Findings on the client's input, not on the rest of the definition. */
 const isOfRequest = ({ path }: Finding): boolean => /^(?:universe|datapoints|plugins|calendar|currency)\b/.test(path);
 
 interface Asked {
@@ -155,19 +155,19 @@ interface OnMarket {
   readonly market: MarketData | undefined;
 }
 
-/** What the served market lacks for an expression. */
+/** Reports data that an expression needs and the served market lacks. */
 function onMarket(tree: ExpressionNode | undefined, { expects, definitions, market }: OnMarket): Finding[] {
   if (tree === undefined || market === undefined) return [];
   const use = expects === 'number' ? { ...numeric(tree), as: 'any' as const } : conditional(tree, '');
   return fieldFindings([{ use, path: 'expression', rowId: null }], market, 'error', definitions);
 }
 
-/** Functions whose values a decision of an index has alone. */
+/** Functions whose values exist only in the decisions of an index. */
 function ofDecisions(tree: ExpressionNode, definitions: Definitions): Finding[] {
   const called = callsIn(tree, definitions).filter(({ name }) =>
     ['is_constituent', 'member_of', 'weight_in'].includes(name),
   );
   if (called.length === 0) return [];
-  const message = `Values are not shown: ${called[0]!.name} is known in the decisions of an index alone.`;
+  const message = `Values are not shown: ${called[0]!.name} is available only in the decisions of an index.`;
   return [{ severity: 'info', code: 'NO_EFFECT', path: 'expression', message }];
 }

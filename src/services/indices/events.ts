@@ -48,7 +48,7 @@ export function createEvents({ documents, calendars, scheduleOf, today }: Events
     return { documents: named, ...skippedBy([]) };
   }
 
-  /** Null where what an overlay lies on is gone. */
+  /** Null if the underlying index of an overlay was deleted. */
   const scheduled = (stored: IndexDocument): Promise<IndexSchedule | null> =>
     scheduleOf(stored).catch((thrown: unknown) => {
       if (thrown instanceof Refusal) return null;

@@ -3,7 +3,7 @@ import { isDerivedDocument, isOverlayDocument, type IndexDocument } from '#domai
 import { readIndex } from '#domain/checks/validate-index.js';
 import type { DocumentStore } from '#store/port.js';
 
-/** A page of a list: so many after an id. */
+/** A page of a list: a number of entries after an id. */
 export interface PageQuery {
   readonly limit?: number | undefined;
   readonly after?: string | undefined;
@@ -62,7 +62,7 @@ async function toSummary(
   };
 }
 
-/** Capture time of a stored run; null on records written without one. */
+/** Capture time of a stored run; null if the record has none. */
 function runAt(body: unknown): string | null {
   const { run_at } = (typeof body === 'object' && body !== null ? body : {}) as { run_at?: unknown };
   return typeof run_at === 'string' ? run_at : null;

@@ -49,14 +49,14 @@ export interface IndexQuestions {
   previewStored(indexId: string, request: () => PreviewTerms, signal: AbortSignal): Json;
   /** A PreviewResponse of the document in the body. */
   previewDocument(body: Body, signal: AbortSignal): Json;
-  /** A WhatIfResponse. @throws Refusal INDEX_NOT_FOUND beside those of a preview */
+  /** A WhatIfResponse. @throws Refusal INDEX_NOT_FOUND, and those of a preview */
   whatIf(body: Body, signal: AbortSignal): Json;
   /**
    * An IndexExplanation.
-   * @throws Refusal INDEX_NOT_FOUND, IDENTIFIER_NOT_FOUND, NO_DATA_AT_DATE beside those of a preview
+   * @throws Refusal INDEX_NOT_FOUND, IDENTIFIER_NOT_FOUND, NO_DATA_AT_DATE, and those of a preview
    */
   explain(question: ExplainQuestion, signal: AbortSignal): Json;
-  /** A RebalancePack, or its orders as a file. @throws Refusal INDEX_NOT_FOUND, NO_DATA_AT_DATE beside those of a preview */
+  /** A RebalancePack, or its orders as a file. @throws Refusal INDEX_NOT_FOUND, NO_DATA_AT_DATE, and those of a preview */
   rebalancePack(indexId: string, asked: PackAsked, signal: AbortSignal): Json;
   /** @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE */
   methodology(indexId: string): Promise<Methodology>;
@@ -77,7 +77,7 @@ export interface ExplainQuestion {
   readonly indexId: string;
   readonly identifier: string;
   readonly asOf: string | undefined;
-  /** The run whose definition is explained; the stored one unless given. */
+  /** The run whose definition is explained; default: the stored definition. */
   readonly runId: string | undefined;
 }
 
@@ -267,7 +267,7 @@ export async function reachedBy(
     }
   };
   await reach(document);
-  return Object.fromEntries(reached); // Any id becomes a key of its own, __proto__ too.
+  return Object.fromEntries(reached); // Makes every id a key, including __proto__.
 }
 
 function missingReference(at: IndexDocument, next: string): Finding {

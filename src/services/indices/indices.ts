@@ -18,6 +18,8 @@ import { cancelJobsAbout, forgetJobsAbout, type JobsAbout } from '../shared/jobs
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
 import { lookAheadOf, unknownModels } from '../stored/used-models.js';
 import { createIndexList, type PageQuery } from './index-list.js';
+import type { Admission, ApprovalGate } from '../approvals/approvals.js';
+import { requestedDefinition } from './admitted-definition.js';
 import { checkedParts, withoutStoredParts } from './stored-parts.js';
 import { childrenOf, findIndex, requireIndex, storedIndices, type StoredIndex } from '../stored/stored-indices.js';
 
@@ -45,7 +47,7 @@ export interface Indices {
     body: () => unknown,
     by?: Authorship,
   ): Promise<{ readonly saved: SavedIndex; readonly etag: string }>;
-  /** @throws Refusal ID_MISMATCH, VALIDATION_FAILED, PRECONDITION_FAILED */
+  /** @throws Refusal ID_MISMATCH, VALIDATION_FAILED, PRECONDITION_FAILED, APPROVAL_REQUIRED */
   replace(
     indexId: string,
     body: Body,
@@ -68,9 +70,10 @@ export interface IndicesDependencies {
   readonly jobs: JobsAbout;
   readonly markets: Markets;
   readonly calendars: Calendars;
+  readonly approvals: ApprovalGate;
 }
 
-export function createIndices({ documents, jobs, markets, calendars }: IndicesDependencies): Indices {
+export function createIndices({ documents, jobs, markets, calendars, approvals }: IndicesDependencies): Indices {
   const catalogue = { ...ruleTypes(), fields: definitionFields() } as RuleTypes; // read-only lists here, plain ones there
 
   async function check(body: Body, reader: Pick<DocumentStore | DocumentTransaction, 'get'>): Promise<CheckedIndex> {
@@ -89,7 +92,7 @@ export function createIndices({ documents, jobs, markets, calendars }: IndicesDe
     const told = orderFindings([...findings, ...lacking, ...foreseen]);
     if (typeof id !== 'string' || (await reader.get('strategy', id)) === undefined)
       return { document: document && withoutStoredParts(document), findings: told };
-    const message = `A strategy is stored under the id ${id}; an index needs an id of its own.`;
+    const message = `A strategy is stored under the id ${id}; an index needs a different id.`;
     return {
       document: undefined,
       findings: orderFindings([...told, { severity: 'error', code: 'DUPLICATE_ID', path: 'id', message, value: id }]),
@@ -102,14 +105,15 @@ export function createIndices({ documents, jobs, markets, calendars }: IndicesDe
     allow: (tx: DocumentTransaction) => Promise<readonly Finding[]>,
     by: Authorship | undefined,
   ) {
-    const write = async (tx: DocumentTransaction) => {
+    const write = async (tx: DocumentTransaction, admit: Admission['admit']) => {
       const own = await allow(tx);
       const { document, findings } = await check(body, tx);
       const all = orderFindings([...own, ...findings]);
       if (document === undefined || hasErrors(all)) throw refuseWithFindings('index document', all);
+      await admit(tx, await requestedDefinition(tx, document.id, document));
       return { saved: { index: document, findings: all }, etag: await tx.put('index', document.id, document) };
     };
-    return documents.transaction(write, { by });
+    return approvals.guarded(by, ({ admit }) => documents.transaction((tx) => write(tx, admit), { by }));
   }
 
   return {
@@ -163,13 +167,18 @@ export function createIndices({ documents, jobs, markets, calendars }: IndicesDe
     },
     async remove(indexId, ifMatch, by) {
       await requireStored(documents, indexId);
-      // What is refused cancels nothing.
+      // A refused request cancels nothing.
       await assertPrecondition(documents, 'index', indexId, ifMatch);
-      await cancelJobsAbout(jobs, subjectsOf(await familyOf(documents, indexId, null)));
-      const forget = async (tx: DocumentTransaction) => {
+      const cancel = async (foresee: Admission['foresee']): Promise<void> => {
+        const family = await familyOf(documents, indexId, null);
+        for (const { id } of family) await foresee(documents, await requestedDefinition(documents, id, null));
+        await cancelJobsAbout(jobs, subjectsOf(family));
+      };
+      const forget = async (tx: DocumentTransaction, admit: Admission['admit']) => {
         await requireStored(tx, indexId);
         await assertPrecondition(tx, 'index', indexId, ifMatch);
         const family = await familyOf(tx, indexId, null);
+        for (const { id } of family) await admit(tx, await requestedDefinition(tx, id, null));
         const forgotten = await forgetJobsAbout(tx, jobs, subjectsOf(family));
         const deleted: IndexDeletion['deleted'] = [];
         for (const member of family) {
@@ -178,7 +187,10 @@ export function createIndices({ documents, jobs, markets, calendars }: IndicesDe
         }
         return { deleted };
       };
-      return documents.transaction(forget, { by });
+      return approvals.guarded(by, async ({ admit, foresee }) => {
+        await cancel(foresee);
+        return documents.transaction((tx) => forget(tx, admit), { by });
+      });
     },
     async validate(body) {
       const { document, findings } = await check(body, documents);
@@ -230,7 +242,7 @@ async function familyOf(
 ): Promise<Member[]> {
   const family = new Map<string, Member>();
   const join = async (member: Member): Promise<void> => {
-    if (family.has(member.id)) return; // A blend may stand on several of them.
+    if (family.has(member.id)) return; // A blend may have several of them as parents.
     family.set(member.id, member);
     for (const child of await childrenOf(reader, member.id)) await join({ id: child, derivedFrom: member.id });
   };

@@ -180,7 +180,7 @@ function ofDocument(ifMatch: Precondition | undefined): Precondition | undefined
   return ifMatch === undefined || ifMatch === '*' ? ifMatch : ifMatch.map((etag) => etag.split(MARK)[0]!);
 }
 
-/** Capture time of a stored run; null on records written without one. */
+/** Capture time of a stored run; null if the record has none. */
 function runAt(body: unknown): string | null {
   const { run_at } = (typeof body === 'object' && body !== null ? body : {}) as { run_at?: unknown };
   return typeof run_at === 'string' ? run_at : null;

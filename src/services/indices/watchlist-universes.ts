@@ -7,8 +7,8 @@ import type { DocumentReader } from '#store/port.js';
 type Reader = Pick<DocumentReader, 'get'>;
 
 /**
- * A definition as it is computed: the names of its watchlist stand in its universe, so that a run
- * whose watchlist has changed is stale, as one whose definition has changed.
+ * Resolves a definition for computation: its universe contains the securities of its watchlist, so that a changed
+ * watchlist makes a run stale, as a changed definition does.
  * @throws Refusal VALIDATION_FAILED when the watchlist is gone or cannot be read
  */
 export async function withWatchlist(reader: Reader, document: IndexDocument): Promise<IndexDocument> {

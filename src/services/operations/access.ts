@@ -11,7 +11,7 @@ import type { DocumentStore } from '#store/port.js';
 export { currentReach, withinReach } from '#store/reach/reach-context.js';
 export { outside };
 
-/** Who asks, as documents are shared with them. */
+/** A client, by the names that documents are shared with. */
 export interface Client {
   readonly keyId: string | null;
   readonly name: string | null;
@@ -22,17 +22,17 @@ export interface Client {
 
 /** Whose documents are, and who else may read them. */
 export interface Access {
-  /** What a client may reach; undefined where that is everything. */
+  /** The resources that a client may access; undefined if it may access all. */
   reachOf(client: Client): Promise<Reach | undefined>;
   /** @throws Refusal the family's own for a document that is not there */
   read(subject: Subject): Promise<DocumentAccess>;
-  /** Lets others read a document of one's own. @throws Refusal as `read`, FORBIDDEN_ID */
+  /** Grants others read access to a document of the author. @throws Refusal as `read`, FORBIDDEN_ID */
   share(subject: Subject, sharedWith: readonly string[], by: Authorship): Promise<DocumentAccess>;
 }
 
 export interface AccessDependencies {
   readonly documents: DocumentStore;
-  /** Whether ids outside the prefixes of a client are answered as absent. */
+  /** True if ids outside the prefixes of a client are reported as absent. */
   readonly isHidden: boolean;
 }
 
@@ -60,7 +60,7 @@ export function createAccess({ documents, isHidden }: AccessDependencies): Acces
     if (found === undefined) throw outside({ prefixes: [], shared: new Set(), isHidden: true }, kind, id);
   }
 
-  /** Stores are read by id whoever asks: whose they are is told to those who may read their document. */
+  /** Every client reads stores by id; only clients that may read the document of a store see its owner. */
   async function storeWithin(id: string) {
     const reach = currentReach();
     return reach === undefined || isWithin(reach, id) || reach.shared.has(`store/${id}`)
@@ -120,7 +120,7 @@ export function assertOwnName(id: string): void {
 /** A generated id for the client of the present request: it begins with a prefix of the client. */
 export const ownName = (made: string): string => `${currentReach()?.prefixes[0] ?? ''}${made}`;
 
-/** What a route that knows no prefixes says to a client that is limited to some. */
+/** Refuses a client that is limited to prefixes on a route that does not support them. */
 export const notForPrefixes = (prefixes: readonly string[]): Refusal =>
   new Refusal('FORBIDDEN_ID', 'The key is limited to ids of its prefixes; this route concerns all of the service.', {
     prefixes,

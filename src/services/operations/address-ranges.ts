@@ -1,11 +1,11 @@
 import { BlockList, isIP } from 'node:net';
 
-/** Whether an address is one of a set. */
+/** Tests that an address belongs to a set. */
 export type IsAddressOf = (address: string) => boolean;
 
 const familyOf = (address: string): 'ipv4' | 'ipv6' => (isIP(address) === 6 ? 'ipv6' : 'ipv4');
 
-/** Whether a text is an address or a range of addresses, as `10.0.0.0/8`. */
+/** Tests that a text is an address or a range of addresses, as `10.0.0.0/8`. */
 export function isAddressRange(text: string): boolean {
   const [address = '', bits, more] = text.split('/');
   const family = isIP(address);

@@ -4,9 +4,9 @@ import { once } from '#base/once.js';
 export interface CallbackPlaceOptions {
   /** `host` for the port of the scheme, or `host:port`. */
   readonly hosts: readonly string[];
-  /** Whether addresses of this machine and of private networks are allowed. */
+  /** Allows addresses of this machine and of private networks. */
   readonly isPrivateAllowed: boolean;
-  /** Whether messages can be signed. */
+  /** True if messages can be signed. */
   readonly hasSecret: boolean;
 }
 
@@ -14,7 +14,7 @@ export interface CallbackPlaceOptions {
 export interface CallbackPlaces {
   /** Why none may go to an address; undefined when it may. */
   problemOf(url: string): Problem | undefined;
-  /** Whether a connection may be made to an address of IP. */
+  /** Tests that connections to an IP address are allowed. */
   isAddressAllowed(address: string): boolean;
 }
 
@@ -35,7 +35,7 @@ export function createCallbackPlaces({ hosts, isPrivateAllowed, hasSecret }: Cal
       if (url === null || (url.protocol !== 'https:' && url.protocol !== 'http:'))
         return problem('The callback must be an http or https URL.');
       if (url.username !== '' || url.password !== '')
-        return problem('The callback must hold no user and no password: jobs tell it to whoever may read them.');
+        return problem('The callback must contain no user and no password: everybody who may read the job sees it.');
       if (!hasSecret || allowed.size === 0)
         return problem(
           'Callbacks are not configured on this service (--callback-hosts, DIVISOR_CALLBACK_HOSTS, DIVISOR_CALLBACK_SECRET).',

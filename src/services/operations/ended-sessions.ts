@@ -19,7 +19,7 @@ export interface EndedSessions {
 
 export interface EndedSessionsDependencies {
   readonly documents: DocumentStore;
-  /** Whether nothing is written: a sign-out then counts in this process. */
+  /** True for a read-only store: a sign-out then takes effect in this process only. */
   readonly isReadOnly: boolean;
   /** Milliseconds since 1970. */
   readonly now: () => number;
@@ -30,7 +30,7 @@ const PERSON_SESSIONS_MAX = 16;
 /** Persons that one sign-out forgets because their sessions would have ended anyway. */
 const FORGOTTEN_MAX = 64;
 
-/** What is kept of a person until their sessions would have ended anyway. */
+/** Record of a person, stored until their sessions would have expired. */
 interface Person {
   readonly sessions: readonly { readonly id: string; readonly ends: number }[];
   /** Sessions that would end by this time are all ended; 0 where there are none. */

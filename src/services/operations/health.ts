@@ -10,7 +10,7 @@ export interface Check {
   readonly look: () => string | undefined;
   /** Details of a healthy service. */
   readonly note?: () => string;
-  /** Code under which `/health/ready` refuses while the check fails; without one the service stays ready. */
+  /** Error code of `/health/ready` while the check fails; absent if the service stays ready. */
   readonly unready?: ErrorCode;
 }
 
@@ -20,11 +20,11 @@ export interface HealthService {
   /** The running engine. */
   readonly version: string;
   /**
-   * All but the limits, which never change. Who asks in the same turn of the event loop gets the same answer: nobody can have
-   * heard of a change in between. Once that answer is there, it comes without a promise.
+   * All but the limits, which never change. Callers in the same turn of the event loop get the same answer. A finished
+   * answer is returned without a promise.
    */
   health(): HealthRead | Promise<HealthRead>;
-  /** Reads what is told while it cannot be read: somebody has to, before nobody can. Never rejects for an outage. */
+  /** Reads the state that health reports during an outage. Never rejects for an outage. */
   look(): Promise<void>;
   /** The checks of a service that takes work. @throws Refusal DRAINING, or the code of the first failed check */
   readiness(): readonly HealthCheck[];
@@ -39,12 +39,12 @@ export interface HealthDependencies {
   readonly draining: () => boolean;
   readonly store: () => Promise<Health['store']>;
   readonly jobs: Pick<JobReader, 'counts' | 'lanes'>;
-  /** Whether what the two above read can be asked. */
+  /** Tests that the sources of `read` and `look` are reachable. */
   readonly isReachable: () => boolean;
   readonly checks: readonly Check[];
 }
 
-/** What is read for health. */
+/** The parts of health that are read. */
 type Read = Pick<Health, 'store' | 'jobs'>;
 
 const NO_LOAD: LaneLoad = { waiting: 0, running: 0, places: 0, oldestSeconds: null };
@@ -53,7 +53,7 @@ const NOTHING_READ: Read = {
   jobs: { pending: 0, running: 0, lanes: lanesOf({ heavy: NO_LOAD, huge: NO_LOAD, light: NO_LOAD }) },
 };
 
-/** Health is answered also while what it reads is not. */
+/** Longest wait of health for its sources. */
 const READ_MS = 2000;
 
 export function createHealth(dependencies: HealthDependencies): HealthService {

@@ -71,7 +71,7 @@ export async function followAll(
         if (isEnded || stopping.aborted) return end();
         const jobId = take();
         if (jobId !== undefined) {
-          const found = await system.find(jobId).catch(() => undefined); // What cannot be read is left out, as in a listing.
+          const found = await system.find(jobId).catch(() => undefined); // Unreadable jobs are omitted, as in a listing.
           if (isEnded) return end();
           if (found !== undefined)
             return { done: false, value: { id: found.revision, status: { ...found.status, result: null } } };
@@ -115,7 +115,7 @@ export function followJob(
 ): AsyncIterableIterator<JobEvent> {
   let sent = seen;
   let isEnded = false;
-  /** Whether something has happened since the last look. */
+  /** True if a change has occurred since the last read. */
   let isNews = false;
   let wake = (): void => {};
   const unwatch = system.watch(jobId, () => {

@@ -17,7 +17,7 @@ import { followAll, followJob, type AnyJobEvent, type JobEvent } from './job-eve
 export interface JobView {
   /** `result` is null when the result is kept as bytes. */
   readonly status: JobStatus;
-  /** The result as JSON bytes, for a succeeded job whose result is too large to be parsed on its way out. */
+  /** The result as JSON bytes, for a succeeded job whose result is too large to be parsed for the answer. */
   readonly resultBytes: ResultBytes | null;
 }
 
@@ -40,14 +40,14 @@ export interface JobsService {
   list(query: JobQuery): Promise<JobCollection>;
   /** @throws Refusal JOB_NOT_FOUND, DOCUMENT_UNREADABLE */
   read(jobId: string, options: { readonly waitSeconds: number; readonly signal: AbortSignal }): Promise<JobView>;
-  /** Queues failed jobs anew. @throws Refusal DRAINING, STORAGE_FULL */
+  /** Queues failed jobs again. @throws Refusal DRAINING, STORAGE_FULL */
   retry(order: RetryOrder): Promise<JobRetries>;
   /** @throws Refusal JOB_NOT_FOUND, DOCUMENT_UNREADABLE, STORAGE_FULL */
   cancel(jobId: string, by: Authorship): Promise<JobView>;
   /**
    * The status now, unless the client has seen it, and every change up to the terminal one.
    * Given up when the iterator is returned.
-   * @param client as streams are counted; null where nobody is told apart
+   * @param client that streams are counted for; null if clients are not distinguished
    * @throws Refusal JOB_NOT_FOUND, DOCUMENT_UNREADABLE, OVERLOADED when too many clients listen, RATE_LIMITED when the
    *   client has too many streams
    */
@@ -64,7 +64,7 @@ export interface JobsServiceDependencies {
   readonly artifacts: ArtifactStore;
   /** Results that are written when they are read; by kind. */
   readonly results?: Partial<Record<JobKindName, ResultSource>> | undefined;
-  /** Told of each job that a client cancels. Default: nobody. */
+  /** Called for each job that a client cancels. Default: no call. */
   readonly onCancelled?: (jobId: string, by: Authorship) => Promise<void>;
   /** Aborted when the service stops: long polls are answered then, and streams of events end. */
   readonly stopping: AbortSignal;

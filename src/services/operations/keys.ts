@@ -54,7 +54,7 @@ export interface IssuedKey {
 }
 
 export interface Keys {
-  /** Whether a key was ever created or configured: then every request needs one, even when all are revoked. */
+  /** Tests that a key was ever created or configured. Every request then needs a key, even if all keys are revoked. */
   areConfigured(): boolean;
   /**
    * The holder of a key, undefined when it is malformed, unknown, revoked, expired, wrong or sent from an address that it
@@ -151,7 +151,7 @@ export async function createKeys({ documents, environment, now }: KeysDependenci
       );
       if (namesake !== undefined) {
         const { id } = namesake.record;
-        const message = `The key ${id} is called ${request.name} already: authors are told by names. Rotate or revoke it, or choose another name.`;
+        const message = `The key ${id} is called ${request.name} already: names identify authors. Rotate or revoke it, or choose another name.`;
         throw new Refusal('VALIDATION_FAILED', message);
       }
       const issued = issueKey(request, now(), (id) => holders.has(id));
@@ -219,7 +219,7 @@ interface Holder {
   readonly record: KeyRecord;
   readonly principal: KeyHolder;
   readonly digest: Buffer;
-  /** Whether the key is accepted from an address; undefined where it is from all. */
+  /** Tests that the key is accepted from an address; undefined if it is accepted from all. */
   readonly isFrom: ((address: string) => boolean) | undefined;
 }
 

@@ -4,7 +4,7 @@ import { LIMITS } from '#domain/refusals/limits.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { JobSystem } from '#jobs/job-system.js';
 
-/** The failed jobs that are to be queued anew. */
+/** The failed jobs to queue again. */
 export interface RetryOrder {
   readonly kinds?: readonly JobKindName[] | undefined;
   readonly job_ids?: readonly string[] | undefined;
@@ -16,7 +16,7 @@ export interface RetryOrder {
 /** Refusals for which the jobs behind are refused as well: they end the order. */
 const FOR_ALL: ReadonlySet<string> = new Set(['DRAINING', 'STORAGE_FULL', 'STORE_UNAVAILABLE']);
 
-/** Queues failed jobs anew, the newest first. @throws Refusal DRAINING, STORAGE_FULL, STORE_UNAVAILABLE */
+/** Queues failed jobs again, the newest first. @throws Refusal DRAINING, STORAGE_FULL, STORE_UNAVAILABLE */
 export async function retryJobs(jobs: Pick<JobSystem, 'list' | 'retry'>, order: RetryOrder): Promise<JobRetries> {
   const { limit } = order;
   const found = await failedJobs(jobs, { ...order, limit: limit + 1 });

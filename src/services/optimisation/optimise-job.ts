@@ -22,7 +22,7 @@ export function createOptimisationJob({
   markets,
 }: OptimisationJobDependencies): JobKind<OptimisationPayload> {
   return jobKind('optimise', async ({ run_id, documents, models, constraints, request }, attempt) => {
-    await markets.settled(); // An optimisation of the last process waits for the data that is on its way.
+    await markets.settled(); // An optimisation of the previous process waits until the data is loaded.
     const { identity } = markets.require();
     const { result: artifact, message } = await attempt.compute('optimise', {
       market: identity,

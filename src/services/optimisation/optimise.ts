@@ -143,7 +143,7 @@ export function createOptimise({
     return { set, etag: (stored as StoredDocument).etag }; // readable, as its document was
   }
 
-  /** Rows of a stored set that are wrong, or read what the market lacks, are errors before any work begins. */
+  /** Invalid rows of a stored set, and rows that need data that the market lacks, are errors before any work begins. */
   function assertRows(set: ConstraintSet, market: MarketData): void {
     assertNoErrors(`constraint set ${set.id}`, [
       ...checkConstraintSet(set).findings,
@@ -175,7 +175,7 @@ export function createOptimise({
     return { models: { ...used.models, [own]: plannedModel((await requireModel(documents, own)).document) } };
   }
 
-  /** @throws Refusal NO_DATA_AT_DATE when no rebalance can lie on or before the day */
+  /** @throws Refusal NO_DATA_AT_DATE when no rebalance can be on or before the day */
   function assertReached(document: IndexDocument, asOf: string | null, market: MarketData): void {
     if (asOf === null) return;
     const calendar = calendars.get(document.calendar);

@@ -27,6 +27,8 @@ import { latestTime } from '#store/timestamp.js';
 import { stateOf, type RunStates } from '../runs/run-states.js';
 import { currentRun } from './current-run.js';
 import type { ViewMaker } from '../runs/view-maker.js';
+import type { Admission, ApprovalGate, Requested } from '../approvals/approvals.js';
+import { requestedCloses } from './requested-closes.js';
 import { assertAllowed } from './allowed.js';
 import { disagreementsOf, type Closes, type Disagreement } from './disagreements.js';
 import { assertWhole, partialCloses, partialReason, type PartialClose } from './partial-closes.js';
@@ -43,7 +45,7 @@ export interface Publications {
   /**
    * Appends the closes of the stored run that are not published yet.
    * @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, NO_CURRENT_RUN, DOCUMENT_UNREADABLE, NO_DATA_IN_RANGE, RESTATEMENT,
-   * PARTIAL_CLOSES, OVERLOADED
+   * PARTIAL_CLOSES, APPROVAL_REQUIRED, OVERLOADED
    */
   publish(indexId: string, body: () => PublishRequest, asked: Asked): Promise<Publication>;
   /** Entries in the order of the log. @throws Refusal NOTHING_PUBLISHED, INVALID_RANGE, DOCUMENT_UNREADABLE */
@@ -65,6 +67,7 @@ export interface PublicationsDependencies {
   readonly signingKeys: SigningKeys;
   readonly states: Pick<RunStates, 'staleOf'>;
   readonly calendars: Calendars;
+  readonly approvals: ApprovalGate;
   readonly timestamp: () => string;
 }
 
@@ -75,7 +78,7 @@ const ATTEMPTS_MAX = 5;
 const SIGNED_PER_TURN = 64;
 
 export function createPublications(dependencies: PublicationsDependencies): Publications {
-  const { documents, jobs, maker, signingKeys, states, calendars, timestamp } = dependencies;
+  const { documents, jobs, maker, signingKeys, states, calendars, approvals, timestamp } = dependencies;
 
   /** Where a log ends, and what stands of each date. */
   async function readLog(indexId: string): Promise<Log> {
@@ -126,13 +129,18 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
   }
 
   /** @returns false where another publication, or another key, came first */
-  async function isAppended(run: RunDocument, log: Log, entries: readonly PublicationEntry[], by: Authorship) {
+  async function isAppended(
+    run: RunDocument,
+    { log, entries, requested }: Appended,
+    { by, admit }: { readonly by: Authorship; readonly admit: Admission['admit'] },
+  ) {
     const keyId = entries[0]!.key_id;
     const indexId = run.index_id;
     return documents.transaction(
       async (tx) => {
         const head = await logHead(tx, indexId);
         if (head?.hash !== log.head?.hash || !(await signingKeys.isCurrent(tx, keyId))) return false;
+        await admit(tx, requested);
         await appendEntries(tx, indexId, { entries, after: head });
         // Neither was dropped meanwhile.
         await requireIndex(tx, indexId);
@@ -172,7 +180,11 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
         const answer = { published, restated, run_id: runIdOf(run), stale };
         if (statements.length === 0) return { ...answer, through: lastDate(log), head: log.head?.hash ?? NO_HASH };
         const entries = await signed(statements, log, key);
-        if (!(await isAppended(run, log, entries, { ...by, note: noteOf(request, by) }))) continue;
+        const { standing, head } = log;
+        const terms = { indexId, runId: runIdOf(run), head, standing, disagreements, closes };
+        const appended = { log, entries, requested: requestedCloses(statements, approvals, terms) };
+        const noted = { ...by, note: noteOf(request, by) };
+        if (!(await approvals.guarded(noted, ({ admit }) => isAppended(run, appended, { by: noted, admit })))) continue;
         return { ...answer, through: lastDate(log, entries), head: entries.at(-1)!.hash };
       }
       throw new Refusal('OVERLOADED', `Other publications of ${indexId} came first ${ATTEMPTS_MAX} times.`);
@@ -204,6 +216,13 @@ interface Log {
   readonly standing: ReadonlyMap<string, PublicationEntry>;
   /** Time of the last entry. */
   readonly lastAt: string | undefined;
+}
+
+/** Entries, the log that they are appended to, and the request of their publication. */
+interface Appended {
+  readonly log: Log;
+  readonly entries: readonly PublicationEntry[];
+  readonly requested: Requested;
 }
 
 /** Closes to be published, and which of all that the run has are partial. */

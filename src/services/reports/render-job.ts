@@ -73,7 +73,7 @@ export function createRenderJob({
 
   async function marketFor(template: ReportTemplateDocument): Promise<MarketIdentity | null> {
     if (!boundIndices(template).some((indexId) => needsMarket(template, indexId))) return null;
-    await markets.settled(); // A render of the last process waits for the data that is on its way.
+    await markets.settled(); // A render of the previous process waits until the data is loaded.
     return markets.served()?.identity ?? null;
   }
 

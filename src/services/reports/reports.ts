@@ -31,7 +31,7 @@ export interface ReportsDependencies {
   readonly now: () => number;
 }
 
-/** A rendered PDF on its way out. */
+/** A rendered PDF as a response. */
 export interface RenderedPdf {
   readonly fileName: string;
   readonly length: number;
@@ -264,7 +264,7 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
   };
 }
 
-/** Memory of a rendering beside what it reads of runs: fonts, pages, the library. */
+/** Memory of a rendering in addition to the runs that it reads: fonts, pages, the library. */
 const DRAWING_BYTES = 128 << 20;
 
 function assertEditable(templateId: string): void {

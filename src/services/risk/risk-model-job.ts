@@ -31,7 +31,7 @@ export function createRiskModelJob({
   }
 
   return jobKind('risk', async (payload, attempt) => {
-    await markets.settled(); // An estimate of the last process waits for the data that is on its way.
+    await markets.settled(); // An estimate of the previous process waits until the data is loaded.
     const { identity } = (await dataVersions.at(payload.data_version)).served;
     const output = await attempt.compute('estimate-risk-model', {
       market: identity,

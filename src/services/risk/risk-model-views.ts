@@ -8,7 +8,7 @@ import { partOn, partsByDate } from '#domain/risk/imported/model-dates.js';
 import { sourceOfModel, type RiskModelDocument } from '#domain/risk/risk-model-document.js';
 import type { RiskModelPart } from '#domain/risk/risk-model-part.js';
 
-/** A model of one date on its way out. */
+/** A model of one date as a response. */
 export interface ServedModel {
   readonly date: string;
   /** Securities in the order of its matrix. */

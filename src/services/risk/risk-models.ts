@@ -45,7 +45,7 @@ export interface RiskModelsDependencies {
   readonly states: Pick<RunStates, 'requireMarket'>;
 }
 
-/** A stored model on its way out. */
+/** A stored model as a response. */
 export interface RiskModelReading {
   readonly etag: string;
   /** RiskModelView as JSON, made as it is read. */

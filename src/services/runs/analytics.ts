@@ -138,7 +138,7 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
     async currentRun(runId, asked) {
       const { plan, dataVersion } = await runnable(runId, asked);
       const run = await findRun(documents, runId);
-      // Results of earlier versions, whose store is not known, may lack what a result has today.
+      // Results of earlier versions, with an unknown store, may lack fields of today's results.
       if (run?.store_id === undefined || run.as_known_on !== dataVersion.data_version) return undefined;
       if ((await states.staleOf(run, { isOfThen: true })) !== null) return undefined; // Of the version that is asked for.
       const { result } = run.artifacts;

@@ -10,7 +10,8 @@ import type { Analytics } from './analytics.js';
 /** Backtests of many indices by one request. */
 export interface BacktestBatches {
   /**
-   * Queues a backtest of each index, or of each whose stored run is stale, on the terms of that where none are said. A refusal of one stands in its entry.
+   * Queues a backtest of each index, or of each index with a stale run. The default terms are those of the stored run. The
+   * entry of an index contains its refusal.
    * @throws Refusal NO_DATA_SOURCE, STORE_UNAVAILABLE, DRAINING, STORAGE_FULL, which hold for all of them; what was
    *   queued before stays
    */
@@ -66,7 +67,7 @@ const queued = (indexId: string, job: JobStatus): Entry => ({
   error: null,
 });
 
-/** What no other index would be spared either. A full queue is not: a stored run that is current needs no place. */
+/** Tests that a refusal applies to every index. A full queue does not: a current stored run needs no place. */
 function isOfService({ code }: Refusal): boolean {
   return ERRORS[code].status === 503 && code !== 'OVERLOADED';
 }

@@ -24,7 +24,7 @@ export interface BacktestJobDependencies {
   readonly documents: DocumentStore;
   readonly artifacts: ArtifactStore;
   readonly markets: Markets;
-  /** How many runs of an index stay, beside those that were published. */
+  /** Number of runs of an index to keep, in addition to published runs. */
   readonly runsKept: number;
   readonly dataVersions: Pick<DataVersions, 'at' | 'before'>;
 }
@@ -40,7 +40,7 @@ async function linked(
   return Object.fromEntries(ids.map((id, i) => [id, files[i]!]));
 }
 
-/** Whether a run was made from what the market holds and its store declares now. */
+/** Tests that a run used the market's current content and the current declarations of its store. */
 function isOfMarket(run: RunDocument, { contentHash, adjustment, currency = null }: MarketIdentity): boolean {
   return (
     run.store_content_hash === contentHash &&
@@ -117,7 +117,7 @@ export function createBacktestJob({
 
   return jobKind('backtest', async (payload, attempt) => {
     const { plan, asked, engine_version: engineVersion } = payload;
-    await markets.settled(); // A run of the last process waits for the data that is on its way.
+    await markets.settled(); // A run of the previous process waits until the data is loaded.
     const known = await dataVersions.at(payload.data_version);
     const { identity } = known.served;
     const matrices = await plannedFiles(documents, artifacts, plan.models);

@@ -22,8 +22,8 @@ export interface BacktestPlans {
   /** A benchmark index with every document it reaches. @throws Refusal BENCHMARK_NOT_FOUND, DOCUMENT_UNREADABLE */
   benchmarkDocuments(benchmarkId: string): Promise<Record<string, IndexDocument>>;
   /**
-   * What a view compares a run with, by its name: an index, or an identifier of a market, which is asked for only then.
-   * @throws Refusal BENCHMARK_NOT_FOUND, DOCUMENT_UNREADABLE, and what asking for the market refuses
+   * Finds the benchmark of a view by its name: an index, or an identifier of the market, which is loaded only in this case.
+   * @throws Refusal BENCHMARK_NOT_FOUND, DOCUMENT_UNREADABLE, and those of loading the market
    */
   comparedWith(name: string, marketOf: () => Promise<MarketData | undefined>): Promise<ComparedWith>;
 }
@@ -32,8 +32,8 @@ export function createBacktestPlans(documents: Pick<DocumentStore, 'get'>): Back
   const indexOf = (indexId: string) => findIndex(documents, indexId);
 
   /**
-   * What is run, with every document it reaches: an index, or a strategy on its own terms, of which the request
-   * overrides some.
+   * Plans a run with all documents that it refers to: of an index, or of a strategy on its terms, some of which the request
+   * may override.
    */
   async function planOf(runId: string, given: BacktestRequest): Promise<BacktestPlan> {
     const strategy =
@@ -127,7 +127,7 @@ export function createBacktestPlans(documents: Pick<DocumentStore, 'get'>): Back
   return { planOf, benchmarkDocuments, comparedWith };
 }
 
-/** Panels of doubles a run makes beside the shared market: growth in three variants, weights, columns, text. */
+/** Panels of doubles that a run allocates in addition to the shared market: three growth variants, weights, columns, text. */
 const PANELS_PER_RUN = 10;
 
 /** Largest memory a backtest on a market needs. */

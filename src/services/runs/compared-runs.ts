@@ -27,7 +27,7 @@ export function contentFindings(runs: readonly RunDocument[]): Finding[] {
   return [{ severity: 'warning', code: 'DIFFERENT_DATA', path: 'ids', message }];
 }
 
-/** Digits of a hash that tell contents apart in a sentence. */
+/** Digits of a hash that identify a content in a message. */
 const HASH_DIGITS = 12;
 
 function contentOf({ store_id: datasetId, store_content_hash: hash }: RunDocument): string {

@@ -7,10 +7,10 @@ const ROOM_BYTES = 2 ** 21;
 /** Rooms that are kept for later exports: of two that are read at once. */
 const ROOMS_KEPT = 4;
 
-/** Bytes that are read into at a time where the reader brings no memory of its own. */
+/** Size of a buffer for readers that bring none. */
 const CHUNK_BYTES = 256 * 1024;
 
-/** Bytes of an export that are collected for the next who asks. */
+/** Maximum size of an export that is cached for later requests. */
 const BYTES_COLLECTED_MAX = 4 * 2 ** 20;
 
 /** Memory that parts are written to: 2 MiB of zeros a request is what a small table costs most. */
@@ -61,7 +61,7 @@ export function streamOf(first: MadePart, { part, rooms, whole, close }: PartSou
   /** Files are closed when no thread reads them any more. */
   const end = (): Promise<void> => (ended ??= (coming ?? Promise.resolve()).then(close, close));
 
-  /** Goes on to a part with bytes left; false after the last. */
+  /** Advances to a part with remaining bytes; false after the last. */
   async function advance(): Promise<boolean> {
     while (sent === shown.length + shown.rest.length) {
       read.add(shown);
@@ -74,7 +74,7 @@ export function streamOf(first: MadePart, { part, rooms, whole, close }: PartSou
     return true;
   }
 
-  /** Copies what is left of the shown part, as much as there is place for. */
+  /** Copies the rest of the current part, up to the size of the buffer. */
   function fill(into: Uint8Array): number {
     const { room, length, rest } = shown;
     const from = sent < length ? new Uint8Array(room, sent, length - sent) : rest.subarray(sent - length);
@@ -97,7 +97,7 @@ export function streamOf(first: MadePart, { part, rooms, whole, close }: PartSou
         }
         await end();
         whole?.(read.all());
-        // Those of an export that is given up may still be written to.
+        // Buffers of an aborted export may still be written to.
         rooms.give(other === null ? [first.room] : [first.room, other]);
         controller.close();
         request.respond(0);
@@ -110,7 +110,7 @@ export function streamOf(first: MadePart, { part, rooms, whole, close }: PartSou
   });
 }
 
-/** The bytes of a part in memory of their own. */
+/** The bytes of a part in a separate buffer. */
 export function bytesOf({ room, length, rest }: MadePart): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(length + rest.length);
   bytes.set(new Uint8Array(room, 0, length));

@@ -37,11 +37,11 @@ export interface ExportRequest {
   readonly date?: string | undefined;
   /** Reference column of a table of groups. */
   readonly by?: string | undefined;
-  /** The run is the newest that was made on the content of then. */
+  /** Selects the newest run on the content known at this date. */
   readonly as_known_on?: string | undefined;
 }
 
-/** An export on its way: its first part is made, the others when they are asked for. */
+/** An export in progress: the first part exists; the others are computed on demand. */
 export interface RunExport {
   readonly etag: string;
   readonly stale: StaleState | null;
@@ -71,7 +71,7 @@ export interface ExportsDependencies {
   readonly dataVersions: Pick<DataVersions, 'at' | 'before'>;
 }
 
-/** Changes with what an export of the same run is made of. */
+/** Changes with the content of an export of the same run. */
 const EXPORT_VERSION = 3;
 
 /** Exports that are known to be too large to be held: bytes of them are not collected again. */
@@ -230,7 +230,7 @@ function assertGroups(table: ExportTableName, by: string, market: MarketData | n
       {
         severity: 'error',
         code: 'UNKNOWN_FIELD',
-        message: `The rows of ${table} are not of groups: by says nothing of them.`,
+        message: `The rows of ${table} are not grouped: by does not apply to them.`,
         path: 'by',
         value: by,
       },

@@ -11,7 +11,7 @@ import { requireModel } from '../stored/used-models.js';
 const DEFAULT_MODEL: FactorModelName = 'market_sector';
 export const DEFAULT_COMPONENTS = 5;
 
-/** What a view is asked to take as factors. */
+/** The factors that a view is asked for. */
 export interface AskedFactors {
   readonly model?: FactorModelName | undefined;
   readonly risk_model?: string | undefined;
@@ -48,7 +48,7 @@ export async function factorMeasure(
 function assertOne(ways: Readonly<Record<string, string | undefined>>): void {
   const [first, second] = Object.entries(ways).filter(([, value]) => value !== undefined);
   if (first === undefined || second === undefined) return;
-  const message = `${second[0]} is not read beside ${first[0]}: factors are those of ${first[1]} or of ${second[1]}.`;
+  const message = `${second[0]} cannot be combined with ${first[0]}: factors are those of ${first[1]} or of ${second[1]}.`;
   throw refused('UNKNOWN_FIELD', second[0], message);
 }
 

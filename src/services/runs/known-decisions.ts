@@ -20,7 +20,7 @@ export interface DecidedSpan {
 }
 
 /**
- * Refuses decisions on what was known where none of them can have been made on any: the first version is later than all.
+ * Refuses decisions on known data if the first available version is later than all of them.
  * @throws Refusal NO_DATA_KNOWN, LOOK_AHEAD
  */
 export function assertAnyKnown({ knownOn, earlier }: KnownReferences, { market, end, documents }: DecidedSpan): void {
@@ -28,7 +28,7 @@ export function assertAnyKnown({ knownOn, earlier }: KnownReferences, { market, 
   const first = earlier.at(-1)?.knownOn ?? knownOn;
   const last = lastDay(market, end);
   if (first <= last) return;
-  const message = `No decision up to ${formatDay(last)} can be made on what was known: the first version of the data store ${market.datasetId} that can be had was known on ${formatDay(first)}.`;
+  const message = `No decision up to ${formatDay(last)} can be made on known data: the first available version of the data store ${market.datasetId} was known on ${formatDay(first)}.`;
   throw notKnown(message, { datasetId: market.datasetId, decision: last, first });
 }
 
@@ -46,7 +46,7 @@ export function assertFirstKnown(known: KnownReferences, span: DecidedSpan & { r
   for (const document of Object.values(documents)) {
     const day = firstSession(document, market, calendars);
     if (day === undefined || day >= first || day > lastDay(market, end)) continue;
-    const message = `The decision of ${formatDay(day)}, the first of the index ${document.id}, is before the first version of the data store ${datasetId} that can be had, known on ${formatDay(first)}.`;
+    const message = `The decision of ${formatDay(day)}, the first of the index ${document.id}, is before the first available version of the data store ${datasetId}, known on ${formatDay(first)}.`;
     throw notKnown(message, { datasetId, decision: day, first });
   }
 }
@@ -68,10 +68,10 @@ function firstSession(document: IndexDocument, market: MarketData, calendars: Ca
   return isBegun ? day : undefined;
 }
 
-/** What an exchange rate is named like: those that the market uses are in no universe of all names. */
+/** The form of exchange-rate identifiers; the market's exchange rates belong to no universe. */
 const RATE = /^[A-Z]{6}$/;
 
-/** Whether a name is in the universe of an index on a day; undefined where another index may decide that. */
+/** Tests that a security is in the universe of an index on a day; undefined if another index may decide that. */
 function membershipOn(
   document: IndexDocument,
   { universes }: MarketData,

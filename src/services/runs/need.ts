@@ -8,7 +8,7 @@ import type { BacktestPlans } from './backtest-plans.js';
 import type { RunStates } from './run-states.js';
 import type { ViewMaker } from './view-maker.js';
 
-/** What needs are looked up in. */
+/** The sources that inputs are looked up in. */
 export interface NeedRooms {
   readonly documents: DocumentStore;
   readonly artifacts: ArtifactStore;

@@ -11,8 +11,8 @@ import { reachedBy } from '../indices/index-questions.js';
 const COST_BPS = 10;
 
 /**
- * The plan of a whole run, for its code alone: nothing of it is stored. Of a stored index of rules, of a plain one where
- * there is none or it is solved for.
+ * Plans a whole run that only warms up the code and stores nothing: of a stored rule-based index, or of a plain index if
+ * there is none.
  */
 export async function practicePlan(
   documents: Pick<DocumentStore, 'get'>,
@@ -30,7 +30,7 @@ export async function practicePlan(
   };
 }
 
-/** What most indices have in common: the names of a market by value, total return. */
+/** A typical index: the securities of a market by capitalisation, total return. */
 function plainIndex({ dates }: Pick<MarketData, 'dates'>): IndexDocument {
   return IndexDocument.parse({
     id: 'PLAIN',

@@ -15,12 +15,12 @@ export interface Side {
   readonly market: MarketHandle | Unknown;
 }
 
-/** What cannot be had, and why: a sentence. */
+/** An unavailable value with the reason as a sentence. */
 export interface Unknown {
   readonly reason: string;
 }
 
-/** What a run is made of in a replay. */
+/** The inputs of a replayed run. */
 export interface Inputs {
   readonly plan: BacktestPlan;
   /** Whose data. */
@@ -44,8 +44,8 @@ export interface Ends {
 type Effects = Pick<RunsDifference, 'effects' | 'effects_reason' | 'total_return'>;
 
 /**
- * How much of the difference each cause has: definition, request and data are exchanged in turn on today's engine; what
- * replays of both runs differ by from what is stored is the engine's.
+ * Attributes the difference to its causes: definition, request and data are exchanged in turn on the current engine. The
+ * differences between replays and stored results are the engine's.
  * @param value total return of a replay
  */
 export async function effectsOf(

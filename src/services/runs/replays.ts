@@ -27,7 +27,7 @@ export interface Replays {
   replay(name: AskedRun, origin: Origin | null): Promise<JobStatus>;
 }
 
-/** The kind of job that runs a stored run again and lays both beside each other. */
+/** The kind of job that repeats a stored run and compares both. */
 export function createReplayJob({
   documents,
   artifacts,

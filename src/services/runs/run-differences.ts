@@ -165,7 +165,7 @@ function causesOf(from: Side, to: Side): Causes {
   };
 }
 
-/** What a run was made on: the content, and what its store declared. */
+/** Tests that two runs used the same content and the same declarations of its store. */
 function isSameData(from: RunDocument, to: RunDocument): boolean {
   return (
     from.store_content_hash === to.store_content_hash &&
@@ -224,7 +224,7 @@ export function createRunDifferences(dependencies: RunDifferencesDependencies): 
         await requireRun(documents, { subject, id: from }),
         await requireRun(documents, { subject, id: to }),
       ];
-      // Runs of two stores are told apart as far as that goes: no activation serves both.
+      // No activation serves both of two stores, so runs of two stores are compared without their market.
       if (runs[0]!.store_id === runs[1]!.store_id) for (const run of runs) await states.requireMarket(run);
       return jobs.submit({
         kind,

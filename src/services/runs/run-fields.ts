@@ -41,10 +41,10 @@ function readField(text: string, market: MarketData, path: string): ReadField {
   return { text: printExpression(read.tree), findings: [...placed, ...ofDecisions(read.tree, path)] };
 }
 
-/** Functions that the decisions of an index answer alone. */
+/** Functions whose values exist only in the decisions of an index. */
 function ofDecisions(tree: ExpressionNode, path: string): Finding[] {
   const call = callsIn(tree, new Map()).find(({ name }) => ['is_constituent', 'member_of', 'weight_in'].includes(name));
   if (call === undefined) return [];
-  const message = `${call.name} is known in the decisions of an index alone.`;
+  const message = `${call.name} is available only in the decisions of an index.`;
   return [{ severity: 'error', code: 'NOT_IN_CHOICES', path, message }];
 }

@@ -25,16 +25,16 @@ export interface RunStatesDependencies {
 }
 
 export interface StateTerms {
-  /** Whether the content of then is meant, of a run that was asked for as known on a version. */
+  /** True for the content at that time, of a run as known on a version. */
   readonly isOfThen: boolean;
 }
 
 /**
- * Whether stored runs are still what runs of the same requests would give, and which market may be read beside them.
+ * Determines which stored runs are stale, and which market may be read with a run.
  */
 export interface RunStates {
   /**
-   * Null while what is stored is what a run of the same request would give on what is known now.
+   * Null while a run of the same request on the current data would give the stored result.
    * @cost of a look-up, until a definition changes
    */
   staleOf(run: RunDocument, terms?: Partial<StateTerms>): Promise<StaleState | null>;
@@ -45,11 +45,11 @@ export interface RunStates {
    * @throws Refusal NO_DATA_SOURCE, STORE_UNAVAILABLE, STORE_MISMATCH when it is of another store than the run
    */
   requireMarket(run: RunDocument): Promise<ServedMarket>;
-  /** The same, undefined while no store is served. @throws Refusal STORE_MISMATCH */
+  /** As `requireMarket`, undefined while no store is served. @throws Refusal STORE_MISMATCH */
   servedMarket(run: RunDocument): Promise<ServedMarket | undefined>;
   /**
-   * Whether a market, the served one unless another is given, is of another store than the run: for views that tell
-   * less without it.
+   * Tests that a market (default: the served one) belongs to another store than the run, for views that return less
+   * without the market.
    */
   isOtherDataset(run: RunDocument, market?: ServedMarket): Promise<boolean>;
 }
@@ -264,7 +264,7 @@ interface StoredState extends RunState {
   stale: (StaleState & { reasons: string[] }) | null;
 }
 
-/** What every view says of its run. */
+/** The state of a run that every view reports. */
 export async function stateOf(states: Pick<RunStates, 'staleOf'>, run: RunDocument): Promise<StoredState> {
   const stale = await states.staleOf(run);
   return { stale: stale && { ...stale, reasons: [...stale.reasons] }, index_version: run.index_version ?? null };

@@ -16,7 +16,7 @@ import { NEEDS } from './view-needs.js';
 export interface RunViewsDependencies extends Omit<NeedRooms, 'plans'> {
   /** First effective date of an index after a date; null where none is known. */
   readonly nextRebalance: (indexId: string, after: string) => Promise<string | null>;
-  /** The same among today and the days behind it. */
+  /** The next rebalance, today or later. */
   readonly comingRebalance: (indexId: string, after: string) => Promise<string | null>;
 }
 

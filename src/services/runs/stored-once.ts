@@ -7,12 +7,12 @@ import type { RunFileName } from '#jobs/tasks/runs.js';
 import type { ArtifactLink, ArtifactRef, ArtifactStore } from '#store/port.js';
 import { earlierFiles } from '../stored/run-documents.js';
 
-/** Files of prices that a service remembers, beside those of the run that is to be made again. */
+/** Maximum number of price files that a service remembers, in addition to those of the run to repeat. */
 const REMEMBERED_MAX = 64;
 
 /** Files with prices of runs, which other runs on the same data may share. */
 export interface StoredPrices {
-  /** Those of this service's latest runs, and of a stored run, by their hashes. */
+  /** The price files of this service's latest runs and of a stored run, by their hashes. */
   with(stored: RunDocument | undefined): ReadonlyMap<string, ArtifactRef>;
   remember(prices: ArtifactRef): void;
 }
@@ -35,7 +35,7 @@ type Sharing = Pick<Attempt<PortableTaskName>, 'share' | 'drop'>;
 interface MadeFiles<F> {
   /** Files of a run that are new. */
   readonly own: F;
-  /** Those of them that were not written, as the stored run had the same. */
+  /** The files that were not written because the stored run has the same. */
   readonly unwritten: readonly string[];
   readonly prices: TaskOutput<'backtest'>['prices'];
   /** The newest stored run, which may have the same. */
@@ -47,7 +47,7 @@ interface MadeFiles<F> {
 /** The files of a run as they are stored. */
 interface OnceStored<F> {
   readonly files: F;
-  /** The prices beside its columns; null where the columns have them. */
+  /** The file of prices; null if the columns contain them. */
   readonly prices: ArtifactRef | null;
 }
 
@@ -65,7 +65,7 @@ export async function storedOnce<F extends Readonly<Record<string, ArtifactRef> 
   const same: { readonly part: string; readonly link: ArtifactLink }[] = [];
   for (const [part, { sha256 }] of Object.entries(own)) {
     const ref = known.get(sha256);
-    // What was not written was compared with the stored file; what was is shared where that saves room and has no damage.
+    // Unwritten files equal the stored ones. Written files are shared if that saves space and the stored file is intact.
     if (ref !== undefined && (unwritten.includes(part) || (await isShared(artifacts, ref))))
       same.push({ part, link: { ref, name: artifacts.newName() } });
   }

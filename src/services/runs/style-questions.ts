@@ -12,7 +12,7 @@ export interface StyleQuestion {
   readonly end: string | null;
 }
 
-/** Memory of the figures of a run that are made ready here, a quarter or so of what a thread keeps. */
+/** Memory of the prepared figures of a run: about a quarter of a thread's cache. */
 const STYLE_BYTES_MAX = 12 * 2 ** 20;
 /** A datapoint on a date: mean, coverage and five percentiles, with their texts. */
 const BYTES_A_DATE = 180;
@@ -20,7 +20,7 @@ const BYTES_A_DATE = 180;
 /** Questions about a run: some ten seconds of idle time at most. */
 const QUESTIONS_MAX = 96;
 
-/** Dates x names of a question: about 100 ms, by what a datapoint is made from. */
+/** Dates x securities of a question that takes about 100 ms, by the inputs of a datapoint. */
 const CELLS = { latest: 900_000, windows: 300_000, beta: 130_000 } as const;
 
 /** Windows of a year, after all others in this order. */
@@ -31,9 +31,9 @@ const COSTLY = new Map<string, number>([
 ] satisfies [DerivedName, number][]);
 
 /**
- * What is asked of a run in idle time, besides the datapoints that are made ready of more of them: each in ranges of dates,
- * then whole for the text of its figures; the cheapest datapoints first. Those derived from prices and volumes are chosen
- * before the columns of the store.
+ * The questions about a run that are asked in idle time, in addition to the datapoints prepared for several runs. Each is
+ * asked in ranges of dates, then as a whole for the text of its figures; the cheapest datapoints first. Datapoints derived
+ * from prices and volumes come before the columns of the store.
  */
 export function styleQuestions(market: MarketData, run: RunDocument, besides: readonly string[]): StyleQuestion[] {
   const { dates } = market;

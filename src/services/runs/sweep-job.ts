@@ -22,8 +22,8 @@ export interface SweepJobDependencies {
 const SUMMING = 0.05;
 
 /**
- * The kind of job that runs variants in parts and ranks them. Parts are as many at once as keep every thread busy; other
- * nodes compute some of them. What a variant gives depends on nothing but itself, so that the bits are the same wherever.
+ As many parts run at once as keep every thread busy;
+ * other nodes compute some of them. A result depends only on its variant, so that every node computes the same bits.
  */
 export function createSweepJob({
   documents,
@@ -34,7 +34,7 @@ export function createSweepJob({
 }: SweepJobDependencies): JobKind<SweepPayload> {
   const partsOf = createPartsOf();
 
-  /** What a task needs to run some variants. */
+  /** The input of a task that runs some variants. */
   async function orderOf(payload: SweepPayload): Promise<Omit<SweepPartOrder, 'patches' | 'outputs'>> {
     const { base, documents: reached, models, data_version } = payload;
     await markets.settled();

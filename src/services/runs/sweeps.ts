@@ -146,7 +146,7 @@ export function createSweeps({
   }
 
   /**
-   * What the run of a variant needs, and what the market lacks for it.
+   * Determines the inputs of a variant's run and those that the market lacks.
    * @throws Refusal VALIDATION_FAILED when a document that it reaches is missing
    */
   async function needsOf(document: IndexDocument, market: MarketData) {

@@ -16,8 +16,8 @@ export interface ViewCache {
 }
 
 /**
- * Holds the views read last. What a view is made from does not change: a run's files have names of their own for ever,
- * and a store another content hash whenever it holds other data. The question is to have both in it.
+ * Caches the most recently read views. The inputs of a view do not change: the names of a run's files are unique, and a
+ * store's content hash changes with its data. The key of a view must contain both.
  */
 export function createViewCache(limitBytes = CACHE_BYTES_MAX): ViewCache {
   /** The one read longest ago first. */

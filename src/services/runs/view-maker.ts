@@ -26,7 +26,7 @@ export interface ViewMaker {
   /** The state of a run, as its views begin with. */
   headOf(run: RunDocument): Promise<StateHead>;
   make(input: RunViewInput, signal: AbortSignal): Promise<HashedBytes>;
-  /** The same, unless it is still held. */
+  /** As `make`, from the cache if present. */
   held(input: RunViewInput, signal: AbortSignal): Promise<HashedBytes>;
   /** A view with the state of its run before it: the view may be held, the state is that of this moment. */
   stamped(run: RunDocument, view: Promise<HashedBytes>): Promise<CheckedBytes>;
@@ -46,7 +46,7 @@ export function createViewMaker({ artifacts, jobs, views, states }: ViewMakerDep
     held: (input, signal) => views.get(questionOf(input), () => make(input, signal)),
     async stamped(run, view) {
       const head = headOf(run); // Of a database both are asked for at once.
-      head.catch(() => {}); // Told below, unless the view is refused.
+      head.catch(() => {}); // Reported below, unless the view is refused.
       const { bytes, sha256 } = await view;
       const { etagOf } = await head;
       return { bytes: withHead(await head, bytes), etag: etagOf(sha256) };

@@ -40,15 +40,15 @@ const CODE: Readonly<Record<Lane, readonly TaskName[]>> = {
 };
 
 /**
- * Further practice of a thread: its second and third run take 3.5 and 1.7 times of the fifth. After three V8 still compiles
- * beside the first one that is stored, half as long as a run takes.
+ After
+ * three, V8 still compiles during the first stored run, for half the time of a run.
  */
 const PRACTICE_RUNS = [2, 3, 4, 5].map((turn) => `${OF_THREAD}run ${turn}`);
 
-/** Runs whose exposures are made ready, the latest ones: figures of a run take a megabyte or two of what a thread keeps. */
+/** Maximum number of latest runs whose exposures are prepared: a run takes one or two megabytes of a thread's cache. */
 const READY_RUNS_MAX = 8;
 
-/** Datapoints made ready, a question each: size and yield, which are asked for of any index. */
+/** Prepared datapoints, one question each: size and yield, which clients read of every index. */
 const READY_FIELDS = ['DIVIDEND_YIELD', 'MARKET_CAP'];
 
 /** One question, asked once in the life of a thread, or once of a market. */
@@ -60,7 +60,7 @@ export interface Step {
 
 /** Steps that warm up a market, the most valuable first. */
 export interface WarmUpSteps {
-  /** Those of a market; the questions about a run are about the one stored last. */
+  /** The steps for a market; questions about a run refer to the latest stored run. */
   on(served: ServedMarket): AsyncIterable<Step>;
   /** A run was stored. */
   stored(runId: string): void;
@@ -72,9 +72,9 @@ export interface StepsDependencies {
   readonly documents: Pick<DocumentStore, 'get' | 'ids'>;
   readonly artifacts: Pick<ArtifactStore, 'file' | 'read'>;
   readonly pool: Pick<ComputePool, 'run'>;
-  /** Whether this service has no others beside it: each of several would make the same runs ready. */
+  /** True for a single service: each of several would prepare the same runs. */
   readonly isAlone: boolean;
-  /** Whether requests are answered here: a worker runs heavy tasks alone. */
+  /** True if this process answers requests: a worker process runs only heavy tasks. */
   readonly answers: boolean;
 }
 
@@ -124,8 +124,8 @@ export function createWarmUpSteps({ documents, artifacts, pool, isAlone, answers
   }
 
   /**
-   * Figures of exposures that depend on no window, so that the first question about a run finds them; also beside its own
-   * benchmark, where that has a run as long as its history.
+   * Prepares figures of exposures that depend on no window, so that the first question about a run finds them; also relative
+   * to its benchmark, if the benchmark has a run of the whole history.
    */
   async function* exposuresOn({ handle, market }: ServedMarket): AsyncGenerator<Step> {
     const by = groupColumnOf(market);
@@ -142,7 +142,7 @@ export function createWarmUpSteps({ documents, artifacts, pool, isAlone, answers
       const other = await benchmarkOf(run);
       const compared = other && (await runOf(other.id));
       if (!compared || !isWholeHistory(compared)) continue;
-      yield exposed(`${name} beside ${compared.artifacts.columns.name}`, async () => {
+      yield exposed(`${name} relative to ${compared.artifacts.columns.name}`, async () => {
         const columns = await columnsFile(artifacts, run);
         const benchmark = { indexId: other.id, documents: await reachedBy(documents, other) };
         const beside = { benchmark, benchmarkColumns: await columnsFile(artifacts, compared) };
@@ -271,7 +271,7 @@ export function createWarmUpSteps({ documents, artifacts, pool, isAlone, answers
   /** The run that was stored last, as far as is known. */
   const readLatestRun = async (): Promise<RunDocument | undefined> => (await readLatestRuns())[0];
 
-  /** Those that were stored last, the latest first. */
+  /** Reads the latest stored runs, the latest first. */
   async function readLatestRuns(): Promise<RunDocument[]> {
     found ??= await latestIds();
     const runs = await Promise.all([...new Set([...stored, ...found])].slice(0, READY_RUNS_MAX).map(runOf));
@@ -292,7 +292,7 @@ export function createWarmUpSteps({ documents, artifacts, pool, isAlone, answers
 
   const code = (lane: Lane): Step =>
     query(`${OF_THREAD}code ${lane}`, 'warm-up', () => ({ names: CODE[lane], market: null, plan: null }), lane);
-  /** A question that makes room for others: what it made so far stays with the thread, as far as it is kept there. */
+  /** A question that yields to others; the thread caches its partial results. */
   const query = <N extends TaskName>(
     key: string,
     task: N,
@@ -303,7 +303,7 @@ export function createWarmUpSteps({ documents, artifacts, pool, isAlone, answers
     lane,
     ask: async () => pool.run({ lane, task, input: await input(), yields: true }).output,
   });
-  /** A question about exposures goes on where it made room. */
+  /** A question about exposures resumes where it yielded. */
   const exposed = (key: string, input: () => Promise<RunViewInput>): Step =>
     query(`exposures ${key}`, 'view-run', input);
 
@@ -326,7 +326,7 @@ const rangeOf = (start: string | null, end: string | null) => ({
   ...(end === null ? {} : { end }),
 });
 
-/** What all questions about exposures have in common. */
+/** Common parameters of all questions about exposures. */
 const EXPOSURES = {
   view: 'exposures',
   groups: SHOWN_GROUPS,

@@ -34,8 +34,8 @@ export interface WarmUpDependencies extends StepsDependencies {
 /** How long after other work is looked again whether there is none. */
 const IDLE_MS = 200;
 /**
- * How long no run has been stored, and no request made room for: a next one of many is waited for, as what is made ready
- * of a run costs more than it, and a question that is stopped again and again comes to no end.
+ * Idle time before the warm-up resumes after a stored run or a request. The preparation of a run costs more than the run,
+ * so the next of many runs is waited for; a question that is stopped again and again never ends.
  */
 const CALM_MS = 1000;
 
@@ -59,7 +59,7 @@ export function createWarmUp({
   let isAwaiting = false;
   let isAsking = false;
   let isOver = false;
-  /** A thread was lost by what it was asked here: it is not asked again of this market. */
+  /** True after a question ended a thread: no question is asked again on this market. */
   let isHarmful = false;
 
   function look(afterMs = IDLE_MS): void {
@@ -101,7 +101,7 @@ export function createWarmUp({
         await step.ask();
       } catch (thrown) {
         if (thrown instanceof TaskStopped) {
-          asked.delete(step.key); // It made room for a request, and goes on after it.
+          asked.delete(step.key); // It yielded to a request and resumes after it.
           return CALM_MS;
         }
         note(thrown);

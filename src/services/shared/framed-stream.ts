@@ -6,14 +6,13 @@ export interface Frame {
   readonly after?: Uint8Array;
 }
 
-/** Bytes that are read into at a time where the reader brings no room of its own. */
+/** Size of a buffer for readers that bring none. */
 const CHUNK_BYTES = 256 * 1024;
 
 const NOTHING = new Uint8Array(0);
 
 /**
- * The bytes of a stream with others around them: what is read goes into the reader's own room, and nothing is left to
- * the collector.
+ * The bytes of a stream between a head and a tail. Bytes go into the reader's buffer and create no garbage.
  * @param inner a byte stream, as files and blobs have it
  */
 export function framedStream(

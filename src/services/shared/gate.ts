@@ -1,8 +1,8 @@
 import { Refusal } from '#domain/refusals/refusal.js';
 
-/** Who asks for a piece of work, and until when. */
+/** The client of a piece of work, with the signal that ends it. */
 export interface Asker {
-  /** Key of the client; null where clients are not told apart. */
+  /** Key of the client; null if clients are not distinguished. */
   readonly client: string | null;
   /** Aborted when nobody waits for the work any more. */
   readonly signal: AbortSignal;
@@ -27,10 +27,10 @@ interface Waiting {
 }
 
 /**
- * Work of one client leaves room for that of others: what is beyond its share of the running waits, also while there is
- * room.
- * @throws Refusal OVERLOADED (from the gate) when `waitingMax` pieces of work wait, RATE_LIMITED when those of the client
- *   are its share
+ * Limits running and waiting work. One client cannot occupy all places: work beyond its share waits, even while places
+ * are free.
+ * @throws Refusal OVERLOADED (from the gate) when `waitingMax` pieces of work wait, RATE_LIMITED when the client has its
+ *   share of waiting work
  */
 export function createGate({ name, runningMax, waitingMax, clientRunningMax, clientWaitingMax }: GateOptions): Gate {
   const waiting: Waiting[] = [];

@@ -6,7 +6,7 @@ import type { DocumentStore, DocumentTransaction } from '#store/port.js';
 /** The part of the job system that finds and ends the work about a document. */
 export type JobsAbout = Pick<Jobs, 'isLive' | 'cancel' | 'get' | 'ids'>;
 
-/** What is deleted: some indices and strategies, or some datasets. */
+/** The deleted indices and strategies, or datasets. */
 export interface DeletedSubjects {
   readonly of: JobSubject['of'];
   readonly ids: readonly string[];
@@ -34,8 +34,8 @@ export async function cancelJobsAbout(jobs: JobsAbout, subjects: DeletedSubjects
 }
 
 /**
- * Forgets all of them in the transaction that deletes what they are about; their artifacts go with them.
- * @returns how many there were, by id
+ * Deletes all jobs and their artifacts in the transaction that deletes their subjects.
+ * @returns the number of jobs, by id
  */
 export async function forgetJobsAbout(
   tx: DocumentTransaction,
@@ -69,7 +69,7 @@ export async function assertNotDeleted(
   throw new Refusal('INDEX_DELETED', `${runId} was deleted while its ${what} waited or ran.`, { index_id: runId });
 }
 
-/** Index that the request of a stored job names; undefined when it has a document of its own, or cannot be read. */
+/** Index that the request of a stored job names; undefined if the job has a separate document or is unreadable. */
 async function subjectIn(jobs: JobsAbout, jobId: string): Promise<string | undefined> {
   try {
     const { request } = (await jobs.get(jobId)) ?? {};

@@ -2,7 +2,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import type { DocumentTransaction, DocumentKind, StoredDocument, UnreadableDocument } from '#store/port.js';
 
 /**
- * What a client demands of the stored document before it is changed: one of these etags, or with `*` that there is one.
+ * A client's condition on the stored document before a change: one of these etags, or, with `*`, its existence.
  */
 export type Precondition = readonly string[] | '*';
 

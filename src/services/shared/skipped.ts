@@ -6,7 +6,7 @@ export interface Skipped {
   skipped_causes: Record<UnreadableCause, number>;
 }
 
-/** What the store left out, and further documents of which a file cannot be read. */
+/** Adds documents with unreadable files to those that the store skipped. */
 export function withUnreadable(
   { skipped, skipped_causes: causes }: Pick<Listing<unknown>, 'skipped' | 'skipped_causes'>,
   unreadable: number,
@@ -23,7 +23,7 @@ export function skippedBy(causes: readonly UnreadableCause[]): Skipped {
   };
 }
 
-/** What several listings leave out. */
+/** Sums the skipped documents of several listings. */
 export function sumOf(...all: readonly Pick<Listing<unknown>, 'skipped' | 'skipped_causes'>[]): Skipped {
   const sum = skippedBy([]);
   for (const { skipped, skipped_causes: causes } of all) {

@@ -44,7 +44,7 @@ export function storedFamily<D extends object>(
   documents: DocumentStore,
   { kind, word, read }: Family<D>,
 ): StoredFamily<D> {
-  // A kind with ids of its own has the code of an absent document.
+  // A kind with separate ids has the code of an absent document.
   const notFound = (id: string) => new Refusal(MISSING_CODES.get(kind)!, `No ${word} is stored under the id ${id}.`);
   return {
     async get(id) {

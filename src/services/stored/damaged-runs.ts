@@ -33,7 +33,7 @@ export async function undamagedRun(
   return run;
 }
 
-/** Whether any file of a run is missing or damaged, its result included. */
+/** Tests that a file of a run, or its result, is missing or damaged. */
 export async function isAnyDamaged(artifacts: Looked, run: RunDocument): Promise<boolean> {
   const { result, overview, plan, checkpoint } = run.artifacts;
   const others = [result, result?.inset, overview, plan, checkpoint].filter((ref) => ref !== undefined);

@@ -49,7 +49,7 @@ export async function allDatasets(
   return documents;
 }
 
-/** Whether a refresh has anything to take data from. */
+/** Tests that a dataset has a source to refresh from. */
 export function isRefreshable({ kind, source, writing, synthetic }: DatasetDocument): boolean {
   if (writing) return false;
   return kind === 'synthetic' ? synthetic?.['generator'] === GENERATOR : source !== null;

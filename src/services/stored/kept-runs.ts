@@ -8,7 +8,7 @@ import { runIdOf } from '#store/run-id.js';
 
 const NO_RUNS: RunListDocument = { earlier: [], published: [] };
 
-/** Which runs of a subject are stored beside the newest. */
+/** Reads which runs of a subject are stored in addition to the newest. */
 export async function runListOf(reader: Pick<DocumentReader, 'get'>, subject: string): Promise<RunListDocument> {
   const stored = await reader.get('run-list', subject);
   return (
@@ -35,7 +35,7 @@ export async function* earlierRuns(
 
 /**
  * Puts a run in place of the newest, which is kept as an earlier one.
- * @param runsKept how many stay, the newest included, beside those that were published
+ * @param runsKept number of runs to keep, including the newest, in addition to published runs
  */
 export async function putRun(tx: DocumentTransaction, run: RunDocument, runsKept: number): Promise<void> {
   const subject = run.run_id;
@@ -100,7 +100,7 @@ export async function assertNothingPublished(
   );
 }
 
-/** The runs of a subject of which closes were published, as far as they can be read. */
+/** The readable runs of a subject with published closes. */
 async function* publishedRuns(reader: Pick<DocumentReader, 'get'>, subject: string): AsyncGenerator<RunDocument, void> {
   for (const id of (await runListOf(reader, subject)).published) {
     const kept = (await reader.get('kept-run', keptRunId(subject, id))) ?? (await reader.get('run', subject));

@@ -22,7 +22,7 @@ export async function findRun(reader: Reader, runId: string): Promise<RunDocumen
   return stored === undefined || 'unreadable' in stored ? undefined : readRun(stored.body);
 }
 
-/** Whether a run is the newest of its index over all of its history: as long as the index is when it is a benchmark. */
+/** Tests that a run is the newest of its index over the whole history, which is the length of a benchmark. */
 export function isWholeHistory({ run_id, index_id, request }: RunDocument): boolean {
   const { start = null, end = null, as_known: asKnown } = request as Partial<ResolvedRequest>; // As it was filled in.
   return run_id === index_id && start === null && end === null && asKnown === undefined;
@@ -63,7 +63,7 @@ export async function requireRun(reader: Reader, name: RunName): Promise<RunDocu
   return document;
 }
 
-/** @param list runs of the subject that are there beside the newest */
+/** @param list runs of the subject in addition to the newest */
 function runNotFound({ subject, id }: AskedRun, list: FoundDocument): Refusal {
   if (id !== undefined)
     return new Refusal('RUN_NOT_FOUND', `${subject} has no stored run ${id}.`, { index_id: subject, run_id: id });
@@ -85,7 +85,7 @@ export function earlierFiles({ artifacts: { begun: earlier, base } }: RunDocumen
   return earlier ?? (base ? [base] : []);
 }
 
-/** What a run was made from, and how; runs stored before they could be extended were made whole. */
+/** The provenance of a run; runs stored before extensions existed count as computed in full. */
 export function provenanceOf({
   run_hash: runHash,
   store_content_hash: storeContentHash,
@@ -96,7 +96,7 @@ export function provenanceOf({
   return { runHash, storeContentHash, engineVersion, extendedFrom, fullRunReason };
 }
 
-/** Whether there is an index or a strategy to have runs. @throws Refusal INDEX_NOT_FOUND */
+/** Requires the index or the strategy of a run. @throws Refusal INDEX_NOT_FOUND */
 export async function assertSubject(reader: Reader, runId: string): Promise<void> {
   if ((await reader.get('index', runId)) === undefined && (await reader.get('strategy', runId)) === undefined) {
     throw new Refusal('INDEX_NOT_FOUND', `No index or strategy is stored under the id ${runId}.`, { index_id: runId });
@@ -118,13 +118,13 @@ export function columnsOf(run: RunDocument): ArtifactReference {
   return { ...referenceTo(run.artifacts.columns), ...(beside.length === 0 ? {} : { beside }) };
 }
 
-/** Path of the file with the columns of a run, for a question; those that it refers to lie beside it. */
+/** Path of the file with the columns of a run, for a question; the files that it refers to are in the same folder. */
 export async function columnsFile(artifacts: Pick<ArtifactStore, 'file'>, run: RunDocument): Promise<string> {
   const [columns] = await Promise.all([run.artifacts.columns, ...earlierFiles(run)].map(artifacts.file));
   return columns!; // One of one file at least.
 }
 
-/** A file of a run with what it is. */
+/** A file of a run with its role. */
 export interface NamedFile {
   readonly name: string;
   readonly path: string;

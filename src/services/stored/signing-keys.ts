@@ -14,7 +14,7 @@ import { withUnreadable } from '../shared/skipped.js';
 export interface SigningKeys {
   /** The key in use, made when there is none. @param by who is said to have made it */
   current(by?: Authorship): Promise<SigningKey>;
-  /** Whether a key is still the one in use. */
+  /** Tests that a key is the current one. */
   isCurrent(reader: Pick<DocumentReader, 'get'>, keyId: string): Promise<boolean>;
   /** Public keys, oldest first. */
   list(): Promise<PublicKeys>;
@@ -47,7 +47,7 @@ export function createSigningKeys({
     const before = await inUse(tx);
     const at = latestTime(await timeAfterLogs(tx, now), before?.valid_from, await lastSealedAt(tx));
     if (before !== undefined) {
-      await sealAudit(tx, before, at); // What was written until now is signed by the key of its time.
+      await sealAudit(tx, before, at); // The previous key signs the entries up to now.
       await tx.put('signing-key', before.key_id, withoutPrivateKey({ ...before, valid_until: at }));
     }
     const key = newSigningKey(at);

@@ -37,7 +37,7 @@ export function withHead({ bytes: head }: Pick<StateHead, 'bytes'>, object: Uint
 }
 
 /**
- * The same of an object that comes as a stream of bytes, which begins with the brace that the head has.
+ * Prepends the head to an object that arrives as a stream of bytes, without the opening brace of the object.
  * @param object a byte stream, as files and blobs have it
  */
 export const streamWithHead = (

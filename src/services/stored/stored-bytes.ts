@@ -1,4 +1,4 @@
-/** Stored bytes on their way out. */
+/** Stored bytes as a response. */
 export interface StoredBytes {
   readonly length: number;
   readonly etag: string;

@@ -37,7 +37,7 @@ export async function requireModel(reader: Reader, modelId: string): Promise<Sto
   return { document, etag: (found as StoredDocument).etag }; // readable, as its document was
 }
 
-/** Whether the numbers of a stored model are all there. @cost one read of them in a process; a look later on */
+/** Tests that all numbers of a stored model exist. @cost one read of them per process, then a look-up */
 export async function hasNumbers(
   artifacts: Pick<ArtifactStore, 'damaged'>,
   { covariance, factors }: RiskModelDocument,
@@ -76,7 +76,7 @@ export async function plannedModels(
   return { models: Object.fromEntries([...models].map(([id, document]) => [id, plannedModel(document)])) };
 }
 
-/** The same with their files, for a question that is answered at once. @throws Refusal VALIDATION_FAILED */
+/** The planned models with their files, for a synchronous question. @throws Refusal VALIDATION_FAILED */
 export async function modelFiles(
   reader: Reader,
   artifacts: ModelArtifacts,
@@ -111,7 +111,7 @@ async function modelFile(artifacts: ModelArtifacts, document: RiskModelDocument)
   return { path: await artifacts.file(document.covariance), ...contentOf(plannedModel(document)) };
 }
 
-/** What a view is asked to measure risk by. */
+/** The risk measure that a view is asked for. */
 export interface AskedMeasure {
   readonly risk: boolean;
   readonly risk_model?: string | undefined;
@@ -129,7 +129,7 @@ export async function riskMeasure(
 ): Promise<Pick<NeededRisk, 'risk' | 'model' | 'estimator'>> {
   if (modelId === undefined) return estimator === undefined ? { risk } : { risk: true, estimator };
   if (estimator !== undefined) {
-    const message = `risk_estimator is not read beside risk_model: risk is measured by the model ${modelId} or by ${estimator}.`;
+    const message = `risk_estimator cannot be combined with risk_model: risk is measured by the model ${modelId} or by ${estimator}.`;
     throw refuseWithFindings('query', [{ severity: 'error', code: 'UNKNOWN_FIELD', message, path: 'risk_estimator' }]);
   }
   const { document } = await requireModel(reader, modelId);
@@ -211,7 +211,7 @@ export function modelReferences(
   return { models: Object.fromEntries(references) as ModelReferences };
 }
 
-/** What a task is told of a planned model beside its files. */
+/** The description of a planned model that a task gets in addition to its files. */
 export function contentOf({ asset_ids: names, observed_end: observedEnd, dates }: PlannedModel) {
   return { names, observedEnd, ...(dates === undefined ? {} : { dates }) };
 }

@@ -50,7 +50,7 @@ interface Task {
   readonly parent: number;
 }
 
-/** Fields of `/proc/.../stat` behind the name, which may hold anything; undefined of what has ended. */
+/** Fields of `/proc/.../stat` after the name, which may contain anything; undefined for an ended process. */
 function taskOf(path: string): Task | undefined {
   try {
     const stat = readFileSync(`${path}/stat`, 'utf8');
@@ -69,7 +69,7 @@ function ownProcesses(): readonly number[] {
   return ids.filter(isOwn);
 }
 
-/** Whether a thread that makes way for others, as those of jobs do, wants a processor. */
+/** Tests that a thread with a lower priority, as those of jobs, waits for a processor. */
 function isBusy(processes: readonly number[]): boolean {
   const own = getPriority();
   return processes.some((id) =>

@@ -35,7 +35,7 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and a plac
     await rm(base, { recursive: true, force: true });
   });
 
-  /** What clients see, on whatever places. */
+  /** The output that clients see, in any location. */
   async function shownBy(url: string): Promise<unknown> {
     const paths = ['/analytics/EVEN/levels', '/indices/EVEN', '/indices/EVEN/versions', '/jobs'];
     return Promise.all(paths.map(async (path) => (await fetch(`${url}${path}`)).json()));
@@ -232,7 +232,7 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and a plac
     const statusOf = async (path: string) => (await fetch(`${url}${path}`)).status;
     try {
       const { jobs, limits } = (await (await fetch(`${url}/health`)).json()) as { jobs: unknown; limits: unknown };
-      expect(limits).toMatchObject({ HEARTBEAT_TIMEOUT_SECONDS: 10 }); // The lease unless given.
+      expect(limits).toMatchObject({ HEARTBEAT_TIMEOUT_SECONDS: 10 }); // The default lease.
       expect(await statusOf('/health/ready')).toBe(200);
       await proxy.close();
       await expect.poll(() => statusOf('/health/ready'), { timeout: 20_000 }).toBe(503);

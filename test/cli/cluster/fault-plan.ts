@@ -37,5 +37,5 @@ export function faultPlan(environment: NodeJS.ProcessEnv): FaultPlan {
     const variable = `CLUSTER_${name.replaceAll(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`;
     return [name, Number(environment[variable] ?? Math.max(1, Math.round(count * share)))];
   });
-  return Object.fromEntries(counts) as FaultPlan; // The same names.
+  return Object.fromEntries(counts) as FaultPlan; // It has the same keys.
 }

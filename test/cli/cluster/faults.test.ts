@@ -96,7 +96,7 @@ interface Faulty {
   close(): Promise<void>;
 }
 
-/** Beside those of the test: a standby reads the log for as long as its copy is made. */
+/** Replication connections in addition to those of the test: a standby reads the log while its copy is made. */
 const SERVER_SETTINGS = ['-c', 'max_connections=200', '-c', 'wal_keep_size=1GB', '-c', 'max_wal_senders=4'];
 
 /** A database of its own, two fronts and four workers, each with a way to the database that can be cut. */
@@ -213,7 +213,7 @@ interface Attempt {
 
 async function asked<R extends object>(url: string, sql: string, values: readonly unknown[]): Promise<readonly R[]> {
   const client = new Client(url);
-  client.on('error', () => {}); // Told by the query.
+  client.on('error', () => {}); // Reported by the query.
   try {
     await client.connect();
     return (await client.query(sql, [...values])).rows as R[];
@@ -249,7 +249,7 @@ async function falselyCrashed({ server, absences }: Faulty): Promise<readonly ob
   return crashed.filter(({ node, at }) => !absences.some((absence) => isOf(node, Date.parse(at), absence)));
 }
 
-/** What is in the database once every job has come to its end. */
+/** The content of the database once every job has ended. */
 async function found(url: string, { indices, jobs, reads, stale }: Written) {
   const client = new Client(url);
   await client.connect();

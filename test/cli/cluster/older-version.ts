@@ -13,7 +13,7 @@ import { placesOf } from './running-cluster.js';
 export const OLDER = process.env['OLDER_CHECKOUT'];
 
 if (OLDER === undefined)
-  console.log('skipped: an upgrade beside an earlier version, whose built checkout OLDER_CHECKOUT would name');
+  console.log('skipped: an upgrade next to an earlier version, whose built checkout OLDER_CHECKOUT would name');
 
 /** Places that versions share, and processes of any of them on these, which end with the test. */
 export async function openVersions() {
@@ -33,8 +33,9 @@ export async function openVersions() {
     await rm(base, { recursive: true, force: true });
   });
 
-  function start(folder: string, words: readonly string[]) {
-    const child = spawn(process.execPath, [join(folder, 'dist/src/main.js'), ...words], { env: environment });
+  function start(folder: string, words: readonly string[], variables: Readonly<Record<string, string>> = {}) {
+    const env = { ...environment, ...variables };
+    const child = spawn(process.execPath, [join(folder, 'dist/src/main.js'), ...words], { env });
     children.push(child);
     let said = '';
     const take = (text: Buffer): void => void (said += String(text));
@@ -46,13 +47,16 @@ export async function openVersions() {
   return {
     s3,
     base,
+    url,
+    query: async <R extends object>(sql: string): Promise<readonly R[]> => (await client.query<R>(sql)).rows,
     async finished(folder: string, words: readonly string[]) {
       const { said, ended: over } = start(folder, words);
       return { status: await over, said: said() };
     },
-    async listening(folder: string, role: string, name: string) {
+    /** @param variables settings besides those of the places */
+    async listening(folder: string, role: string, name: string, variables: Readonly<Record<string, string>> = {}) {
       const flags = ['--home', join(base, name), '--port', '0', '--drain-ms', '0', '--log-level', 'error'];
-      const process = start(folder, [role, ...flags, ...(role === 'worker' ? ['--workers', '1'] : [])]);
+      const process = start(folder, [role, ...flags, ...(role === 'worker' ? ['--workers', '1'] : [])], variables);
       await expect.poll(process.said, { interval: 50 }).toContain('listening on');
       return { ...process, name, url: /listening on (\S+)/.exec(process.said())![1]! };
     },

@@ -17,7 +17,7 @@ const keyIn = (said: string): string => /dvs_\w{12}_[\w-]{43}/.exec(said)![0];
 const listOf = (name: string) => ({ name, identifiers: ['A'] });
 
 test.skipIf(OLDER === undefined || !hasPostgresql)(
-  'beside release 0.2.0 limited keys are accepted by this release alone, and documents of each are those of the other',
+  'next to release 0.2.0 only this release accepts limited keys, and each reads the documents of the other',
   async () => {
     const { finished, listening } = await openVersions();
     const older = resolve(OLDER!);
@@ -47,7 +47,7 @@ test.skipIf(OLDER === undefined || !hasPostgresql)(
     }
     expect((await ask(front.url, limited, 'PUT', '/data/watchlists/bravo-x', listOf('X'))).status).toBe(403);
 
-    // What one writes the other reads and writes again, by its number of versions.
+    // Each rewrites what the other wrote and increases its number of versions.
     const path = '/data/watchlists/alpha-old';
     expect((await ask(front.url, limited, 'PUT', path, listOf('New'))).status).toBe(200);
     await expect.poll(async () => (await ask(old.url, before, 'GET', path)).body['name']).toBe('New');
@@ -58,7 +58,7 @@ test.skipIf(OLDER === undefined || !hasPostgresql)(
       total: 3,
       versions: [{ author: 'before' }, { author: 'limited' }, { author: 'before' }],
     });
-    // The earlier release cannot read a version that names a key; it reports that and goes on.
+    // The earlier release cannot read a version that names a key; it reports that and continues.
     expect((await ask(old.url, before, 'GET', `${path}/versions`)).body).toMatchObject({
       error: { code: 'DOCUMENT_UNREADABLE', detail: { version: 2 } },
     });

@@ -37,7 +37,7 @@ async function holderOf({ query }: RunningCluster, workers: readonly Listening[]
   }
 }
 
-/** So many workers, of which one that runs a job is killed, twice. */
+/** A number of workers; the one that runs a job is killed, twice. */
 async function clusterOf(count: number) {
   const cluster = await openCluster({ DIVISOR_LEASE: '5' });
   try {

@@ -119,7 +119,7 @@ describe.skipIf(!hasPostgresql)('a sweep on several workers', () => {
     cluster.s3.isHeld = false;
   });
 
-  test.runIf(IS_SOAK)('goes on without a worker that is killed, whose parts its own node computes', async () => {
+  test.runIf(IS_SOAK)('continues without a killed worker, whose parts its own node computes', async () => {
     const { jobId, other } = await held('helper');
     await kill(workerAt(other));
     cluster.s3.isHeld = false;

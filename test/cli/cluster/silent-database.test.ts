@@ -17,7 +17,7 @@ const NOTICED_MS = 2500;
 interface Answered {
   readonly atMs: number;
   readonly ms: number;
-  /** The same without the time in which the threads of either side waited for a core. */
+  /** The duration without the time in which the threads of either side waited for a core. */
   readonly ownMs: number;
   readonly status: number;
   readonly retryAfter: string | null;

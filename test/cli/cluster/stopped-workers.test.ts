@@ -128,9 +128,9 @@ describe.skipIf(!hasPostgresql)('the job of a worker', () => {
     },
   );
 
-  test('is told of by its node, which answers nothing else', async () => {
+  test('is reported by its node, which answers nothing else', async () => {
     const url = workers.find(({ child }) => child.exitCode === null)!.url;
-    // A worker is free a moment after the end of its job is told.
+    // A worker is free a moment after the end of its job is reported.
     await expect
       .poll(async () => (await fetch(`${url}/metrics`)).text())
       .toContain('divisor_lane_busy_ratio{lane="heavy"} 0');

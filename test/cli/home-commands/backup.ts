@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { finishedHere, servingHere } from '../process.js';
 import { home, service, newFolder, ask, lines } from './set-up.js';
 
-/** Versions of documents and data, stored runs and what was published, as they are in a backup; `verify` holds the log of writes. */
+/** Versions of documents and data, stored runs and publications, as in a backup; `verify` covers the audit log. */
 const KEPT = [
   '/indices/EVEN/versions',
   '/indices/EVEN/versions/1',

@@ -37,7 +37,7 @@ export function describeDamage(): void {
       await writeFile(file, bytes);
     }
 
-    test('is told part by part, with names and reasons', async () => {
+    test('is reported part by part, with names and reasons', async () => {
       const other = await stillHome();
       const [managed] = await readdir(join(other, 'stores'));
       await flip(join(other, 'stores', managed!, 'market.parquet'));

@@ -35,7 +35,7 @@ export function describeDoctor(): void {
       expect(found['state']).toBe(flags.length === 0 ? 'ok' : 'warning');
     });
 
-    test('says of an engine that cannot be had what is missing, as the command that was built', async () => {
+    test('reports what an unavailable engine lacks, as the built command', async () => {
       const { out } = await finished(['doctor', '--home', await newFolder(), '--port', '0', '--numerics', 'native']);
       const { says } = lines(out).find(({ subject }) => subject === 'numerics')!;
       expect(says).toMatch(/^native: |Not native: ./);
@@ -58,7 +58,7 @@ export function describeDoctor(): void {
       });
     });
 
-    test('ends with 1 for what has to be mended, each in a sentence', async () => {
+    test('ends with 1 for anything that needs a repair, each in a sentence', async () => {
       const folder = await newFolder();
       await writeFile(join(folder, 'format'), '7\n');
       await mkdir(join(folder, 'documents'));

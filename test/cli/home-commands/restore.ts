@@ -6,7 +6,7 @@ import { home, newFolder, lines } from './set-up.js';
 
 export function describeRestore(): void {
   describe('a restore', () => {
-    test('does not touch a home that is served, nor one that holds documents unless it is told to', async () => {
+    test('does not touch a home that is served, nor one that has documents without the option for it', async () => {
       const folder = await newFolder();
       const copy = join(folder, 'backup');
       await finishedHere(['backup', copy, '--home', home]);

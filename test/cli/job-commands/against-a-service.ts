@@ -58,7 +58,7 @@ export function describeAgainstAService(): void {
 
     testRetries(asked);
 
-    test('what it takes is told, and nothing it stores changes', async () => {
+    test('the estimated resources are reported, and nothing stored changes', async () => {
       const auth = { headers: { authorization: `Bearer ${key}` } };
       const before = (await fetch(`${service.url}/analytics/EVEN/record`, auth)).headers.get('etag');
       const { status, out, err } = await asked(['bench', '--index', 'EVEN']);
@@ -177,7 +177,7 @@ export function describeAgainstAService(): void {
       expect(shares.reduce((sum, { share }) => sum + Number(share), 0)).toBeCloseTo(1, 9);
     });
 
-    test('a definition goes to a file and back, and a difference is told at its place', async () => {
+    test('a definition goes to a file and back, and a difference is reported at its path', async () => {
       expect((await asked(['index', 'show', 'EVEN', '--out', file('shown.json')])).status).toBe(0);
       expect(linesOf((await asked(['index', 'diff', 'EVEN', file('shown.json')])).out)).toHaveLength(1);
       expect(linesOf((await asked(['index', 'diff', 'EVEN', file('even.json')])).out)).toHaveLength(1);
@@ -234,7 +234,7 @@ export function describeAgainstAService(): void {
       });
     });
 
-    test('backtests of many indices tell what became of each, and end with 1 where one was refused', async () => {
+    test('backtests of many indices report each outcome, and end with 1 if one was refused', async () => {
       const { status, out, err } = await asked(['backtests', 'EVEN,NOBODY', '--csv']);
       const [header, even, nobody] = out.split('\r\n');
       expect([status, err, header]).toEqual([1, '', 'index_id,outcome,total_return,error']);
@@ -304,7 +304,7 @@ divisor export levels --index EVEN --out levels.csv > /dev/null
       expect([status, err]).toEqual([75, 'divisor: JOB_RUNNING: The job sweep:slow runs with a different request.\n']);
       slow.child.kill('SIGINT');
       const endStatus = await slow.ended;
-      // It says so where a machine that others use takes long to answer.
+      // It reports a slow answer on a busy machine.
       const said = slow.err().replaceAll(/^divisor sweep: still waiting .*\n/gm, '');
       expect([endStatus, said]).toEqual([130, '']);
       const job = (await (
@@ -329,7 +329,7 @@ divisor export levels --index EVEN --out levels.csv > /dev/null
         expect(lines).toContain('6 variants');
       });
 
-      test('what goes wrong stands on a line of its own', () => {
+      test('an error is on its own line', () => {
         const { status, screen } = onTerminal(['backtest', 'NOBODY'], {
           DIVISOR_URL: service.url,
           DIVISOR_API_KEY: key,

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 
-/** Lines as far as they are typed, and what is offered for their last word. */
+/** Partial lines, with the completions of their last word. */
 export const COMPLETED: readonly (readonly [line: string, words: readonly string[]])[] = [
   ['impor', ['import', 'import-risk']],
   ['index sho', ['show']],
@@ -27,7 +27,7 @@ export const COMPLETED: readonly (readonly [line: string, words: readonly string
   ['serve --log-level w', ['warn']],
 ];
 
-/** The same behind a comma, where the shell does it without what zsh has while it completes. */
+/** The completions after a comma, where the shell completes without the functions of zsh. */
 export const COMPLETED_IN_A_LIST: typeof COMPLETED = [
   ['index explain EVEN AAPL,M', ['AAPL,MSFT']],
   ['risk model --identifiers AAPL,', ['AAPL,AAPL', 'AAPL,MSFT']],
@@ -36,7 +36,7 @@ export const COMPLETED_IN_A_LIST: typeof COMPLETED = [
 
 export const isInstalled = (shell: string) => spawnSync(shell, ['-c', ':']).status === 0;
 
-/** What a shell offers for the last word of each line. The script of zsh runs in bash where zsh is not installed. */
+/** The completions of a shell for the last word of each line. The script of zsh runs in bash if zsh is not installed. */
 export function offered(shell: 'bash' | 'zsh' | 'fish', script: string, lines: readonly string[]): string[][] {
   const asked = lines.map((line) => `${QUESTIONS[shell](line)}\nprintf '%s\\n' --next--\n`).join('');
   const interpreter = shell === 'zsh' && !isInstalled('zsh') ? 'bash' : shell;
@@ -72,7 +72,7 @@ compdef() { :; }
 _files() { :; }
 `;
 
-/** Stands in for the command that tells ids. */
+/** Replaces the command that lists ids. */
 const TELLS_IDS = `divisor() { if [ "$3" = indices ]; then printf 'EVEN\\nODD\\n'; elif [ "$3" = names ]; then printf 'AAPL\\nMSFT\\n'; else echo desk; fi; }`;
 
 const BEFORE = {

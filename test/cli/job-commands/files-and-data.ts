@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { DIVISOR, type Ending, finishedHere } from '../process.js';
 import { file, INDEX, linesOf } from './set-up.js';
 
-/** What reads and writes files and stores, of a service and with a key for everything: a home would be opened for each. */
+/** Commands that read and write files and stores, against a service with a full key: a home would be opened for each. */
 export function testFilesAndData(environment: () => Readonly<Record<string, string>>): void {
   const asked = (words: readonly string[]): Promise<Ending> => finishedHere(words, environment());
   const piped = (words: readonly string[], input: string) =>
@@ -91,7 +91,7 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     expect((await asked(['publish', 'EVEN', '--restate'])).status).toBe(2); // a restatement needs a reason
   });
 
-  test('a store that is served already is no error, and says so', async () => {
+  test('a store that is served already is no error, and the command reports it', async () => {
     const { status, out, err } = await asked(['activate', 'desk']);
     expect([status, err, linesOf(out).at(-1)]).toMatchObject([0, '', { result: { already_served: true } }]);
     expect((await asked(['activate', 'nothing'])).status).toBe(2);
@@ -126,7 +126,7 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     ]);
   });
 
-  test('who wrote what is told of definitions, other documents and data, and a deletion says why', async () => {
+  test('the author is shown for definitions, other documents and data, and a deletion shows its reason', async () => {
     const rowsOf = async (...words: string[]) => linesOf((await asked(words)).out).slice(0, -1);
     await writeFile(file('noted.json'), JSON.stringify({ ...INDEX, id: 'NOTED' }));
     expect((await asked(['index', 'put', file('noted.json'), '--note', 'First'])).status).toBe(0);
@@ -166,7 +166,7 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     expect(await asked(['versions', ...told])).toMatchObject({ status: 2 });
   });
 
-  test('what an import changes of a store, and what a run has otherwise than another, is told', async () => {
+  test('the changes of an import to a store, and the differences between two runs, are shown', async () => {
     const csv = (close: number) => `identifier,date,CLOSE\nA,2024-01-02,10\nA,2024-01-03,${close}\n`;
     await mkdir(file('noted'));
     await writeFile(file('noted/market.csv'), csv(11));
@@ -201,7 +201,7 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     expect([status, err.match(/--[a-z-]+(?=:)/g)]).toEqual([64, ['--date-format']]);
     const flags = ['--date-format', 'DD/MM/YYYY'];
     const told = await asked([...words, ...flags]);
-    // A single table that is called nothing else is one of closes; that nothing says their basis is told in a pipe, too.
+    // A single table without another name has closes; its unknown price basis is reported in a pipe, too.
     expect(told.err.match(/^divisor import: (field CLOSE|adjustment none): /gm)).toHaveLength(2);
     expect(told.err).toContain('--adjustment splits if closes are divided by later splits');
     const line = { result: { identifiers: 2, end: '2024-03-01', adjustment: 'none', read_as: {} } };
@@ -242,7 +242,7 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     expect(err).toContain('NOT_A_NUMBER market.csv market[row 2].CLOSE');
   });
 
-  test('damaged files among others are told at once, with the flag that goes on without them', async () => {
+  test('damaged files among others are reported at once, with the flag that continues without them', async () => {
     await mkdir(file('damaged'));
     const bars = (close: string) => `Date,Close\n2024-01-02,10\n2024-01-03,${close}\n`;
     const files = {
@@ -259,7 +259,7 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     expect(err).toContain("3 of 5 files cannot be read this way; --ignore 'B.csv,C.csv,D one.csv' skips them.");
     for (const name of ['B.csv', 'C.csv', 'D one.csv']) expect(err).toContain(`market/${name}[row 2]`);
     expect(err).not.toContain('--on-duplicate');
-    await writeFile(file('damaged/A.csv'), `${bars('11')}2024-01-03,12\n`); // what has to be answered is told as well
+    await writeFile(file('damaged/A.csv'), `${bars('11')}2024-01-03,12\n`); // Open questions are reported as well.
     const twice = (await asked(words)).err;
     expect(twice).toContain('skips them. --on-duplicate: Rows of one name and date differ');
     await writeFile(file('damaged/A.csv'), bars('11'));
@@ -332,7 +332,7 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     const trial = await asked(['refresh', 'daily', '--dry-run']);
     expect(linesOf(trial.out).at(-1)).toMatchObject({ result: { dry_run: true, rows_added: 1, end: '2024-01-05' } });
     expect(await endOf()).toBe('2024-01-04');
-    // A whole day is taken. The partial one that the store has is reported, and the status says so.
+    // A complete day is accepted. The partial day of the store is reported, also by the exit status.
     await writeFile(table, `${before}${bars('2024-01-04', ['A', 'B'])}${bars('2024-01-05', all)}`);
     const { status, out } = await refreshed('PARTIAL_DATE');
     expect(status).toBe(3);

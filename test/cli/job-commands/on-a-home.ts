@@ -20,7 +20,7 @@ const GENERATED_WORK = [
 
 export function describeOnAHome(): void {
   describe('on a pipe and a home', () => {
-    test('a backtest stores its document first, tells its states once each and ends with the result', async () => {
+    test('a backtest stores its document first, reports each state once and ends with the result', async () => {
       const { status, out, err } = await onHome([
         'backtest',
         'EVEN',
@@ -248,7 +248,7 @@ export function describeOnAHome(): void {
   });
 }
 
-/** Files as a vendor delivers them: a name each, with a row that stands twice, a day without prices, dividends in the adjusted close alone. */
+/** Files as a vendor delivers them: one per security, with a duplicate row, a day without prices, and dividends only in the adjusted close. */
 async function vendorFiles(): Promise<{ readonly bars: number; readonly names: number }> {
   await mkdir(file('vendor'));
   const days = Array.from({ length: 24 }, (_, t) => new Date(Date.UTC(2020, 0, 1 + t)).toISOString().slice(0, 10));

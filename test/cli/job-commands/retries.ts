@@ -4,7 +4,7 @@ import { linesOf } from './set-up.js';
 
 /** @param asked runs a command against the service */
 export function testRetries(asked: (words: readonly string[]) => ReturnType<typeof finishedHere>): void {
-  test('failed jobs are queued anew in bulk', async () => {
+  test('failed jobs are queued again in bulk', async () => {
     const { status, out, err } = await asked(['jobs', 'retry', '--failed', '--kind', 'sweep', '--since', '2024-06-28']);
     expect([status, err, linesOf(out)]).toEqual([0, '', [{ event: 'result', result: { rows: 0 } }]]);
     expect(await asked(['jobs', 'retry'])).toMatchObject({ status: 64, err: expect.stringContaining('--failed') });

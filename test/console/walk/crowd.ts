@@ -10,7 +10,7 @@ const DAYS = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05', '2024-01-0
 const HOSTILE = '<img src=x onerror=alert(1)>';
 const FORMULA = '=HYPERLINK("http://example.org","x")';
 
-/** Three thousand names; the first one is a script, and what it is called a formula. */
+/** Three thousand securities; the identifier of the first is a script, and its name a formula. */
 const identifiers = [HOSTILE, ...Array.from({ length: NAMES - 1 }, (_, n) => `N${String(n).padStart(4, '0')}`)];
 
 const tables = {
@@ -37,7 +37,7 @@ const index = {
 
 /** Three thousand names, and texts that would be something else were they not texts. */
 export function describeCrowd(desk: () => Desk): void {
-  test('three thousand names are a table of which only what is in sight is there', async () => {
+  test('three thousand securities are a table that renders only the visible rows', async () => {
     const { page, service, complaints } = desk();
     const request = { store_id: 'crowd', name: '<i>crowd</i>', activate: true, tables };
     expect((await service.ask('POST', '/data/import', request)).status).toBe(201);

@@ -16,7 +16,7 @@ const DAYS = Array.from({ length: 182 }, (_, t) => new Date(Date.UTC(2024, 0, 1 
   .filter((day) => day.getUTCDay() % 6 !== 0)
   .map((day) => day.toISOString().slice(0, 10));
 
-/** Prices of three names; those of the second halve on a day, with twice the shares traded from then on: a split that nobody told. */
+/** Prices of three securities; those of the second halve on a day, with twice the volume afterwards: an unreported split. */
 function prices(): string {
   const rows = DAYS.flatMap((day, t) =>
     ['AAA', 'BBB', 'CCC'].map((name, n) => {
@@ -31,9 +31,9 @@ function prices(): string {
 
 const csv = (name: string, text: string) => ({ name, mimeType: 'text/csv', buffer: Buffer.from(text) });
 
-/** Files brought in, doubted, repaired; a name looked at. */
+/** Importing files, data warnings, repairs, and the page of a security. */
 export function describeData(desk: () => Desk): void {
-  test('files with mistakes are refused at their rows, and the mended ones become a store that is served', async () => {
+  test('files with mistakes are refused at their rows, and the corrected ones become a store that is served', async () => {
     const { page, service, complaints } = desk();
     await page.getByRole('link', { name: 'Data', exact: true }).click();
     await page.getByRole('link', { name: 'Import' }).click();
@@ -41,7 +41,7 @@ export function describeData(desk: () => Desk): void {
     const wrong = prices().replace(/^CCC,2024-01-02,[^,]*/m, 'CCC,2024-13-02,n/a');
     await files.setInputFiles([csv('market.csv', wrong), csv('names.csv', 'identifier,NAME\nAAA,First\n')]);
     await page.getByLabel('Table of names.csv').selectOption('reference');
-    // What is wrong stands at its file before anybody asks for it, and in the table once it was refused.
+    // Errors are shown at their file before an import, and in the table after a refusal.
     const chosen = page.getByRole('list', { name: 'Files to import' }).getByRole('listitem');
     const atFile = chosen.filter({ hasText: 'market.csv' });
     await atFile.getByText(/^row 6, date: .*2024-13-02/).waitFor();
@@ -77,7 +77,7 @@ export function describeData(desk: () => Desk): void {
     await form.getByText('4 bars read with the proposed mapping').waitFor();
     expect(await form.getByLabel('Identifier from').inputValue()).toBe('file:{identifier}_data.csv');
     expect(await form.getByLabel('Adjusted close').inputValue()).toBe('Adj Close');
-    // What the data does not say stands beside its field.
+    // Unknown properties of the data are asked for next to their field.
     const basis = page.getByLabel('Price basis');
     await page
       .locator(`#${await basis.getAttribute('id')}-said`)
@@ -207,13 +207,13 @@ export function describeData(desk: () => Desk): void {
     expect(complaints).toEqual([]);
   });
 
-  test('a doubt is seen in its prices, and its repair is taken into a new store', async () => {
+  test('a data warning is visible in its prices, and its repair is applied in a new store', async () => {
     const { page, service, complaints } = desk();
     await follow(page, '/console/data/stores/desk-prices');
     await page.getByRole('link', { name: 'Warnings', exact: true }).click();
     const { doubts } = (await service.ask<DataAudit>('GET', '/data/stores/desk-prices/audit')).body;
     const { message } = doubts.find(({ kind }) => kind === 'missed_split')!;
-    // What a row has no room for stands below the table.
+    // Details that do not fit in a row are shown below the table.
     await page.getByRole('row', { name: /BBB .* Missing split/ }).focus();
     await page.getByLabel('Details of a row of doubts').getByText(message, { exact: true }).waitFor();
     await page.getByRole('row', { name: /BBB .* Missing split/ }).click();
@@ -227,7 +227,7 @@ export function describeData(desk: () => Desk): void {
     expect(audit.body.doubts.filter(({ kind }) => kind === 'missed_split')).toEqual([]);
     await page.getByRole('link', { name: 'Coverage' }).click();
     await page.getByText(`On ${DAYS.at(-1)}: 3 of 3.`).waitFor();
-    // The store it came from is not served any more: its doubts are drawn all the same.
+    // The original store is not served any more: its data warnings are drawn all the same.
     const repaired = new URL(page.url()).pathname;
     const [doubt] = (await service.ask<DataAudit>('GET', '/data/stores/desk-prices/audit')).body.doubts;
     await follow(page, `/console/data/stores/desk-prices?tab=doubts&doubt=${doubt!.id}`);
@@ -250,7 +250,7 @@ export function describeData(desk: () => Desk): void {
         .textContent();
     const stored = await last();
     await page.getByRole('radio', { name: 'Splits' }).check();
-    // On the share basis of the latest date what came before a split of two is halved.
+    // On the share basis of the latest date, prices before a two-for-one split are halved.
     const value = (text: string | null) => Number(text?.slice(10));
     await eventually(async () => value(await last()) / value(stored)).toBeCloseTo(0.5, 2);
     expect(complaints).toEqual([]);

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { AttributionView, IndexDocument, Plugin, StoredStrategy, Watchlist } from '#clients/typescript/divisor.js';
 import { downloaded, eventually, follow, type Desk } from '../desk.js';
 
-/** Documents beside indices, each in forms of the contract: strategies, templates, watchlists, constraint sets. */
+/** Documents other than indices, each in forms of the contract: strategies, templates, watchlists, constraint sets. */
 export function describeDocuments(desk: () => Desk): void {
   test('a template begins with a built-in one, is changed in forms, and previewed as the PDF that it makes', async () => {
     const { page, service, complaints } = desk();
@@ -25,7 +25,7 @@ export function describeDocuments(desk: () => Desk): void {
     );
     expect(body.blocks).toHaveLength(before + 1);
     expect([body.blocks.at(-2)!.kind, body.blocks[0]!.index_id]).toEqual(['text', 'CORE']);
-    // What another one has saved meanwhile is not overwritten.
+    // A change that another editor has saved in the meantime is not overwritten.
     await service.ask('PUT', '/reports/templates/DESK', { ...body, name: 'Theirs' });
     await page.getByLabel('Name *').fill('Mine');
     await page.getByRole('button', { name: 'Save', exact: true }).click();
@@ -36,7 +36,7 @@ export function describeDocuments(desk: () => Desk): void {
     expect(complaints).toEqual([]);
   });
 
-  test('a strategy follows an index from its page, and what is wrong with it stands at its field', async () => {
+  test('a strategy follows an index from its page, and errors are shown at their field', async () => {
     const { page, service, complaints } = desk();
     await follow(page, '/console/indices/CORE');
     await page.getByRole('link', { name: 'Follow' }).click();
@@ -60,7 +60,7 @@ export function describeDocuments(desk: () => Desk): void {
     expect(complaints).toEqual([]);
   });
 
-  test('an overlay is written in the form of its kind, run, and its own part told beside the names beneath', async () => {
+  test('an overlay is written in the form of its kind, run, and its own part shown with the securities beneath', async () => {
     const { page, service, complaints } = desk();
     await follow(page, '/console/indices/CORE');
     await page.getByRole('link', { name: 'Overlay' }).click();
@@ -91,7 +91,7 @@ export function describeDocuments(desk: () => Desk): void {
     expect(complaints).toEqual([]);
   });
 
-  test('a watchlist keeps names, and tells those that the market does not have', async () => {
+  test('a watchlist keeps securities, and reports those that the market lacks', async () => {
     const { page, service, complaints } = desk();
     const { body } = await service.ask<{ identifiers: { identifier: string }[] }>('GET', '/data/identifiers?limit=1');
     const known = body.identifiers[0]!.identifier;
@@ -159,7 +159,7 @@ export function describeDocuments(desk: () => Desk): void {
     await page.getByLabel('Add a constraint').selectOption('PositionBounds');
     await page.getByLabel('Upper').fill('0.07');
     await page.getByLabel('Id of the constraint set').fill('desk');
-    // What is not saved yet has an address all the same.
+    // An unsaved definition has an address all the same.
     await page.reload();
     await eventually(() => page.getByLabel('Upper').inputValue()).toBe('0.07');
     await page.getByRole('button', { name: 'Save the constraints' }).click();

@@ -13,14 +13,14 @@ import { picture } from '../picture.js';
 
 /** An index designed, edited by two, run, and looked at. */
 export function describeIndices(desk: () => Desk): void {
-  test('an index is designed in forms: findings at their field, weights beside it, saved by a click', async () => {
+  test('an index is designed in forms: findings at their field, weights next to it, saved by a click', async () => {
     const { complaints, page, service } = desk();
     await page.getByRole('link', { name: 'New index' }).first().click();
     await page.getByLabel('Id *', { exact: true }).fill('CORE index');
     await page.getByText('it is "CORE index"').first().waitFor();
     expect(await page.getByLabel('Id *', { exact: true }).getAttribute('aria-invalid')).toBe('true');
     await page.getByLabel('Id *', { exact: true }).fill('CORE');
-    // Of the fields that no class describes those are there that are read beside the others.
+    // Of the fields that no class describes, the form shows those that are read together with the others.
     const schedule = page.getByRole('region', { name: 'Rebalance' });
     await schedule.getByLabel('Frequency').selectOption('custom');
     await schedule.getByLabel('Dates').waitFor();
@@ -74,7 +74,7 @@ export function describeIndices(desk: () => Desk): void {
     expect(complaints).toEqual([]);
   });
 
-  test('of two editors of one index the second is shown what the first has saved', async () => {
+  test('the second of two editors of one index is shown the change that the first has saved', async () => {
     const { complaints, page, service } = desk();
     const other = await desk().newPage();
     await follow(page, '/console/indices/CORE/edit');
@@ -90,7 +90,7 @@ export function describeIndices(desk: () => Desk): void {
     await page.getByLabel('Base value').fill('600');
     await page.getByRole('button', { name: 'Save', exact: true }).click();
     await page.getByText('Someone else saved a version').waitFor();
-    // What it was, mine, theirs: what one alone changed is kept, what both changed is chosen.
+    // Original, mine, theirs: changes of one editor are kept, conflicting changes are chosen.
     await page.getByRole('row', { name: /^Name Core Yours Mine Theirs Core you$/ }).waitFor();
     await page.getByRole('row', { name: /^Base value 1000 Yours 600 Theirs 500 both$/ }).waitFor();
     expect(await page.getByRole('button', { name: 'Save the selection' }).isDisabled()).toBe(true);
@@ -104,7 +104,7 @@ export function describeIndices(desk: () => Desk): void {
     expect(complaints).toEqual([]);
   });
 
-  test('why a run failed stands at the index until a later one succeeds', async () => {
+  test('the reason of a failed run is shown at the index until a later one succeeds', async () => {
     const { complaints, page, service } = desk();
     const { body: core } = await service.ask<IndexDocument>('GET', '/indices/CORE');
     const pipeline = {
@@ -213,7 +213,7 @@ export function describeIndices(desk: () => Desk): void {
     await page.getByLabel('Transaction cost').fill('25');
     await refused.waitFor({ state: 'detached' });
     await page.getByLabel('Benchmark').fill(`identifier:${benchmark}`);
-    // What is asked stands in the address.
+    // The question is in the address.
     await page.reload();
     await eventually(() => page.getByLabel('Transaction cost').inputValue()).toBe('25');
     await page.getByRole('button', { name: 'Run', exact: true }).click();
@@ -305,7 +305,7 @@ export function describeIndices(desk: () => Desk): void {
     await page.getByLabel('Start *').fill('2020-02-20');
     await page.getByLabel('End *').fill('2020-03-23');
     await page.getByRole('button', { name: 'Shock' }).click();
-    // What is not written yet is not refused.
+    // An incomplete input is not refused.
     await page.getByText('An empty shock is ignored').waitFor();
     expect(await page.getByRole('alert').count()).toBe(0);
     await page.getByRole('button', { name: 'Add to Shocks' }).click();
@@ -321,14 +321,14 @@ export function describeIndices(desk: () => Desk): void {
       const text = `${earned < 0 ? '\u2212' : '+'}${Math.abs(100 * earned).toFixed(2)}%`;
       await page.getByRole('row', { name: new RegExp(`^${name} ${text.replace('+', '\\+')}`) }).waitFor();
     }
-    // What is asked stands in the address.
+    // The question is in the address.
     await page.reload();
     await page.getByRole('row', { name: /^Shock 2 / }).waitFor();
     expect(complaints).toEqual([]);
   });
 }
 
-/** A field takes an expression, which says what it means and where it is wrong. */
+/** A field takes an expression, and shows its meaning and its errors. */
 async function typeFormulas(page: Page): Promise<void> {
   const field = page.getByLabel('Field', { exact: true });
   await field.fill('zcore(CLOSE)');

@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 
-/** Attributes that say what an element is about, and nothing of its colours. */
+/** Attributes that describe the content of an element and do not affect its colours. */
 const CONTENT = [
   'id',
   'for',
@@ -32,7 +32,7 @@ const PLACES = [
   'grid-template-columns',
 ];
 
-/** What tells the colours of an element below what surrounds it: no rule of the style sheets asks for its neighbours. */
+/** The attributes that determine the colours of an element below its surroundings: no rule of the style sheets selects siblings. */
 const DRAWN = `(one, around) => {
   const written = [...one.attributes].filter(({ name }) => !${JSON.stringify(CONTENT)}.includes(name));
   const own = [...one.style].filter((name) => !${JSON.stringify(PLACES)}.includes(name));
@@ -41,11 +41,11 @@ const DRAWN = `(one, around) => {
   return [around, one.tagName, ...state, ...words].join(' ');
 }`;
 
-/** Has the rule of contrast look at what is not marked alone. */
+/** Limits the contrast rule to unmarked elements. */
 export const MARKS = `axe.configure({ rules: [{ id: 'color-contrast', selector: ':not([data-drawn])' }] })`;
 
 /**
- * Marks what is drawn as something was before in this view, on this page or another: it has the same colours.
+ * Marks elements that were drawn earlier in this view, on this page or another: they have the same colours.
  * @param view of a theme and a width
  * @param unseen selectors of what is not looked at
  */

@@ -14,7 +14,7 @@ export function describeOperations(desk: () => Desk): void {
     await download.waitFor();
     const pdf = await downloaded(page, () => download.click());
     expect(pdf.subarray(0, 5).toString()).toBe('%PDF-');
-    // A browser without a viewer of PDF: a sentence stands in its place.
+    // A browser without a PDF viewer shows a sentence instead.
     await page.getByText('This browser cannot display PDF files in a page.').waitFor();
     expect(await page.getByRole('link', { name: 'Save the report' }).getAttribute('href')).toMatch(/^blob:/);
     expect(complaints).toEqual([]);
@@ -85,7 +85,7 @@ export function describeOperations(desk: () => Desk): void {
     expect(complaints).toEqual([]);
   });
 
-  test('indices drawn beside each other are in the return that was chosen', async () => {
+  test('indices drawn together are in the chosen return variant', async () => {
     const { page, complaints } = desk();
     const answers = ['CORE', 'CORE-OPT'].map((id) => page.waitForResponse(`**/analytics/${id}/levels?variant=price`));
     await follow(page, '/console/indices/CORE?with=CORE-OPT&variant=price');
@@ -138,7 +138,7 @@ export function describeOperations(desk: () => Desk): void {
     expect(complaints).toEqual([]);
   });
 
-  test('a service that goes away is told of above the page, which goes on when it is back', async () => {
+  test('an outage of the service is shown above the page, which continues when the service is back', async () => {
     const { page, service } = desk();
     await page.getByRole('link', { name: 'Indices', exact: true }).click();
     await page.getByRole('row', { name: /^CORE / }).waitFor();

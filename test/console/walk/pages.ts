@@ -33,7 +33,7 @@ const TABS = [
   'runs',
 ];
 
-/** Every page with what the walk has made, an address each. */
+/** Every page with the content that the walk has created, one address each. */
 async function addresses({ service }: Desk): Promise<readonly string[]> {
   const latest = async (kind: string) =>
     (
@@ -104,10 +104,10 @@ async function settled(page: Page): Promise<void> {
   })`);
 }
 
-/** Rows of a table are made alike: the first ones tell of all. */
+/** Rows of a table are alike: the first ones represent all. */
 const ALIKE = ['[role=row]:nth-child(n + 6)', 'tbody > tr:nth-child(n + 6)', '.methodology > li:nth-child(n + 6)'];
 
-/** What stands around every page: it is looked at once in each theme and width. */
+/** The frame of every page: it is checked once in each theme and width. */
 const AROUND = ['.rail', '.top-bar'];
 
 type Shade = 'light' | 'dark';
@@ -115,18 +115,18 @@ type Shade = 'light' | 'dark';
 /** The turn of a view on a page. */
 interface Turn {
   readonly isFirst: boolean;
-  /** Whether axe-core looks at it: in the soak in both views, else in the one that a page begins in. */
+  /** True if axe-core checks it: in the soak in both views, otherwise in the initial view of a page. */
   readonly isChecked: boolean;
 }
 
 interface Looked {
   readonly rules?: readonly string[];
-  /** Of a theme and a width: what a page before has drawn alike in it is not looked at for contrast again. */
+  /** Of a theme and a width: elements that an earlier page has drawn in the same way are not checked for contrast again. */
   readonly view?: string;
   readonly isFirst: boolean;
 }
 
-/** What axe-core has to say, a line each; of some rules alone, or of all. */
+/** The findings of axe-core, one line each; of some rules only, or of all. */
 async function violations(page: Page, { rules, view, isFirst }: Looked): Promise<readonly string[]> {
   const exclude = isFirst ? ALIKE : [...ALIKE, ...AROUND];
   if (view !== undefined && !IS_SOAK) await markDrawn(page, view, exclude);
@@ -138,11 +138,11 @@ async function violations(page: Page, { rules, view, isFirst }: Looked): Promise
     violations.flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) => id + ': ' + target.join(' ') + ' ' + failureSummary)))`);
 }
 
-/** What is wrong with the tab key on a page that is in sight, a line each. */
+/** Errors of tab navigation on a visible page, one line each. */
 async function tabProblems(page: Page, isFirst: boolean): Promise<readonly string[]> {
   const problems = await tabbed(page, isFirst);
   if (problems.length === 0) return problems;
-  // A page that was renewed meanwhile has other elements: what is wrong with them is wrong the next time, too.
+  // A page that was rendered again in the meantime has other elements: their errors are found the next time.
   await settled(page);
   return tabbed(page, isFirst);
 }
@@ -185,7 +185,7 @@ async function firstLoad({ page, service }: Desk): Promise<readonly string[]> {
   return [...asked];
 }
 
-/** What holds of every page. */
+/** Checks that apply to every page. */
 export function describePages(desk: () => Desk): void {
   /** Filled while all pages are visited, which is done once. */
   let untabbed: Record<string, readonly string[]> | undefined;
@@ -208,9 +208,9 @@ export function describePages(desk: () => Desk): void {
       const problems = await tabProblems(page, isFirst);
       if (problems.length > 0) unreached[address] = problems;
     }
-    /** What colours and widths decide, of a page whose other rules were checked when it was wide; else every rule. */
+    /** Checks that depend on colours and widths, for a page whose other rules were checked when it was wide; otherwise every rule. */
     async function narrowDark(address: string, { isFirst, isChecked }: Turn): Promise<void> {
-      await page.evaluate('scrollTo(0, 0)'); // The bar at the top covers what it is scrolled over.
+      await page.evaluate('scrollTo(0, 0)'); // The bar at the top covers elements that are scrolled under it.
       const looked = { ...(IS_SOAK && { rules: OF_WIDTHS }), view: 'narrow dark', isFirst };
       if (isChecked) note(`${address} dark narrow`, await violations(page, looked));
       const width = await page.evaluate<number>('document.documentElement.scrollWidth');

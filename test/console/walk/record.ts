@@ -3,18 +3,18 @@ import type { EventsView, IndexDocument, PublishedLog, VersionList } from '#clie
 import { downloaded, eventually, follow, type Desk } from '../desk.js';
 import { picture } from '../picture.js';
 
-/** What stands: published closes, versions of a definition, dates to come. */
+/** Records: published closes, versions of a definition, future dates. */
 export function describeRecord(desk: () => Desk): void {
   test('closes are published and verified in the browser; those that differ later are restated with a reason', async () => {
     const { page, service, complaints } = desk();
     const published = async () => (await service.ask<PublishedLog>('GET', '/analytics/CORE/published')).body.entries;
     await follow(page, '/console/indices/CORE?tab=publication');
-    // What is looked at is what is published: a stale run is neither.
+    // The page shows the published run: a stale run is not published.
     await page.getByText('Run the index again before publishing').waitFor();
     await service.ask('POST', '/analytics/CORE/backtest', {});
     await service.finished('backtest:CORE');
     await page.getByRole('button', { name: 'Publish', exact: true }).click();
-    // What is published once stays.
+    // A published close is permanent.
     await page.getByRole('dialog').getByText('are signed and permanent').waitFor();
     expect(await page.getByRole('table', { name: 'published closes of CORE' }).count()).toBe(0);
     await page.getByRole('dialog').getByRole('button', { name: 'Publish' }).click();
@@ -52,7 +52,7 @@ export function describeRecord(desk: () => Desk): void {
     expect(complaints).toEqual([]);
   });
 
-  test('a version tells what it changed, and is restored over the version that was looked at and over no other', async () => {
+  test('a version shows its changes, and is restored over the version that was viewed and over no other', async () => {
     const { page, service, complaints } = desk();
     const { body: before } = await service.ask<VersionList>('GET', '/indices/CORE/versions');
     await page.getByRole('link', { name: 'Versions', exact: true }).click();
@@ -61,7 +61,7 @@ export function describeRecord(desk: () => Desk): void {
     await picture(page, 'versions');
     const earlier = before.versions[1]!.version;
     await page.getByRole('row', { name: new RegExp(`^${earlier} `) }).click();
-    // What restoring changes stands there before it is pressed.
+    // The changes of a restore are shown before it is confirmed.
     const restoring = page.getByRole('region', { name: `Restore version ${earlier}` });
     const now = (await service.ask<IndexDocument>('GET', '/indices/CORE')).body.base_value;
     await restoring.getByRole('row', { name: new RegExp(`^Base value ${now} 500$`) }).waitFor();
@@ -82,7 +82,7 @@ export function describeRecord(desk: () => Desk): void {
     expect(complaints).toEqual([]);
   });
 
-  test('what comes next stands on the first page, and all of it in a calendar to subscribe to', async () => {
+  test('the next events are on the first page, and all of them in a calendar to subscribe to', async () => {
     const { page, service, complaints } = desk();
     await page.getByRole('link', { name: 'Indices', exact: true }).first().click();
     await page.getByRole('region', { name: 'Coming up' }).getByRole('link', { name: 'Calendar' }).click();

@@ -11,19 +11,19 @@ import { picture } from '../picture.js';
 
 /** Optimisation, comparison, sweeps. */
 export function describeStudies(desk: () => Desk): void {
-  test('rows that cannot hold together are told with what mends them, and a click does; then an index is derived', async () => {
+  test('conflicting rows are shown with their resolution, and a click applies it; then an index is derived', async () => {
     const { complaints, page, service } = desk();
     await page.getByRole('link', { name: 'Optimise' }).first().click();
     await page.getByLabel('Add a constraint').selectOption('PositionBounds');
     await page.getByLabel('Upper').fill('0.01');
     await page.getByText('jointly infeasible').waitFor();
-    // A bound is told in its unit.
+    // A bound is shown in its unit.
     await page.getByText(/upper from 1% to [\d.]+%/).waitFor();
     await picture(page, 'optimise');
     await page.getByRole('button', { name: 'Apply' }).click();
     await page.getByLabel('Figures of the solution').waitFor();
     expect(Number(await page.getByLabel('Upper').inputValue())).toBeGreaterThan(0.01);
-    // Utility needs expected returns: that is said at their field, and a model of the catalogue mends it.
+    // Utility needs expected returns: the field shows that, and a model of the catalogue resolves it.
     await page.getByRole('combobox', { name: 'Objective' }).selectOption('max_utility');
     await page.getByRole('listitem').filter({ hasText: 'is required by the objective max_utility' }).first().waitFor();
     // Meanwhile the last solution stays.
@@ -52,7 +52,7 @@ export function describeStudies(desk: () => Desk): void {
     expect(complaints).toEqual([]);
   });
 
-  test('a run in full is told by the frontier, and by what each bound costs, in the measure of its sentences', async () => {
+  test('a complete run is explained by the frontier and the cost of each bound, in the measure of its sentences', async () => {
     const { complaints, page, service } = desk();
     await page.getByRole('navigation').getByRole('link', { name: 'Optimise' }).first().click();
     await page.getByLabel('Add a constraint').selectOption('PositionBounds');
@@ -115,7 +115,7 @@ export function describeStudies(desk: () => Desk): void {
     expect(complaints).toEqual([]);
   });
 
-  test('a risk model from a file is imported, and what is wrong with one is shown at its place', async () => {
+  test('a risk model from a file is imported, and errors are shown at their position', async () => {
     const { complaints, page, service } = desk();
     const { body: exported } = await service.ask<{ readonly models: readonly object[] }>(
       'GET',
@@ -152,7 +152,7 @@ export function describeStudies(desk: () => Desk): void {
     await page.getByRole('link', { name: 'Sweeps' }).click();
     await page.getByLabel('Vary a parameter').selectOption('/document/pipeline/weighting/cap');
     await page.getByRole('textbox', { name: 'weighting: cap' }).fill('5%, 0.1, 1');
-    // What the newest run was made with, a sweep begins with; a value is read in the unit of its parameter.
+    // A sweep starts with the parameters of the newest run; a value is read in the unit of its parameter.
     await page.getByText('Read as 5%, 10%, 100%.').waitFor();
     expect(await page.getByLabel('Transaction cost').inputValue()).toBe('25');
     await page.getByRole('button', { name: 'Run 3 variants' }).click();

@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 
-/** Marks what the tab key has to come to: everything in sight of a part that acts, of radio buttons the chosen one. */
+/** Marks the elements that tab navigation must reach: every visible control, and the chosen one of radio buttons. */
 const marking = (part: string) => `(() => {
   const acts = 'a[href], button:not(:disabled), input:not(:disabled), select:not(:disabled), textarea, summary, iframe, [tabindex="0"]';
   const isSeen = (one) => one.checkVisibility({ visibilityProperty: true }) && (one.type !== 'radio' || one.checked) && one.tabIndex >= 0;

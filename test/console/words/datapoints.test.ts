@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { datapointText } from '#console/words/datapoints.js';
 
-test('what was read has its unit: money of the index, shares, fractions; what has none that is known is a number', () => {
+test('a value has its unit: money of the index, shares, fractions; a value without a known unit is a number', () => {
   const texts = [
     ['MARKET_CAP, largest first', 1500],
     ['VOLATILITY over 252 sessions', 0.2],

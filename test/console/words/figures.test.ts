@@ -45,7 +45,7 @@ const view = (changes: Partial<PerformanceView>): PerformanceView =>
 
 const terms = (metrics: readonly { readonly term: string }[]) => metrics.map(({ term }) => term);
 
-test('figures say what they are of: a price index has no total return, and tracks nothing', () => {
+test('figures state their basis: a price index has no total return, and tracks nothing', () => {
   expect(subjectOf(view({}), 'CORE')).toBe('Index CORE, price return, before costs of the run');
   expect(terms(figuresOf(view({})))).toEqual([
     'Price return',
@@ -57,7 +57,7 @@ test('figures say what they are of: a price index has no total return, and track
   expect(terms(figuresOf(view({ return_variant: 'net' })))[0]).toBe('Net total return');
 });
 
-test('a tracking error says what it is to: the index of the portfolio, or the benchmark of the run', () => {
+test('a tracking error states its reference: the index of the portfolio, or the benchmark of the run', () => {
   const metrics = { ...view({}).metrics, tracking_error: 0.0005, tracking_difference: -0.013 };
   const portfolio = view({ of: 'portfolio', metrics, benchmark: 'EQ', benchmark_statistics: RELATIVE });
   expect(subjectOf(portfolio, 'CORE')).toBe('Portfolio after costs, price return');
@@ -74,7 +74,7 @@ test('a tracking error says what it is to: the index of the portfolio, or the be
   expect(withReturn('Benchmark EQ', null)).toBe('Benchmark EQ');
 });
 
-test('a derived index has the tracking error to its parent beside the forecast of it', () => {
+test('a derived index has the tracking error to its parent next to the forecast of it', () => {
   const parent = {
     index_id: 'CORE',
     observations: 500,

@@ -7,7 +7,7 @@ const FUNCTIONS = [
   { name: 'max', signature: 'max(x, window=60)', help: 'The largest of a window.' },
 ];
 
-test('the word at the end of a formula goes on as a datapoint or a function with its bracket', () => {
+test('the word at the end of a formula is completed as a datapoint or a function with its bracket', () => {
   const inserts = (text: string) =>
     completionsOf(text, ['MARKET_CAP', 'MOMENTUM', 'MAXIMUM'], FUNCTIONS).map(({ insert }) => insert);
   expect(inserts('zscore(mo')).toEqual(['MOMENTUM']);

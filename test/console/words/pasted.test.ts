@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { pastedPairs } from '#console/words/pasted.js';
 
-test('rows of a spreadsheet are names and numbers; a heading and further columns are left away', () => {
+test('rows of a spreadsheet are securities and numbers; a heading and further columns are discarded', () => {
   const expected = [
     ['AAA', '10000'],
     ['BRK B', '2.5'],

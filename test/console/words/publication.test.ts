@@ -14,7 +14,7 @@ test('closes are published through a day of the run that is not published yet', 
   expect(throughProblem('2024-01-15', { ...run, isRestated: true })).toBeNull();
 });
 
-test('what is published for the first time is what stands behind the log', () => {
+test('the first publication contains the closes after the log', () => {
   const dates = ['2024-01-12', '2024-01-15', '2024-01-16', '2024-01-17'];
   expect(firstTimes(dates, undefined, run)).toEqual(['2024-01-16', '2024-01-17']);
   expect(firstTimes(dates, '2024-01-16', run)).toEqual(['2024-01-16']);

@@ -35,7 +35,7 @@ test('numbers have their unit, a true minus, and a dash where there is none', ()
     '2.000e−9',
   ]);
   expect([bytes(999), bytes(1500), bytes(2_000_000)]).toEqual(['999 B', '1.5 KB', '2.0 MB']);
-  // What is written as 0.00% is neither up nor down.
+  // A change that is shown as 0.00% is neither up nor down.
   expect([signClass(4e-5), signClass(6e-5), signClass(-1)]).toEqual(['', 'up', 'down']);
 });
 
@@ -90,7 +90,7 @@ test('values of a sweep that their parameter does not take are refused, and rule
   expect(pointerLabel('/document/pipeline/selection/1/params/count')).toBe('rule 2: count');
 });
 
-test('a finding about a variant is told at the parameter that makes it', () => {
+test('a finding about a variant is shown at the parameter that causes it', () => {
   const at = (path: string) => ({ severity: 'error', code: 'OUT_OF_RANGE', path, message: '' }) as const;
   const [cap, count] = ['/document/pipeline/weighting/cap', '/document/pipeline/selection/1/params/count'];
   const paths = [
@@ -156,7 +156,7 @@ test('scales are round, spread evenly, and cover what they show', () => {
   ]);
 });
 
-test('dates stay in their month, and what takes long is told in words', () => {
+test('dates stay in their month, and long durations are written in words', () => {
   expect(monthsBefore('2024-05-31', 3)).toBe('2024-02-29');
   expect(monthsBefore('2024-01-15', -12)).toBe('2025-01-15');
   expect([0.42, 59, 200, 7500].map(duration)).toEqual(['0.4 s', '59 s', '3 min 20 s', '2 h 5 min']);

@@ -27,7 +27,7 @@ describe('Brinson-Fachler', () => {
     expect(residual).toBeCloseTo(0, 15);
   });
 
-  test('of a group on one side only is told by allocation or interaction', () => {
+  test('a group that is on one side only is attributed to allocation or interaction', () => {
     const { allocation, selection, interaction } = brinsonFachler({
       groups: 3,
       days: [19_000],

@@ -51,7 +51,7 @@ describe('returns by month', () => {
     );
   });
 
-  test('stand at the month of their last session', () => {
+  test('are dated at the month of their last session', () => {
     const days = Int32Array.from(['2023-11-29', '2023-11-30', '2023-12-01', '2023-12-29', '2024-12-02'], dayFrom);
     const months = monthlyReturns(days, Float64Array.of(100, 110, 99, 121, 242));
     expect(months.map(({ year, month }) => `${year}-${month}`)).toEqual(['2023-11', '2023-12', '2024-12']);

@@ -52,7 +52,7 @@ const indexOn = (lag: number, frequency: string, treatment: object): IndexDocume
     pipeline: { treatment, weighting: { type: 'EqualWeight' } },
   });
 
-/** Weights that tell of which close they were decided on: nearly equal, a little by price. */
+/** Weights that show on which close they were decided: nearly equal, a little by price. */
 const tilted = (prices: readonly number[]): number[] => {
   const raw = prices.map((price) => 10 + price / 100);
   const sum = raw.reduce((total, value) => total + value, 0);

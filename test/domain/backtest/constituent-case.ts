@@ -9,10 +9,10 @@ import { type MarketSketch, buildMarket } from './market-builder.js';
 
 export interface Case extends Omit<MarketSketch, 'dates'> {
   readonly treatment?: Partial<NonNullable<Definition['pipeline']>['treatment']>;
-  /** Rebalances beside the first, on 4 March. */
+  /** Rebalances after the first, on 4 March. */
   readonly dates?: readonly string[];
   readonly selection?: readonly unknown[];
-  /** Names of the universe; all but what is spun off or turned into unless given. */
+  /** Securities of the universe; default: all but spun-off and successor securities. */
   readonly universe?: readonly string[];
 }
 

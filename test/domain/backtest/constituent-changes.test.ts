@@ -22,7 +22,7 @@ describe('a name that leaves between rebalances', () => {
     for (const asOf of ['2024-03-07', '2024-03-11']) {
       const after = ask('A', asOf);
       expect(after).toMatchObject({ weight: 0.5, excludedBy: null, held: null, order: null });
-      // Half of 1 in A at 100, worth its price a share, beside half in B.
+      // Half of 1 in A at 100, worth its price a share, and half in B.
       expect(after.left).toEqual({
         date: day('2024-03-07'),
         event,
@@ -48,7 +48,7 @@ describe('a name that leaves between rebalances', () => {
       actions: [{ name: 'A', type: 'MERGER', value: 2, ex: '2024-03-07', related: 'M' }],
     });
     const merger = { date: day('2024-03-07'), exDay: day('2024-03-07'), event: 'merger', ratio: 2 };
-    // Two shares of 40 dollars are 64 euros for one of 100, half of 1: 0.32 beside 0.5 of B.
+    // Two shares of 40 dollars are 64 euros for one of 100, half of 1: 0.32 next to 0.5 of B.
     const weight = close(0.32 / 0.82);
     expect(ask('A', '2024-03-11')).toMatchObject({
       held: null,
@@ -71,7 +71,7 @@ describe('a name that leaves between rebalances', () => {
     expect(ask('M', '2024-03-08')).toMatchObject({ held: null, entered: null, left: null });
   });
 
-  test('by a change of ticker goes on as the other name', () => {
+  test('by a change of ticker continues as the other security', () => {
     const ask = explainCase({
       close: { A: [100, 100, 90, null, null, null], B: flat(50), N: [null, null, null, 95, 96, 97] },
       actions: [{ name: 'A', type: 'TICKER_CHANGE', value: 1, ex: '2024-03-07', related: 'N' }],
@@ -112,7 +112,7 @@ describe('a name that leaves between rebalances', () => {
     });
   });
 
-  test('in an index that has nothing else is told by its action', () => {
+  test('in an index that has nothing else is explained by its action', () => {
     const ask = explainCase({
       close: { A: [100, 100, 90, null, null, null], B: flat(50) },
       universe: ['A'],
@@ -137,7 +137,7 @@ describe('a name that comes between rebalances', () => {
   test('by a spin-off is held from its first price on, though no composition has it', () => {
     const ask = spunOff([]);
     expect(ask('KID', '2024-03-06')).toMatchObject({ weight: null, held: null, entered: null });
-    // 0.5 in A at 100 gives two shares of 10 for one of A: 0.1, beside 0.4 and 0.5.
+    // 0.5 in A at 100 gives two shares of 10 for one of A: 0.1, next to 0.4 and 0.5.
     expect(ask('KID', '2024-03-08')).toMatchObject({
       inUniverse: false,
       weight: null,
@@ -167,14 +167,14 @@ describe('a name that comes between rebalances', () => {
 });
 
 describe('a name that left and came back', () => {
-  // The dearer of the two is held: A, then B, then A again.
+  // The more expensive of the two is held: A, then B, then A again.
   const ask = explainCase({
     close: { A: [60, 60, 40, 40, 70, 77], B: flat(50) },
     dates: ['2024-03-06', '2024-03-08'],
     selection: [{ id: 'dear', type: 'TopN', params: { field: 'CLOSE', count: 1 } }],
   });
 
-  test('is told each time as it is held', () => {
+  test('is reported each time as it is held', () => {
     const states = ['2024-03-05', '2024-03-06', '2024-03-07', '2024-03-08', '2024-03-11'].map((asOf) => {
       const { held, weight, entered, left, excludedBy } = ask('A', asOf);
       return [held, weight, entered && formatDay(entered.date), left && formatDay(left.date), excludedBy];

@@ -42,7 +42,7 @@ describe('an index that waits for a bar', () => {
   });
 
   test('holds a name that is sold by decision until its order is filled', () => {
-    // B comes in on the 4th as the dearer one and goes as A is: by then it has no bar until the 8th.
+    // B enters on the 4th as the more expensive one and leaves when A is: by then it has no bar until the 8th.
     const ask = explainCase({
       close: { A: [60, 60, 80, 80, 80, 80], B: [70, 70, null, null, 30, 30] },
       dates: ['2024-03-06'],
@@ -82,7 +82,7 @@ describe('an index that waits for a bar', () => {
   });
 });
 
-test('what is told of a day is what a run holds at its close, whatever came after', () => {
+test('the report of a day equals the holdings of a run at its close, whatever came later', () => {
   fc.assert(
     fc.property(
       randomMarket,

@@ -35,7 +35,7 @@ describe('an index that loses everything', () => {
       ),
     ) as { metrics: unknown; returns: { data: number[] } };
 
-  test('is told with the day on which nothing is left: returns from 0 have no value', () => {
+  test('is reported with the day on which nothing is left: returns from 0 have no value', () => {
     expect(() => result(lost(null))).toThrow(
       expect.objectContaining({
         code: 'NUMERIC_FAILURE',
@@ -70,7 +70,7 @@ describe('a name that ends by an action', () => {
     close(run.index.book.divisor, [1, 1, 1, 5 / 9, 5 / 9, 5 / 9]);
   });
 
-  test('is written off only when it brings nothing and the treatment says so', () => {
+  test('is written off only if it brings nothing and the treatment requires it', () => {
     close(levels(delisted(0, { delisting: 'zero' })), [100, 100, 100, 50, 50, 50]);
     close(levels(delisted(0)), [100, 100, 100, 100, 100, 100]);
     close(levels(delisted(80, { delisting: 'zero' })), [100, 100, 100, 90, 90, 90]);
@@ -109,12 +109,12 @@ describe('a name that ends by an action', () => {
       close: { A: [100, 100, 110, null, null, null], B: [50, 50, 60, 60, 66, 66] },
       actions: [{ name: 'A', type: 'MERGER', value: 2, ex: '2024-03-06', related: 'B' }],
     });
-    // One A becomes two B at 60: 120 for 100, beside B's own 60 for 50.
+    // One A becomes two B at 60: 120 for 100, next to B's own 60 for 50.
     close(levels(run), [100, 100, 120, 120, 132, 132]);
     expect(weightsOf(run, 2)).toEqual({ B: 1 });
   });
 
-  test('by a change of ticker goes on under the new one', () => {
+  test('by a change of ticker continues under the new one', () => {
     const run = simulate({
       close: { A: [100, 110, null, null, null, null], B: flat(50), KID: [null, null, 121, 121, 121, 121] },
       actions: [{ name: 'A', type: 'TICKER_CHANGE', value: 0, ex: '2024-03-06', related: 'KID' }],
@@ -141,7 +141,7 @@ describe('a name whose bars stop without an action', () => {
     expect(told).toContain('are distributed over the others');
   });
 
-  test('is told of by a run that ends without its bar while it is held, and by no other', () => {
+  test('is reported by a run that ends without its bar while it is held, and by no other', () => {
     const told = (end: string | null) =>
       simulate({
         close: { A: [100, 80, null, null, 40, null], B: flat(50) },

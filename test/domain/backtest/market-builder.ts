@@ -36,7 +36,7 @@ export interface ActionSketch {
   readonly election?: string;
   readonly byDefault?: ElectionDefault;
   readonly scrip?: number;
-  /** What a merger pays besides shares. */
+  /** Consideration of a merger in addition to shares. */
   readonly cash?: number;
 }
 

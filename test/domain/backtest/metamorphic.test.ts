@@ -64,7 +64,7 @@ function held({ sm, columns, weights }: Book, at: number): [string, number][] {
   });
 }
 
-/** What of a run is known by a date: levels, weights, divisor, compositions, bit for bit. */
+/** The values of a run known by a date: levels, weights, divisor, compositions, bit for bit. */
 function knownBy(run: Run, day: number) {
   const { index, portfolio, rebalances } = run;
   const within = (book: Book): number =>

@@ -93,7 +93,7 @@ describe('endings of one security on one day', () => {
     levels(simulate({ close: CLOSES, actions })).at(-1)!;
   const ending = { name: 'A', ex: '2024-03-06' };
 
-  test('are applied in the order of what they say of the consideration', () => {
+  test('are applied in the order of their consideration', () => {
     const bid = { ...ending, type: 'ACQUISITION', value: 130 } as const;
     // A delisting that says nothing does not take the place of an acquisition at a price, nor a merger into nothing.
     expect(endedBy(bid, { ...ending, type: 'DELISTING', value: 0 })).toBeCloseTo(110, 10);

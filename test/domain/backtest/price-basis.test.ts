@@ -55,7 +55,7 @@ describe('on prices that include dividends', () => {
     expect(JSON.parse(new TextDecoder().decode(runOverviewJson(made)))).toMatchObject({ return_variant: 'total' });
   });
 
-  test('the warning tells an index that asks for another return', () => {
+  test('the warning names an index that uses another return', () => {
     expect(VARIANTS.map((dividends) => codesOf(runOf('total', dividends)))).toEqual([
       ['PRICE_BASIS'],
       [],
@@ -74,7 +74,7 @@ describe('on prices that include dividends', () => {
 
 describe('on prices without dividends', () => {
   test.each(['none', 'splits'] as const)(
-    'adjusted for %s, a total or net return without one cash action is told to be a price return',
+    'adjusted for %s, a total or net return without a cash action is reported to be a price return',
     (adjustment) => {
       expect(VARIANTS.map((dividends) => codesOf(runOf(adjustment, dividends)))).toEqual([
         [],

@@ -123,7 +123,7 @@ function sketch({ sessions, steps, gaps, actions, listings, endings, adjustment 
   };
 }
 
-/** A calendar day so many days after the first: often a weekend. */
+/** A calendar day after a number of days: often a weekend. */
 function dateAt(days: number): string {
   return formatDay(dayFrom(FIRST_DAY) + days);
 }

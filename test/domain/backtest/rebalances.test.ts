@@ -75,7 +75,7 @@ describe('the schedule', () => {
       const view = weightsView({ ...EMPTY, requestedAsOf: asOf, weights });
       return [view.rebalance_date, view.drift === null, rebalanceView(columns, asOf).traded_on];
     };
-    // The Saturday takes effect at the close of Friday, and is its own date from then on.
+    // The Saturday takes effect at the close of Friday, which is its date afterwards.
     expect(namedOn('2024-03-07')).toEqual(['2024-03-04', false, '2024-03-04']);
     expect(namedOn('2024-03-08')).toEqual(['2024-03-08', true, '2024-03-08']);
     expect(namedOn('2024-03-11')).toEqual(['2024-03-09', false, '2024-03-08']);
@@ -163,7 +163,7 @@ describe('a target without a bar on the day of the rebalance', () => {
 
   test('is not traded before its next bar when the treatment defers it, by the index as by the portfolio', () => {
     const run = simulate({ close: close_, rebalance, treatment: { stale_targets: 'defer' } });
-    // The index stands at 1.1 with A at 6/11 and B at 5/11; A is sold to 1/2, and what is meant for B waits in cash.
+    // The index is at 1.1 with A at 6/11 and B at 5/11; A is sold to 1/2, and the target of B waits in cash.
     close(Object.values(weightsOf(run, 2)), [0.5, 5 / 11]);
     expect(run.index.book.cash[2]).toBeCloseTo(0.5 - 5 / 11, 12);
     // On the 7th B has gone from 100 to 130; then the cash is spent on it.
@@ -301,7 +301,7 @@ describe('ranges', () => {
     expect(() => simulate({ ...sketch, start })).toThrow(expect.objectContaining({ code }));
   });
 
-  test('that a calendar covers in part are cut and say so', () => {
+  test('that a calendar covers in part are cut and reported', () => {
     const calendars = weekdayCalendars({ MAIN: { from: '2024-03-05', to: '2024-03-08' } });
     const document = IndexDocument.parse({
       id: 'X',

@@ -18,7 +18,7 @@ describe('a name that lacks its weight at one rebalance after the other', () => 
     pipeline: { weighting: { type: 'MarketCapWeight', params: { free_float: false } } },
   });
   const ones = WEEK.map(() => 1);
-  // C has shares on the last day alone.
+  // C has shares only on the last day.
   const shares = { A: ones, B: ones, C: WEEK.map((_, t) => (t === WEEK.length - 1 ? 1 : null)) };
   const market = buildMarket({
     dates: WEEK,
@@ -34,7 +34,7 @@ describe('a name that lacks its weight at one rebalance after the other', () => 
     expect(lacking[0]!.message).toMatch(/^3 times from 2024-03-06 to 2024-03-08\. First: 1 selected security .*: C\.$/);
   });
 
-  test('is told of rebalances that the run lists, and of no earlier one', () => {
+  test('is reported for rebalances that the run lists, and for no earlier one', () => {
     const listed = run.rebalances.map(({ date }) => formatDay(date));
     expect(listed[0]).toBe(WEEK[2]);
     expect(listed).toContain(lacking[0]!.first_date);

@@ -136,7 +136,7 @@ describe('a name that leaves a book with short positions', () => {
     expect(run.index.book.cash[3]).toBeCloseTo(1.2, 12);
   });
 
-  test('is a free trade, at what it brought or took; what takes over its weight is paid for', () => {
+  test('is a free trade, at its proceeds or cost; the security that takes over its weight is paid for', () => {
     const run = runWithout('C', { A: 0.8, B: 0.7, C: -0.2, D: -0.3 }, 120, 100);
     const start = 1_000_000 / 1.02;
     const rows = portfolioTransactionsOf(run).filter(({ date }) => date === '2024-03-07');

@@ -134,7 +134,7 @@ test('on random markets with random signed weights index and portfolio are those
       const slow = { ...market, targets, rates, variant: chosen.variant, tax: 0.3 };
       const index = slowBook({ ...slow, costRate: 0 }, 100);
       const followed = slowBook({ ...slow, costRate: chosen.costBps / 10_000 }, 1_000_000);
-      // What is refused has tests of its own. A run has the index in every variant.
+      // Refused values have separate tests. A run has the index in every variant.
       const variants = (['price', 'total', 'net'] as const).flatMap((variant) =>
         slowBook({ ...slow, variant, costRate: 0 }, 100),
       );

@@ -41,7 +41,7 @@ export const plainDecider: DeciderFactory = (document: IndexDocument, composer: 
 export interface SignedTerms {
   /** Sum of the short weights as a magnitude. */
   readonly short: number;
-  /** What the sum of all weights leaves of 1. */
+  /** The remainder of 1 after the sum of all weights. */
   readonly cash: number;
 }
 

@@ -27,7 +27,7 @@ const randomTrade: fc.Arbitrary<TradeInput> = fc
     };
   });
 
-/** The same with short positions, names that cannot be traded at all, and less money than none where covers have taken it. */
+/** The same with short positions, untradable securities, and negative cash where covers have taken it. */
 const randomShortTrade: fc.Arbitrary<TradeInput & { readonly unpriced: ReadonlySet<number> }> = fc
   .record({
     names: fc.array(
@@ -65,7 +65,7 @@ function moneyAfter(
 }
 
 describe('a trade beyond a tolerance', () => {
-  test('what is held, in cash and paid is what there was', () => {
+  test('holdings, cash and costs add up to the initial amount', () => {
     fc.assert(
       fc.property(randomTrade, (input) => {
         const outcome = tradeBeyond(input);

@@ -11,7 +11,7 @@ export interface TransactionRow {
   readonly reason: string;
 }
 
-/** The transactions of a run as its record tells them. */
+/** The transactions of a run as listed in its record. */
 export function portfolioTransactionsOf(run: Run): TransactionRow[] {
   const record = JSON.parse(
     new TextDecoder().decode(runRecordJson(run, { runAt: '', runHash: '', storeContentHash: '', engineVersion: '' })),

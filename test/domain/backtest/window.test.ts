@@ -109,7 +109,7 @@ describe('what a calendar covers of a range', () => {
   });
 });
 
-describe('a run tells what of the range asked for it leaves out', () => {
+describe('a run reports which part of the requested range it omits', () => {
   const friday = dayFrom('2020-10-30');
   const first = dayFrom('2020-06-01');
   const told = (start: string | null, end: string | null, base_date = '2020-06-01') =>

@@ -119,7 +119,7 @@ describe('a calendar', () => {
     ]);
   });
 
-  test('tells the hours of a session, the early close of a short one, and none of a day off', () => {
+  test('returns the hours of a session, the early close of a short one, and none on a holiday', () => {
     const hours = [
       { open: '09:00', close: '16:00', breaks: [['12:00', '13:00']] },
       { days: 'fri', open: '09:00', close: '15:00' },

@@ -35,7 +35,7 @@ describe('a range on a calendar', () => {
     expect(formatDay(range('1990-01-01', '2050-01-01').end)).toBe('2026-12-31');
   });
 
-  test('is refused when the calendar covers nothing of it', () => {
+  test('is refused if the calendar covers no part of it', () => {
     for (const [start, end] of [
       ['2010-01-01', '2018-12-31'],
       ['2027-01-01', '2028-01-01'],

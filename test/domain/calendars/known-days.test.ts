@@ -75,7 +75,7 @@ describe('the shipped calendars know', () => {
     expect(isSession('XTKS', '2020-10-01')).toBe(false);
   });
 
-  test("Hong Kong's typhoons and holidays that give way to each other", () => {
+  test("Hong Kong's typhoons and holidays that are moved by each other", () => {
     for (const day of [
       '2016-08-02',
       '2016-10-21',

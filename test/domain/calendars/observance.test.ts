@@ -25,7 +25,7 @@ describe('an observance', () => {
     expect(observed(['2019-05-05', 'sun>'], ['2019-05-06'])).toEqual(['2019-05-06', '2019-05-07']);
   });
 
-  test('moves a holiday that has its day in common with another, wherever it stands in the list', () => {
+  test('moves a holiday that shares its day with another, at any position in the list', () => {
     expect(observed(['2020-10-01', 'same>'], ['2020-10-01'])).toEqual(['2020-10-01', '2020-10-02']);
     expect(observed(['2020-10-01'], ['2020-10-01', 'same>'])).toEqual(['2020-10-01', '2020-10-02']);
   });

@@ -94,7 +94,7 @@ test.each([
       intensity_method: 'shape',
       repair: false,
       half_life: null,
-    } as never); // What the estimator does not read is left out.
+    } as never); // Settings that the estimator does not read are omitted.
     return { covariance: estimate.covariance.slice() };
   });
   const returns = [...sm.sessions].slice(1).map((_, t) => growth[2 * (t + 1)]! - 1);

@@ -23,7 +23,7 @@ const accepts = ({ entry, spec }: (typeof parameters)[number], value: unknown): 
 /** A text that any parameter of texts takes: a name, an identifier, a day. */
 const TEXTS = ['SECTOR', '2024-01-02'];
 
-test('a parameter that says to be a text takes one, and one that says to be JSON takes none', () => {
+test('a parameter that is declared as a text takes one, and one that is declared as JSON takes none', () => {
   for (const parameter of parameters) {
     const { type, choices } = parameter.spec;
     if (type === 'string')
@@ -37,7 +37,7 @@ test('a parameter that says to be a text takes one, and one that says to be JSON
   }
 });
 
-test('an expression is declared as what it is parsed from', () => {
+test('an expression is declared as the type that it is parsed from', () => {
   const spec = typeSpec(expressionFilter).parameters.find(({ name }) => name === 'expression')!;
   const takesText = expressionFilter.params.shape.expression.safeParse('CLOSE > 1').success;
   expect(spec).toMatchObject({ type: takesText ? 'string' : 'json', ref: 'ExpressionNode' });

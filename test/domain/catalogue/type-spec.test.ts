@@ -50,7 +50,7 @@ describe('parameterSpecs', () => {
     });
   });
 
-  test('an object, and each entry of a list of objects, has members that are told as parameters are', () => {
+  test('an object, and each entry of a list of objects, has members described as parameters are', () => {
     expect(specs.caps).toMatchObject({ type: 'json', format: 'rows', fields: [{ name: 'field' }, { name: 'cap' }] });
     expect(specs.caps!.fields![1]).toMatchObject({ type: 'number', required: true, help: 'Unit: fraction.' });
     expect(specs.rates).toMatchObject({ type: 'json', format: 'object', fields: [{ name: 'domestic' }] });

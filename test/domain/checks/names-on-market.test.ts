@@ -34,7 +34,7 @@ test('every class that lists assets says by its schema which parameter does', ()
   }
 });
 
-test('a misspelt name is told with its place and the name that it is like, wherever a document lists names', () => {
+test('a misspelt identifier is reported with its path and the similar identifier, in every list of a document', () => {
   const findings = [
     ...unknownNames(rules({ universe: { kind: 'list', identifiers: ['AAPL', 'MSTF'] } }), MARKET),
     ...unknownNames(
@@ -89,7 +89,7 @@ test('names beyond twenty are counted by their list', () => {
   ]);
 });
 
-test('a series is told to be one', () => {
+test('a series is reported as one', () => {
   const rate = { identifier: 'RATE', name: null, currency: null, days: Int32Array.of(1), closes: Float64Array.of(1) };
   const row = { id: '', type: 'Exclude', params: { identifiers: ['RATE'] } };
   expect(unknownRowNames([row], { ...MARKET, series: new Map([['RATE', rate]]) }, 'c')).toMatchObject([
@@ -97,7 +97,7 @@ test('a series is told to be one', () => {
   ]);
 });
 
-test('a group of a row that no name of the store ever had is told with those that there are', () => {
+test('a group of a row that no security of the store ever had is reported with the existing groups', () => {
   const market = buildMarket({
     dates: ['2024-01-02'],
     close: { AAPL: [1], MSFT: [2], NVDA: [3], 'BRK.B': [4] },

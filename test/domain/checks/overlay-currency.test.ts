@@ -3,7 +3,7 @@ import { assumptionFindings } from '#domain/checks/assumptions.js';
 import { IndexDocument, TreatmentSpec } from '#domain/documents/index-document.js';
 import { buildMarket } from '../backtest/market-builder.js';
 
-test('prices of names without a currency are told to be in that of the index that holds them, not of an overlay on it', () => {
+test('prices of securities without a currency are in that of the index that holds them, not of an overlay on it', () => {
   const fields = { calendar: 'MAIN', base_date: '2024-01-02' };
   const held = { ...fields, pipeline: { weighting: { type: 'EqualWeight' } } };
   const overlay = { ...fields, kind: 'overlay' as const, overlay: { type: 'currency', to: 'EUR' }, currency: 'EUR' };

@@ -58,7 +58,7 @@ function change(body: Record<string, unknown>, path: string, value?: unknown): v
   else holder[keys.at(-1)!] = value;
 }
 
-describe('a bad document is told everything that is wrong with it', () => {
+describe('all errors of a bad document are reported', () => {
   test('the corpus has a hundred of them', () => expect(badDocuments.length).toBeGreaterThanOrEqual(100));
 
   test.each((badDocuments as BadDocument[]).map((bad) => [bad.says, bad] as const))('%s', (_says, bad) => {
@@ -100,7 +100,7 @@ describe('a good document', () => {
     expect(document!.rebalance).not.toHaveProperty('note');
   });
 
-  test('a misspelt field or parameter is told with the one it is meant for', () => {
+  test('a misspelt field or parameter is reported with the one it is meant for', () => {
     const { findings } = check({
       ...rules,
       univers: { kind: 'all' },
@@ -134,7 +134,7 @@ describe('a good document', () => {
     expect(check({ ...rules, calendar: 'XX' }).findings[0]!.accepted).toEqual(['XLON', 'XNYS']);
   });
 
-  test('a derived index that no longer agrees with its parent is told so, field by field', () => {
+  test('a derived index that no longer agrees with its parent is reported, field by field', () => {
     expect(check(derived).findings).toEqual([]);
     const { document, findings } = check({ ...derived, base_value: 1000, rebalance: { frequency: 'monthly' } });
     expect(document).toBeDefined();
@@ -168,7 +168,7 @@ describe('a good document', () => {
     ]);
   });
 
-  test('what the served market lacks is a warning at the field that names it', () => {
+  test('data that the served market lacks is a warning at the field that names it', () => {
     const market = {
       datasetId: 's',
       contentHash: 'h',

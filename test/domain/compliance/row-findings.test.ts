@@ -25,7 +25,7 @@ const told = (type: string, params: Record<string, unknown>, id = '') => {
   }));
 };
 
-test('a group that no name of the run is of is told, with the one that is meant', () => {
+test('a group without any security of the run is reported, with the intended one', () => {
   const path = 'rows[0].params.groups';
   expect(told('GroupBounds', { field: 'SECTOR', groups: ['Tehc', 'Tech'], upper: 0.3 }, 'tech')).toEqual([
     {
@@ -40,7 +40,7 @@ test('a group that no name of the run is of is told, with the one that is meant'
   expect(told('GroupBounds', { field: 'SECTOR', groups: ['Tech', 'Energy'] })).toEqual([]);
 });
 
-test('names without an issuer count together in a row of groups, which is told where they are several', () => {
+test('securities without an issuer count together in a row of groups, which is reported if they are several', () => {
   expect(told('GroupBounds', { field: 'ISSUER', upper: 0.3 })).toEqual([
     {
       code: 'UNKNOWN_FIELD_NAME',
@@ -52,7 +52,7 @@ test('names without an issuer count together in a row of groups, which is told w
   expect(told('GroupBounds', { field: 'SECTOR', upper: 0.3 })).toEqual([]);
 });
 
-test('names that the run never held are told by the row that is about them', () => {
+test('securities that the run never held are reported by their row', () => {
   expect(told('Exclude', { identifiers: ['D', 'A'] })).toMatchObject([
     { path: 'rows[0].params.identifiers', message: 'The run never held D: this part of the row has no effect.' },
   ]);

@@ -87,7 +87,7 @@ describe('the constraint catalogue', () => {
 });
 
 describe('validateConstraints', () => {
-  test('an unknown class is told with the accepted set', () => {
+  test('an unknown class is reported with the accepted set', () => {
     const [finding] = check([{ type: 'PositionLimits', id: 'a', params: {} }]);
     expect(finding).toMatchObject({
       code: 'UNKNOWN_TYPE',
@@ -98,7 +98,7 @@ describe('validateConstraints', () => {
     expect(finding!.accepted).toEqual(CONSTRAINT_CLASSES.map(({ type }) => type));
   });
 
-  test('unknown, missing and ill-typed parameters are told at their paths', () => {
+  test('unknown, missing and ill-typed parameters are reported at their paths', () => {
     const findings = check([
       { type: 'Turnover', params: { limit: 0.1, side: 'buy' } },
       { type: 'Turnover', params: {} },

@@ -29,7 +29,7 @@ const zScores = (values: readonly number[]) => {
 };
 const dot = (a: readonly number[], b: readonly number[]) => sum(a.map((value, i) => value * b[i]!));
 
-/** What each class means, on the weights alone: quantities and the range they must lie in. A row that binds shows on one of its ends. */
+/** The meaning of each class, on the weights only: quantities and the range that they must be in. A binding row is at one of its ends. */
 const MEANINGS: [
   string,
   Record<string, unknown>,

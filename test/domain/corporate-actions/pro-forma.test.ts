@@ -46,7 +46,7 @@ test('a special dividend is bought back into the name, and the divisor keeps the
   expect(weight).toBe(0.2);
 });
 
-/** The same index, whose previous closes are adjusted and whose dividends buy all of it. */
+/** The same index with adjusted previous closes and with dividends reinvested in the index. */
 const adjusting = (rights: 'subscribe' | 'price_only', splitShares: 'multiply' | 'keep' = 'multiply') => {
   const { growth, ...rest } = before();
   const terms = { ...growth, reinvestment: 'index', specialDividends: 'adjust', rights, splitShares } as const;
@@ -116,7 +116,7 @@ test('a spin-off keeps the name as it is and brings shares that weigh nothing ye
 test('a scrip dividend by hand: 5 in cash or one new share for eight, ex dividend at 45', () => {
   const scrip = { ...action('DIVIDEND', 5), scripRatio: 1 / 8 };
   const [cash, shares] = scripChoices(scrip, before());
-  // Four shares at 45 beside 800; or four and a half.
+  // Four shares at 45 next to 800; or four and a half.
   expect(cash).toMatchObject({ choice: 'accept_cash', shares: 1, cash: 5 });
   expect(cash!.weight).toBeCloseTo(180 / 980, 12);
   expect(shares).toMatchObject({ choice: 'accept_shares', shares: 1.125, cash: 0 });
@@ -125,7 +125,7 @@ test('a scrip dividend by hand: 5 in cash or one new share for eight, ex dividen
   expect(scripChoices(action('DIVIDEND', 5), before())).toEqual([]);
 });
 
-test('a split multiplies shares alone, a name that leaves has none, and rights wait for a decision', () => {
+test('a split multiplies only shares, a security that leaves has none, and rights wait for a decision', () => {
   expect(proForma(action('SPLIT', 4), before(), unknown)).toEqual({ ...STAYS, weight: 0.2, shares: 4, divisor: 1 });
   // Four shares are paid 240 and leave 800 of an index of 1040 then.
   expect(proForma(action('ACQUISITION', 60), before(), unknown)).toEqual({
@@ -142,7 +142,7 @@ test('a split multiplies shares alone, a name that leaves has none, and rights w
 test('of a merger into shares and cash the shares stay and the cash buys all that is held then', () => {
   const mixed = { ...action('MERGER', 2), related: 'B', cash: 10 };
   const after = proForma(mixed, before(), () => 20 / 50);
-  // Four A at 50 become eight B at 20 and 40 in cash: 160 and 40 beside 800, of which 960 stay in the index.
+  // Four A at 50 become eight B at 20 and 40 in cash: 160 and 40 next to 800, of which 960 stay in the index.
   expect(after).toMatchObject({ weight: 0, shares: 0, proceeds: 10 });
   expect(after.divisor).toBeCloseTo(960 / 1000, 12);
   expect(after.received).toEqual({ identifier: 'B', ratio: 2, weight: expect.closeTo(160 / 960, 12) });
@@ -150,7 +150,7 @@ test('of a merger into shares and cash the shares stay and the cash buys all tha
   expect(choices[1]).toMatchObject({ choice: 'accept_shares', cash: 10 });
 });
 
-test('what a name that ends is paid: the value of the action, or the last price; of a merger the shares', () => {
+test('the payment for a security that ends: the value of the action, or the last price; in a merger the shares', () => {
   const paid = (
     type: ActionType,
     value: number,
@@ -205,7 +205,7 @@ test('an offer by hand: 60 in cash or two of B at 27 for one of A at 50, of 20 %
   expect(offersOf([cash]).size).toBe(0);
   expect(offersOf([cash, { ...shares, exDay: cash.exDay + 1 }]).size).toBe(0);
   const [taken, swapped] = offerChoices(offers.get(cash)!, before(), (name) => (name === 'B' ? 27 / 50 : null));
-  // 80 of others alone; or beside 4 * 2 * 27 / 1000 = 0.216 of B.
+  // 80 of others only; or next to 4 * 2 * 27 / 1000 = 0.216 of B.
   expect(taken).toEqual({ choice: 'accept_cash', weight: 0, shares: 0, cash: 60, others: 1.25, received: null });
   expect(swapped!.others).toBeCloseTo(1 / 1.016, 12);
   expect(swapped!.received).toEqual({ identifier: 'B', ratio: 2, weight: expect.closeTo(0.216 / 1.016, 12) });

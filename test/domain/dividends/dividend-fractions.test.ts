@@ -46,7 +46,7 @@ test('dividends to come are at the last price and rate, on the shares that split
   expect(rows[1]!.fraction).toBeCloseTo(1 / 25, 15);
 });
 
-test('what is announced later is not known, and a day nearer the ex-date it is', () => {
+test('a later announcement is unknown, and known a day nearer the ex-date', () => {
   const announced = {
     ...market,
     actions: market.actions.map((one) => ({ ...one, announcedDay: dayFrom('2024-01-05') })),

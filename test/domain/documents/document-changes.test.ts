@@ -2,7 +2,7 @@ import { fc } from '../../fast-check.js';
 import { expect, test } from 'vitest';
 import { changesBetween, type DocumentChange } from '#domain/documents/document-changes.js';
 
-/** Applies operations as RFC 6902 defines them, and holds them to what they say was there. */
+/** Applies operations as RFC 6902 defines them, and checks the earlier values that they state. */
 function applied(before: unknown, changes: readonly DocumentChange[]): unknown {
   const root = { '': structuredClone(before) } as Record<string, unknown>;
   for (const { path, op, before: was, after } of changes) {

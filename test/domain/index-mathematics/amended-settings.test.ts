@@ -57,7 +57,7 @@ describe('an amendment of the treatment', () => {
     expectNear(price[2]!, 85); // Half of the index falls by 30 %.
     expectNear(price[REVIEW]!, 80.75); // On the session of the review the earlier text still holds.
     expectNear(price[11]!, 80.75); // The previous close is 49.
-    // Before it doubles A is 49 beside 63 of B, both from equal parts at 63.
+    // Before it doubles, A is 49 next to 63 of B, both from equal parts at 63.
     expectNear(price[12]!, (80.75 * (2 * 49 + 63)) / (49 + 63));
     expectNear(run.index.book.divisor[11]! / run.index.book.divisor[REVIEW]!, (49 + 63) / (63 + 63));
   });

@@ -62,7 +62,7 @@ describe('an amendment', () => {
     expect(at.filter(({ date }) => date < '2024-03-20').every(({ held }) => Object.keys(held).length === 3)).toBe(true);
   });
 
-  test('may change the schedule, and another one goes on from its text', () => {
+  test('may change the schedule, and another one continues from its text', () => {
     const amendments = [
       { effective_from: '2024-03-12', changes: { rebalance: { frequency: 'monthly' } } },
       { effective_from: '2024-04-02', rebalance: true, changes: onlyA },

@@ -68,7 +68,7 @@ test('a short position pays ordinary dividends whole, whatever is withheld from 
     treatment: { dividends: 'net', withholding_tax: 0.3 },
     request: { createDecider: holding(() => ({ A: 1.5, B: -0.5 })) },
   });
-  // What was short has gained the 5 that it pays.
+  // The short position has gained the 5 that it pays.
   expectNear(levelsIn(run, 'price')[1]!, 105);
   expectNear(levelsIn(run, 'net')[1]!, 100);
   expectNear(levelsIn(run, 'total')[1]!, 100);
@@ -134,7 +134,7 @@ describe('rights issues', () => {
     expectNear(runIndexCase({ ...sketch, treatment: { rights: 'constituent' } }).index.book.value[1]!, 105);
   });
 
-  test('are subscribed for by an index of market values, and by no other unless it says so', () => {
+  test('are subscribed for by an index of market values, and by no other unless its definition requires it', () => {
     const fields = { SHARES_OUTSTANDING: { A: [1, 1], B: [1, 1] } };
     const byValue = runIndexCase({ ...sketch, fields, weighting: { type: 'MarketCapWeight' } });
     expectNear(byValue.index.book.divisor[1]!, 1.1);
@@ -142,7 +142,7 @@ describe('rights issues', () => {
   });
 });
 
-test('a spun-off security leaves at its first close where the treatment says so, and the others take its value over', () => {
+test('a spun-off security leaves at its first close if the treatment requires it, and the others take over its value', () => {
   const sketch = {
     close: { A: [100, 80, 80], B: [100, 100, 110], KID: [null, 20, 40] },
     universe: ['A', 'B'],
@@ -227,7 +227,7 @@ describe('a price-weighted index', () => {
     expectNear(run.index.book.divisor[1]!, 0.4);
   });
 
-  test('keeps the weight where its parameter says so: 108', () => {
+  test('keeps the weight if its parameter requires it: 108', () => {
     const run = runIndexCase({ ...split, weighting: { type: 'PriceWeight', params: { splits: 'keep_weight' } } });
     expectNear(run.index.book.value[2]!, 108);
   });

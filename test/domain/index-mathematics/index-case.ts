@@ -78,5 +78,5 @@ export function levelsIn({ variants }: Run, variant: 'price' | 'total' | 'net'):
 }
 
 export function expectNear(actual: number, expected: number, tolerance = 1e-12): void {
-  expect(Math.abs(actual / expected - 1), `${actual} beside ${expected}`).toBeLessThan(tolerance);
+  expect(Math.abs(actual / expected - 1), `${actual} instead of ${expected}`).toBeLessThan(tolerance);
 }

@@ -30,7 +30,7 @@ function heldAt({ index: { book } }: ReturnType<typeof bought>, at: number): Rec
   return Object.fromEntries(weights.filter(([, weight]) => weight !== 0));
 }
 
-test('a constituent that leaves during a phase is replaced at its last close, and the phase goes on', () => {
+test('a constituent that leaves during a phase is replaced at its last close, and the phase continues', () => {
   const run = bought('A', 5, { rebalance: on(4, { phase: { sessions: 4 } }) });
   expect(heldAt(run, 5)).toEqual({ B: 1 });
   expect(heldAt(run, 7)).toEqual({ B: 0.5, C: 0.5 });
@@ -69,7 +69,7 @@ test('one share of each is held whatever the pricing date', () => {
   expectNear(run.index.book.divisor[8]!, run.index.book.divisor[6]!);
 });
 
-test('an immediate amendment has the dates of its rebalance, and its events apply from then on', () => {
+test('an immediate amendment has the dates of its rebalance, and its events apply afterwards', () => {
   const dates = { reference: { rule: 'sessions_before', sessions: 3 } };
   const changes = { rebalance: dates, events: { replacement: 'next_ranked' } };
   const run = bought('A', 8, {

@@ -123,7 +123,7 @@ function pendingOf(
 ): { shares: Shares; session: number; counts: Counts; entered: number | undefined } {
   const { session, entered, targets } = one;
   const { columns: decided, weights: wantedOf } = pricedOn(one, market) === session ? one : (targets ?? one);
-  // What has left by the pricing date is dropped.
+  // Securities that have left by the pricing date are dropped.
   const isThere = (_: number, k: number): boolean =>
     one.pricing === undefined || !market.hasEnded(market.names[decided[k]!]!, t);
   const [of, wanted] = [decided.filter(isThere), wantedOf.filter(isThere)];
@@ -171,7 +171,7 @@ function changeCounts(
   }
 }
 
-/** What enters between reviews leaves the counts of the others as they were. */
+/** A security that enters between reviews does not change the counts of the others. */
 function keepCounts(before: Counts, counts: Counts, shares: Shares): void {
   for (const of of ['adopted', 'seen'] as const)
     for (const [name, count] of before[of]) if (shares.has(name)) counts[of].set(name, count);
@@ -208,7 +208,7 @@ function adjust(shares: Shares, actions: readonly CorporateAction[], terms: Repl
   }
 }
 
-/** Securities that end, at the close: they turn into others, or leave with what they are worth. */
+/** Securities that end, at the close: they turn into others, or leave at their value. */
 function leave(
   { shares, counts: { adopted, seen } }: { shares: Shares; counts: Counts },
   market: Market,
@@ -229,7 +229,7 @@ function leave(
     if (type !== 'MERGER') left.set(identifier, held);
     else {
       shares.set(related!, (shares.get(related!) ?? 0) + held * value);
-      // What is paid in cash leaves at its part of what a share brings.
+      // The cash part leaves at its share of the consideration.
       left.set(identifier, (held * cash * market.rate(identifier)) / market.money(identifier));
     }
   }

@@ -28,7 +28,7 @@ describe('total return of a capitalisation-weighted index', () => {
     ),
   });
 
-  test('is that of the formula on shares, prices and dividends alone, to 1e-12', () => {
+  test('is that of the formula on shares, prices and dividends only, to 1e-12', () => {
     const value = (t: number): number => names.reduce((sum, name) => sum + shares[name] * price(name, t), 0);
     const divisor = value(0) / 100;
     const [pr, tr] = [levelsIn(run, 'price'), levelsIn(run, 'total')];
@@ -55,7 +55,7 @@ describe('a price average of one share each, reviewed quarterly', () => {
     return (name === 'C' ? 60 : 90) * drift;
   };
   const close = Object.fromEntries(['A', 'B', 'C', 'D'].map((name) => [name, DAYS.map((_, t) => own(name, t))]));
-  // C is in the average up to the review, D from then on.
+  // C is in the average up to the review, D afterwards.
   const size = { A: 4, B: 3, C: 2, D: 1 };
   const run = runIndexCase({
     close,

@@ -90,7 +90,7 @@ describe('a constituent that leaves between reviews', () => {
     expect(heldAt(changed({ events }), 2)).toEqual({ B: 0.5, D: 0.5 });
   });
 
-  test('is replaced by nobody unless the document says so, and with a warning where nobody is left', () => {
+  test('is replaced only if the document requires it, and with a warning if no candidate is left', () => {
     expect(heldAt(changed({ events: {} }), 2)).toEqual({ B: 1 });
     const run = changed({ events: { replacement: 'reserve', reserve: ['B'] } });
     expect(heldAt(run, 2)).toEqual({ B: 1 });

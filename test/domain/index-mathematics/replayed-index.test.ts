@@ -95,7 +95,7 @@ function sketch({
   const close: Record<string, (number | null)[]> = Object.fromEntries(
     NAMES.map((name, n) => [name, path(40 + 15 * n, n)]),
   );
-  // A halted price is read as it was traded: with a special dividend in the halt it is not what a share is worth.
+  // A halted price is read as traded: after a special dividend in the halt it is not the value of a share.
   for (const { name, at } of weighting === 'PriceWeight' ? [] : halts)
     close[NAMES[name]!]![at] = close[NAMES[name]!]![at + 1] = null;
   const actions = ownEvents(events).map(({ name, type, at, size }) =>

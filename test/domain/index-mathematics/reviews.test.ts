@@ -180,7 +180,7 @@ describe('several reviews', () => {
       ['quarterly'],
       ['rebalance', 'quarterly'],
     ]);
-    // D is larger than C and B from session 21 on, and enters with the membership alone.
+    // D is larger than C and B from session 21 on, and enters only with the membership.
     expect(Object.keys(weightsOn(run, DAYS[20]!))).toEqual(['A', 'B', 'C']);
     expect(Object.keys(weightsOn(run, DAYS[25]!))).toEqual(['A', 'C', 'D']);
     const total = close.B[20]! + close.C[20]!;

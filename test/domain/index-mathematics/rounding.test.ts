@@ -56,7 +56,7 @@ describe('rounded index shares', () => {
     document: { base_market_value: 1000, rounding: { shares: 0 } },
   });
 
-  test('are whole numbers, and the divisor makes up for what they are worth more or less', () => {
+  test('are whole numbers, and the divisor compensates the difference in value', () => {
     expect(sharesOf(run, 0).map((held) => Math.round(held * 1e9) / 1e9)).toEqual([48, 30, 26]);
     const M = 48 * 7 + 30 * 11 + 26 * 13;
     expectNear(run.index.book.divisor[0]!, M / 100);

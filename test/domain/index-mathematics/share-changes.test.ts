@@ -70,7 +70,7 @@ describe('a change of share counts', () => {
     expect(full.index.book.divisor[2]).toBe(1);
   });
 
-  test('is none where a split or a subscribed rights issue made it, whenever the data says so', () => {
+  test('is none if a split or a subscribed rights issue caused it, whenever the data reports it', () => {
     const split = { name: 'A', type: 'SPLIT', value: 4, ex: DAYS[1]! };
     const halved = { close: { A: [100, 25, 25, 25], B: flat(100, 4) }, actions: [split] };
     for (const shares of [

@@ -96,7 +96,7 @@ describe('a suspended constituent', () => {
     expect(weightOf(dropped('zero'), 20)).toBe(0);
   });
 
-  test('is written off after the sessions that its document waits for, where it says so', () => {
+  test('is written off after the sessions that its document waits for, if it has such a period', () => {
     const run = suspended({ treatment: { max_stale_sessions: 10, suspension: 'zero' } });
     expect(run.index.book.value[11]).toBe(100);
     expectNear(run.index.book.value[12]!, 50);

@@ -13,7 +13,7 @@ function parses(text: string): boolean {
   }
 }
 
-/** What the scan accepts parses; what it refuses as malformed does not. (What it forbids beyond the grammar may do either.) */
+/** Text that the scan accepts parses; text that it refuses as malformed does not. (Text that it forbids beyond the grammar may do either.) */
 function expectAgreement(text: string): void {
   const { fault } = scanJson(text);
   if (fault === undefined) expect(parses(text)).toBe(true);

@@ -131,7 +131,7 @@ describe('the currency that a store declares', () => {
     expect(ran).toBeGreaterThan(RUNS / 30);
   });
 
-  test('belongs to what a market tells of its past: a run is not extended on another', async () => {
+  test('belongs to the history of a market: a run is not extended on another', async () => {
     const { digests } = await digestContent(marketOf(null));
     const prefix = (currency: string | null) => prefixOf(marketOf(currency), digests, marketOf(null).dates[2]!);
     expect(prefixDiffers(prefix('EUR'), prefix('EUR'))).toBeNull();
@@ -141,7 +141,7 @@ describe('the currency that a store declares', () => {
 });
 
 describe('without a declared currency', () => {
-  test('an index is told how many of its names are taken to be in its currency', () => {
+  test('an index reports how many of its securities are assumed to be in its currency', () => {
     const made = run(marketOf(null, { A: { CURRENCY: 'USD' } }), indexOf());
     expect(made.findings).toMatchObject([
       { code: 'DEFAULT_TAKEN', path: 'pipeline.treatment.max_stale_sessions', value: 5 },

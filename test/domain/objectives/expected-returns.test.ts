@@ -90,7 +90,7 @@ describe('Black-Litterman', () => {
     );
   });
 
-  test('leaves out a view of a name that is not there, and says so', () => {
+  test('omits a view of an absent security, and reports it', () => {
     const { context, warnings } = seven();
     const views = [germany, { weights: { GER: 1, NZL: -1 }, value: 0.2, confidence: 0.9 }];
     const without = returns('black_litterman', { views: [germany] }, seven().context);
@@ -191,7 +191,7 @@ describe('other models of expected returns', () => {
     for (const value of alike) expect(value).toBeCloseTo(alike[0]!, 15);
   });
 
-  test('a missing datapoint counts as the mean of the others, and is told', () => {
+  test('a missing datapoint counts as the mean of the others, and is reported', () => {
     const { context, warnings } = seven();
     const values = returns('field', { field: { node: 'field', name: 'ALPHA' } }, context);
     expect(values[1]).toBeCloseTo((0 + 0.2 + 0.3 + 0.4 + 0.5 + 0.6) / 6, 15);

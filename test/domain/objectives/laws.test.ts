@@ -127,7 +127,7 @@ describe('risk parity', () => {
     }
   });
 
-  test('shares what an excluded name leaves, and says so of a budget that nobody has', () => {
+  test('distributes the budget of an excluded security, and reports a budget without a security', () => {
     const rows = [{ type: 'Exclude', params: { identifiers: ['N003'] } }];
     const equal = market({ type: 'risk_parity' }, { rows });
     const shares = sharesOf(equal, solved(equal).weights);

@@ -51,7 +51,7 @@ interface Golden {
 const file = new URL('../../../../test/golden/robust/robust.json', import.meta.url);
 const { cases } = JSON.parse(readFileSync(file, 'utf8')) as { cases: Golden[] }; // Written by make.py.
 
-/** Impact beside a limit on the effective number, or beside short positions: ten times as long as the others. */
+/** Impact with a limit on the effective number, or with short positions: ten times as long as the others. */
 const SLOW = new Set([5, 6]);
 
 describe('the optimum for the worst of a set is that of the cone programme', () => {

@@ -55,7 +55,7 @@ interface Costs {
   readonly impact: number;
 }
 
-/** Costs of a case: the least losses within a cone take curved ones in the soak alone, where each is seconds of search. */
+/** Costs of a case: the least losses within a cone use curved ones only in the soak, where each is seconds of search. */
 const costsOf = (objective: { type: string }, row: string, costs: Costs): Costs =>
   objective.type === 'min_cvar' && CONES.has(row) && !IS_SOAK ? { ...costs, impact: 0 } : costs;
 
@@ -134,7 +134,7 @@ describe('a shadow price is the change of the objective, in its own terms', () =
       (entry) => entry.type !== 'min_tracking_error' && (hasDrawdowns || entry.type !== DRAWDOWNS),
     );
     for (const [i, objective] of priced.entries()) {
-      // In turns, each objective and each row has both; a limit on volatility binds for one objective alone.
+      // Alternating, each objective and each row has both; a limit on volatility binds for only one objective.
       for (const costs of IS_SOAK || type === 'Volatility'
         ? [undefined, costly]
         : [(first + i) % 2 === 0 ? undefined : costly]) {
@@ -146,7 +146,7 @@ describe('a shadow price is the change of the objective, in its own terms', () =
         );
         const price = own.reduce((sum, { shadowPrice }) => sum + shadowPrice, 0);
         const value = params[parameter] as number;
-        // The least average of a tail beside impact is known to 1e-9: a smaller step would measure that.
+        // The least average of a tail with impact is known to 1e-9: a smaller step would measure that.
         const step = (objective.type === 'min_cvar' && costs !== undefined ? 1e-4 : 1e-5) * value;
         const sign = problem.objective.entry.sense === 'maximise' ? -1 : 1;
         const at = (to: number) =>

@@ -7,7 +7,7 @@ import { smallProblem, solvers } from './small-problems.js';
 
 const NAMES = 30;
 
-describe('an answer that begins beside another', () => {
+describe('a solve that starts from another answer', () => {
   test.each([
     ['Volatility', (volatility: number) => ({ limit: 0.96 * volatility })],
     ['EffectiveNumber', () => ({ minimum: 14 })],

@@ -67,7 +67,7 @@ function explained(constraints: readonly Row[], rest: { readonly lag?: number } 
   };
 }
 
-/** The weight by hand, from what the explanation says alone. */
+/** The weight by hand, from the explanation only. */
 function replayed({ sourceWeight, pull, force, stiffness, lower, upper, heldBy, heldAt, scale }: NameSolve): number {
   const free = sourceWeight - (pull + force) / stiffness;
   const rested = heldBy === 'kink' ? heldAt! : Math.min(upper, Math.max(lower, free));
@@ -77,7 +77,7 @@ function replayed({ sourceWeight, pull, force, stiffness, lower, upper, heldBy, 
 interface Case {
   readonly name: string;
   readonly rows: (parent: readonly string[]) => readonly Row[];
-  /** What holds some name, beside rest. */
+  /** Portfolios that hold some security, with the rest. */
   readonly holds?: readonly NameSolve['heldBy'][];
   /** Rows of choices of names add forces of their own. */
   readonly isChoice?: boolean;
@@ -172,7 +172,7 @@ describe('the explanation of a solved weight', () => {
     expect([...held]).toEqual(expect.arrayContaining([...holds]));
   });
 
-  test('names rows by what they measure: a coefficient is the change of the value, a force the price of it', () => {
+  test('names rows by their measure: a coefficient is the change of the value, a force its price', () => {
     const { explanation, composition, sm } = explained([
       { id: 'sector', type: 'GroupBounds', params: { field: 'SECTOR', upper: 0.22 } },
       { id: 'score', type: 'WeightedAverage', params: { field: 'SCORE', upper: 0.9, relative: true } },

@@ -13,7 +13,7 @@ const PAIRS: Readonly<Record<string, readonly object[]>> = {
     { type: 'Turnover', params: { limit: 0.3, reference: 'previous' } },
     { type: 'Exclude', params: { identifiers: ['N003', 'N010'] } },
   ],
-  'a turnover limit beside position and group rows': [
+  'a turnover limit with position and group rows': [
     { type: 'Turnover', params: { limit: 0.35 } },
     { type: 'PositionBounds', params: { upper: 0.08 } },
     { type: 'GroupBounds', params: { field: 'SECTOR', upper: 0.3 } },
@@ -36,7 +36,7 @@ const PAIRS: Readonly<Record<string, readonly object[]>> = {
   ],
 };
 
-/** What the solver was asked for at each expected return, and its answers. */
+/** The request to the solver at each expected return, and its answers. */
 function watched(inner: Solver): {
   readonly solver: Solver;
   readonly asked: { program: Program; x: Float64Array }[];

@@ -22,7 +22,7 @@ interface Given {
   readonly to: number;
 }
 
-/** What gave way, and the weights then; null where nothing does. */
+/** The relaxed rows and the weights then; null if none is relaxed. */
 function given(problem: Problem): { readonly moves: readonly Given[]; readonly weights: Float64Array } | null {
   const outcome = solveProblem(solvers, problem);
   if (outcome.kind === 'solved') throw new Error('the rows hold as they are');
@@ -44,8 +44,8 @@ function given(problem: Problem): { readonly moves: readonly Given[]; readonly w
   };
 }
 
-describe('a row with a priority gives way', () => {
-  // Both rules of concentration are searched alike; 5/10/40 gives way by hand below, and here in the soak.
+describe('a row with a priority is relaxed', () => {
+  // Both rules of concentration are searched alike; 5/10/40 is relaxed by hand below, and here in the soak.
   const tried = Object.entries(INFEASIBLE_CASES).filter(([type]) => IS_SOAK || type !== 'Concentration5_10_40');
   const all = tried.flatMap(([type, parameters]) =>
     Object.values(parameters).flatMap((cases) => cases.slice(0, 1).map((each, i) => ({ type, each, i }))),
@@ -116,11 +116,11 @@ describe('by hand', () => {
     // Selling 0.3 and buying 0.3 is a one-way turnover of 0.3.
     const { moves, weights } = given(four([row('Turnover', { limit: 0.15, reference: 'previous', priority: 1 })]))!;
     expect(moves).toEqual([{ row: 0, parameter: 'limit', from: 0.15, to: 0.3 }]);
-    // Nothing that is left is sold, and what is bought goes where it is missing most.
+    // No remaining security is sold, and purchases go to the largest shortfall.
     expect([...weights].map((weight) => Math.round(weight * 1e8) / 1e8)).toEqual([0.4, 0.3, 0.15, 0.15]);
   });
 
-  test('the higher number gives way first, and the other by nothing where that is enough', () => {
+  test('the higher number is relaxed first, and the other only if that is not enough', () => {
     const rows = (turnover: number, cap: number) => [
       row('Turnover', { limit: 0.3, reference: 'previous', priority: turnover }),
       row('PositionBounds', { upper: 0.3, priority: cap }),
@@ -171,7 +171,7 @@ describe('by hand', () => {
     expect(moves[0]!.to).toBeCloseTo(0.075, 8);
   });
 
-  test('rows that do not give way and cannot hold together leave nothing to be had', () => {
+  test('rows that are not relaxed and conflict leave no solution', () => {
     expect(
       given(
         four([
@@ -184,7 +184,7 @@ describe('by hand', () => {
 });
 
 test.each([6, 7, 8])(
-  'an effective number of more than %i names gives way to that number, which is the most there is',
+  'an effective number of more than %i securities is relaxed to that number, which is the maximum',
   (names) => {
     const rows = [row('EffectiveNumber', { minimum: 9, priority: 1 })];
     expect(given(smallProblem({ names, seed: 3, rows }))!.moves).toEqual([

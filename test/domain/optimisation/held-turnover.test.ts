@@ -13,7 +13,7 @@ import { CALENDARS, WEEK } from '../backtest/signed-case.js';
 import { fc } from '../../fast-check.js';
 import { IS_SOAK } from '../../soak.js';
 
-/** One-way turnover of each rebalance as views report it, beside what was held just before and not after. */
+/** One-way turnover of each rebalance as views report it, measured from the holdings just before it, not after. */
 function reported(run: Run) {
   const columns = columnsOf(run);
   const around = weightsAround(columns);

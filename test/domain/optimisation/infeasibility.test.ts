@@ -57,7 +57,7 @@ describe('explainInfeasibility', () => {
     );
   });
 
-  test('rows of higher priority give way first, rows of priority zero never', () => {
+  test('rows of higher priority are relaxed first, rows of priority zero never', () => {
     const rows = (first: number, second: number) => [
       { id: 'a', type: 'GroupBounds', params: { field: 'SECTOR', groups: ['S0'], lower: 0.6, priority: first } },
       { id: 'b', type: 'GroupBounds', params: { field: 'SECTOR', groups: ['S1'], lower: 0.5, priority: second } },
@@ -73,7 +73,7 @@ describe('explainInfeasibility', () => {
     expect(fixed.conflict.map(({ id }) => id)).toEqual(['a', 'b', '', '']);
   });
 
-  test('two conflicts at once have no single remedy and one for both, in which the row of higher priority gives way', () => {
+  test('two conflicts at once have no single remedy and one for both, which relaxes the row of higher priority', () => {
     const rows = (first: number, second: number) => [
       { id: 'cap', type: 'PositionBounds', params: { upper: 0.05 } },
       {
@@ -97,7 +97,7 @@ describe('explainInfeasibility', () => {
       expect(detail.relaxations).toEqual([]);
       expect(detail.all_rows_relaxation!.map((row) => row.id)).toEqual(['cap', id]);
       expect(detail.all_rows_relaxation![1]!.to).toBeCloseTo(to, 8);
-      // Twelve names share what the three of the sector leave: as much as these can take where their limit is the first to give way.
+      // Twelve securities share the remainder of the three of the sector: their maximum if their limit is the first to be relaxed.
       expect(detail.all_rows_relaxation![0]!.to).toBeCloseTo((1 - to) / 12, 8);
     }
   });
@@ -121,7 +121,7 @@ describe('explainInfeasibility', () => {
     expect(detail.relaxations).toMatchObject([{ id: 'low', parameter: 'lower', from: 0.2, to: 0, change: -0.2 }]);
   });
 
-  test('a group that no candidate is of is told, and that parity leaves no choice of names', () => {
+  test('a group without a candidate is reported, and that parity allows no choice of securities', () => {
     const groups = { field: 'SECTOR', groups: ['Technology'], lower: 0.1 };
     const problem = smallProblem({ names: 12, seed: 3, rows: [{ id: 'tech', type: 'GroupBounds', params: groups }] });
     expect(infeasibilitySentence(problem, explainInfeasibility(solvers, problem)!)).toBe(
@@ -219,7 +219,7 @@ describe('explainInfeasibility', () => {
         ).toBe('solved');
       }
       if (detail!.all_rows_relaxation === undefined) {
-        // Nothing to be had from the rows that may give way: with all of them as far as their classes let them, the others still conflict.
+        // No solution from the relaxable rows: with all of them relaxed as far as their classes allow, the others still conflict.
         const changes = movableIn(problem, problem.origins).map(({ origin, parameter, from, direction, room }) => ({
           origin,
           parameter,
@@ -276,7 +276,7 @@ describe('a number of names too small for the caps', () => {
     expect(detail).not.toHaveProperty('exhaustive');
   });
 
-  test.each([0, 1e7, 3e7, 1e8])('is told of within %d multiplications: no row of the conflict is lost', (workMax) => {
+  test.each([0, 1e7, 3e7, 1e8])('is reported within %d multiplications: no row of the conflict is lost', (workMax) => {
     const limited = explainChoice(solvers, problem, true, workMax);
     expect(namesIn(limited)).toEqual(expect.arrayContaining(namesIn(detail)));
     if (limited.exhaustive === undefined) expect(limited).toEqual(detail);

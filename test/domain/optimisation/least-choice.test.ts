@@ -6,7 +6,7 @@ import { solveProblem } from '#domain/optimisation/search.js';
 import { IS_SOAK } from '../../soak.js';
 import { smallProblem, solvers } from './small-problems.js';
 
-/** What names may weigh, and how many of them. */
+/** The bounds of weights, and the number of securities. */
 interface Choices {
   readonly maximum: number;
   readonly cap?: number;
@@ -14,7 +14,7 @@ interface Choices {
   readonly each?: number;
 }
 
-/** The least one-way turnover over every choice: what has to be sold, or bought where that is more. */
+/** The least one-way turnover over every choice: the larger of required sales and purchases. */
 function leastTurnover(from: Float64Array, { maximum, cap = 1, threshold = 0, each = from.length }: Choices): number {
   let least = Infinity;
   for (let choice = 1; choice < 2 ** from.length; choice++) {
@@ -48,8 +48,8 @@ describe('a limit on turnover too low for a choice of names', () => {
       { maximum: 5, each: 1 },
       { type: 'GroupCardinality', params: { field: 'SECTOR', maximum: 1 } },
     ],
-  ])('is told with the least limit of all choices: %o', (choices, ...others) => {
-    // The largest return beside caps and thresholds is searched for long: it is for the soak.
+  ])('is reported with the least limit of all choices: %o', (choices, ...others) => {
+    // The search for the largest return with caps and thresholds is long: it is for the soak.
     const objectives =
       IS_SOAK || choices.each !== undefined ? ['min_tracking_error', 'max_return'] : ['min_tracking_error'];
     for (const [seed, type] of objectives.entries()) {
@@ -67,7 +67,7 @@ describe('a limit on turnover too low for a choice of names', () => {
     }
   });
 
-  test('is told with what is proven where that is less than what was found', () => {
+  test('is reported with the proven bound if that is less than the found value', () => {
     const rows = [
       turnover,
       { type: 'Cardinality', params: { maximum: 12 } },
@@ -86,7 +86,7 @@ describe('a limit on turnover too low for a choice of names', () => {
   });
 });
 
-describe('an effective number beside a number of names', () => {
+describe('an effective number with a number of securities', () => {
   const outcomeOf = (minimum: number, counts: readonly object[]) =>
     solveProblem(
       solvers,

@@ -72,7 +72,7 @@ describe('a limit below the least of a tail', () => {
     ['CVaR', 1 / LOSSES.reduce((sum, loss) => sum + 1 / loss, 0)],
     // The last drawdown is the sum of w_i a_i, and no other is larger: that of the least loser.
     ['CDaR', Math.min(...LOSSES)],
-  ] as const)('%s of a single worst scenario: the least is told, and is enough', (type, least) => {
+  ] as const)('%s of a single worst scenario: the least is reported, and is sufficient', (type, least) => {
     const names = LOSSES.length;
     const params = { limit: least / 3, confidence: 0.99 };
     const problem = tailProblem({ names, returns: ownLosses(LOSSES), rows: [{ id: 'tail', type, params }] });
@@ -123,7 +123,7 @@ describe('a limit at the least of a tail, where planes that touch it at single w
     ['CVaR', 60, 300],
     ['CDaR', 20, 80],
   ] as const)(
-    '%s: the answer is the optimum of a programme whose planes lie below the tail',
+    '%s: the answer is the optimum of a program whose planes are below the tail',
     (type, names, scenarios) => {
       const rows = (limit: number) => [{ id: 'tail', type, params: { limit, confidence: 0.95 } }];
       const returns = drawn(names, scenarios, 5);
@@ -161,7 +161,7 @@ describe('the work of an explanation', () => {
   ];
   const problem = () => tailProblem({ names: 24, returns: drawn(24, 100, 7), rows });
 
-  test('ends, and the answer says so: no row that is needed is lost, and what it offers is enough', () => {
+  test('ends with a finding: no necessary row is lost, and its offer is sufficient', () => {
     const whole = explainInfeasibility(solvers, problem())!;
     expect(whole).not.toHaveProperty('exhaustive');
     for (const workMax of [0, 1e7, 1e8]) {
@@ -192,7 +192,7 @@ describe('what the sentences promise', () => {
     ],
   });
 
-  test('a second conflict is told with the row without which it is left', () => {
+  test('a second conflict is reported with the row without which it remains', () => {
     const { detail, remaining } = explainRows(solvers, problem)!;
     const sentence = infeasibilitySentence(problem, detail, remaining);
     const own = detail.conflict.flatMap(({ index }) => (index === null ? [] : [index]));
@@ -206,7 +206,7 @@ describe('what the sentences promise', () => {
     expect(remaining.length).toBeGreaterThan(0);
   });
 
-  test('every change is told with the value that can be had, whatever the row is', () => {
+  test('every change is reported with the possible value, whatever the row is', () => {
     const { detail } = explainRows(solvers, problem)!;
     const sentence = infeasibilitySentence(problem, detail);
     expect(detail.relaxations.length).toBeGreaterThan(0);

@@ -44,7 +44,7 @@ describe('createMoveCosts', () => {
 });
 
 describe('choiceBound', () => {
-  test('is the least sum over all ways to hold so many, and so many with one of them held or not', () => {
+  test('is the least sum over all ways to hold a number of securities, also with one of them held or not', () => {
     const random = seeded(3);
     for (let trial = 0; trial < 200; trial++) {
       const count = 1 + Math.floor(random() * 6);

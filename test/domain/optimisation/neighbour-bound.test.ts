@@ -22,7 +22,7 @@ const OTHERS: readonly (readonly [string, readonly object[]])[] = [
   ['soft bounds', [{ type: 'PositionBounds', params: { upper: 0.1, soft: 0.01 } }]],
 ];
 
-describe('what a choice of names beside another gains at most', () => {
+describe('the largest possible gain of a neighbouring choice of securities', () => {
   test.each(OTHERS)('is never less than it gains, with %s', (_, others) => {
     let [compared, told] = [0, 0];
     for (let seed = 1; seed <= 6; seed++) {
@@ -38,7 +38,7 @@ describe('what a choice of names beside another gains at most', () => {
   });
 });
 
-/** The bounds of choices beside a random one, with what they change. */
+/** The bounds of neighbours of a random choice, with their changes. */
 function waysFrom(seed: number, others: readonly object[]) {
   const problem = smallProblem({ names: NAMES, seed, rows: [...CHOSEN, ...others], hasPrevious: true });
   const rows = nonConvexRows(problem).map(({ row }) => row);

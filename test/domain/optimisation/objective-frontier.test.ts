@@ -54,7 +54,7 @@ describe.each(Object.entries(ROWS))('the frontier of an objective within %s', (_
   });
 });
 
-test('what a frontier is not of is told', () => {
+test('a frontier reports what it does not cover', () => {
   const told = (type: string, rows: readonly object[], there = { hasFrontier: true, hasOwn: true }) =>
     frontierFindings({ problem: smallProblem({ names: 6, seed: 1, rows, objective: { type } }), ...there });
   const few = [{ type: 'Cardinality', params: { maximum: 3 } }];

@@ -12,7 +12,7 @@ import { solvers } from './small-problems.js';
 
 const FOLDER = fileURLToPath(new URL('../../../../../shared/data/orlib/', import.meta.url));
 const isThere = existsSync(FOLDER);
-if (!isThere) console.log('the OR-Library portfolios are not beside the project: their test is skipped');
+if (!isThere) console.log('the OR-Library portfolios are not next to the project: their test is skipped');
 
 interface Portfolio {
   readonly n: number;

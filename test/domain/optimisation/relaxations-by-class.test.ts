@@ -12,7 +12,7 @@ import { IS_SOAK } from '../../soak.js';
 import { INFEASIBLE_CASES, row, type Row } from './infeasible-cases.js';
 import { smallProblem, solvers } from './small-problems.js';
 
-/** Numbers that define what is measured instead of limiting it, and those that every class has. */
+/** Parameters that define the measure instead of limiting it, and those that every class has. */
 const NO_LIMITS = new Set([
   'window',
   'confidence',
@@ -77,13 +77,13 @@ describe('relaxations of every class', () => {
     ).toEqual(Object.fromEntries(Object.entries(expected).map(([type, names]) => [type, names.toSorted()])));
   });
 
-  // Both rules of concentration are searched alike; that of RICs gives way in `give-way.test.ts`, and here in the soak.
+  // Both rules of concentration are searched alike; that of RICs is relaxed in `give-way.test.ts`, and here in the soak.
   const tried = Object.entries(INFEASIBLE_CASES).filter(([type]) => IS_SOAK || type !== 'ConcentrationRIC');
   const all = tried.flatMap(([type, parameters]) =>
     Object.entries(parameters).flatMap(([parameter, cases]) => cases.map((each, i) => ({ type, parameter, each, i }))),
   );
   test.each(all)(
-    '$type gives way by $parameter ($i): it is offered, it is enough, and less is not',
+    '$type is relaxed by $parameter ($i): the change is offered and sufficient, and a smaller one is not',
     ({ type, parameter, each: { rows: draw, names = 12 }, i }) => {
       const random = seeded(1000 + i);
       const trials = draw(random).some((each) =>
@@ -147,21 +147,21 @@ describe('a weighted average that nothing reaches', () => {
       carbon([row('WeightedAverage', { field: 'CARBON', ...params }), ...others], values),
     )!.relaxations;
 
-  test('of ten and twenty, an upper bound of five gives way to ten and a lower one of thirty to twenty', () => {
+  test('of ten and twenty, an upper bound of five is relaxed to ten and a lower one of thirty to twenty', () => {
     expect(average({ upper: 5 })).toMatchObject([
       { index: 0, type: 'WeightedAverage', parameter: 'upper', from: 5, to: 10, change: 5 },
     ]);
     expect(average({ lower: 30 })).toMatchObject([{ index: 0, parameter: 'lower', from: 30, to: 20, change: -10 }]);
   });
 
-  test('a multiple of the index average of fifteen gives way to two thirds', () => {
+  test('a multiple of the index average of fifteen is relaxed to two thirds', () => {
     expect(average({ upper: 0.5, relative: true })).toMatchObject([{ parameter: 'upper', from: 0.5 }]);
     expect(average({ upper: 0.5, relative: true })[0]!.to).toBeCloseTo(2 / 3, 8);
     expect(average({ lower: 2, relative: true })[0]!.to).toBeCloseTo(4 / 3, 8);
   });
 
-  test('a multiple of a negative average gives way downward', () => {
-    // Of -10 and -20 the average is -15; at most twice that is -30, which gives way to -20 at 4/3.
+  test('a multiple of a negative average is relaxed downward', () => {
+    // Of -10 and -20 the average is -15; at most twice that is -30, which is relaxed to -20 at 4/3.
     expect(average({ upper: 2, relative: true }, [-10, -20])[0]).toMatchObject({ parameter: 'upper', from: 2 });
     expect(average({ upper: 2, relative: true }, [-10, -20])[0]!.to).toBeCloseTo(4 / 3, 8);
   });

@@ -96,7 +96,7 @@ describe('a resampled frontier', () => {
     points.at(-1)!.weights.forEach((weight, i) => expect(weight).toBeCloseTo(most.point.x[i]!, 6));
   });
 
-  test('keeps every convex row and lies below the frontier of the estimates', () => {
+  test('satisfies every convex row and is below the frontier of the estimates', () => {
     const frontier = frontierOf({ solver: solvers.solver, problem, means, riskFreeRate: 0 })!;
     const solution = solveConvex(solvers.solver, problem)!;
     for (const { weights, expected_return: earned, volatility } of resampled({}).points) {
@@ -143,7 +143,7 @@ describe('drawn returns', () => {
         let total = 0;
         for (let t = 0; t < rows; t++) total += (panel[t * n + i]! - mean[i]!) * (panel[t * n + j]! - mean[j]!);
         const error = (252 * total) / rows - wanted[i * n + j]!;
-        // Five standard errors of an estimate from so many rows, fat tails included.
+        // Five standard errors of an estimate from this number of rows, fat tails included.
         expect(Math.abs(error)).toBeLessThan(5 * Math.sqrt((4 * wanted[i * n + i]! * wanted[j * n + j]!) / rows));
       }
       for (let t = 0; t < rows; t++)

@@ -52,7 +52,7 @@ function byEnumeration(problem: Problem, size: number): number {
 }
 
 describe('a number of names', () => {
-  test('names that their own bounds keep from zero are never left out: too many of them are told without a solve each', () => {
+  test('securities with a positive lower bound are never dropped: too many of them are reported without a solve each', () => {
     let solves = 0;
     const { solver, algebra } = solvers;
     const solve: typeof solver.solve = (...asked) => {
@@ -136,7 +136,7 @@ describe('a number of names', () => {
     expect([held(chosen), turnover <= limit + 1e-9]).toEqual([12, true]);
   });
 
-  test('names beside a tracking error, hard or soft, are chosen as enumeration chooses them', () => {
+  test('securities under a tracking error, hard or soft, are chosen as enumeration chooses them', () => {
     for (const soft of [undefined, 0.3]) {
       const limit = { type: 'TrackingError', params: { limit: 0.12, ...(soft === undefined ? {} : { soft }) } };
       const rows = [limit, { type: 'Cardinality', params: { maximum: 3 } }];
@@ -256,7 +256,7 @@ describe('a number of names', () => {
     expect(Math.sqrt(solution.objective)).toBeLessThan(0.95 * Math.sqrt(retained.objective));
   });
 
-  test('at least so many names, and so many of each sector', () => {
+  test('a minimum number of securities, and one of each sector', () => {
     const problem = smallProblem({
       names: 20,
       seed: 2,

@@ -61,7 +61,7 @@ test.each(Object.entries(OPTIMA))(
   },
 );
 
-test('historical means of too few returns are not read: the weights are the nearest, and the finding says so', () => {
+test('historical means of too few returns are not read: the weights are the nearest, with a finding', () => {
   const run = runOf({ type: 'max_utility', risk_aversion: 2 }, { type: 'historical', shrinkage: 0 });
   const held = heldOn(run.index.book, 0);
   nearest.forEach((weight, i) => expect(held['ABC'[i]!]).toBeCloseTo(weight, 9));

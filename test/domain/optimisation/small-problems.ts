@@ -14,9 +14,9 @@ export interface SmallMarket {
   readonly names: number;
   readonly seed: number;
   readonly rows: readonly object[];
-  /** Whether there are previous weights to trade from. */
+  /** True with previous weights to trade from. */
   readonly hasPrevious?: boolean;
-  /** Objective as clients write it; the least tracking error unless given. */
+  /** Objective as clients write it; default: the least tracking error. */
   readonly objective?: { readonly type: string } & Readonly<Record<string, unknown>>;
   /** Costs of trades from the previous weights, in basis points and as a coefficient of the impact. */
   readonly costs?: { readonly bps: number; readonly impact: number };

@@ -82,7 +82,7 @@ describe('rows that are relaxed step by step', () => {
     expect(found.paths.toSorted()).toEqual(['derivation.relax[0].steps[0]', 'derivation.relax[1].steps[1]']);
   });
 
-  test('gives way by priority beside all steps where none is enough, and holds where nothing is', () => {
+  test('is relaxed by priority in addition to all steps if none is sufficient, and holds if nothing is', () => {
     const relax = [{ row: 'turn', steps: [0.11, 0.12] }];
     const yields = second([turn, most({ priority: 3 })], relax);
     expect(yields.weight).toBeCloseTo(2 / 3 - 0.12, 7);

@@ -29,7 +29,7 @@ const documentsOf = (X: IndexDocument): Readonly<Record<string, IndexDocument>> 
   Z: overlayOn({ type: 'currency', to: 'GBP' }, { id: 'Z', name: 'Z', currency: 'GBP' }),
 });
 
-/** Refused where every name is gone; there is nothing to say of it then. */
+/** Refused if every security is gone; there is nothing to compare then. */
 function tried(work: () => Run): Run | undefined {
   try {
     return work();

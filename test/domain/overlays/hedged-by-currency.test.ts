@@ -51,7 +51,7 @@ const rateAt = (series: string, t: number): number => {
 };
 const ends = ['2023-12-29', '2024-01-31', '2024-02-29'].map(dayFrom);
 
-/** Dollars: a quarter is bought of each name, and held; forwards are an account beside. */
+/** Dollars: a quarter of each security is bought and held; forwards are a separate account. */
 function accountOf(adjust: 'monthly' | 'daily', ratios: Readonly<Record<'EUR' | 'GBP', number>>): number[] {
   const dollars = (name: keyof typeof price, t: number): number => {
     const foreign = { USD: 1, EUR: spot.EUR[t]!, GBP: spot.GBP[t]!, GBX: spot.GBP[t]! / 100 }[currency[name]]!;
@@ -64,7 +64,7 @@ function accountOf(adjust: 'monthly' | 'daily', ratios: Readonly<Record<'EUR' | 
   const codes = ['EUR', 'GBP'] as const;
   let level = 100;
   const levels = [level];
-  /** What the overlay was worth when amounts were set, in indices and in forwards of each currency. */
+  /** The value of the overlay when amounts were set, in indices and in forwards of each currency. */
   let units = level / index(0);
   let amounts = codes.map((code) => (ratios[code] * units * in_[code](0)) / spot[code][0]!);
   let struck = 0;

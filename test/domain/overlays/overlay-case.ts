@@ -98,7 +98,7 @@ export const EVERY_OVERLAY = [
 
 const DOUBLED = { type: 'leverage', factor: 2, financing: 'DOMESTIC' };
 const CONTROLLED = { type: 'risk_control', target: 0.1, sessions: 5, cash: 'DOMESTIC' };
-/** Overlays that others lie on. */
+/** Overlays that are the underlying of others. */
 export const BENEATH = {
   D: overlayOn(DOUBLED, { id: 'D', name: 'D' }),
   R: overlayOn(CONTROLLED, { id: 'R', name: 'R', calendar: 'OTHER' }),

@@ -21,7 +21,7 @@ const documents = { X: onto('X', 'A'), Y: onto('Y', 'B') };
 const runOf = (overlay: { readonly type: string } & Readonly<Record<string, unknown>>) =>
   run(market, overlayOn(overlay, { base_date: dates[0] }), { documents });
 
-/** Money: what is in each index and in cash, brought to the targets at each close, of which the trades are paid. */
+/** Money in each index and in cash, brought to the targets at each close, which pays for the trades. */
 function accountOf(
   indices: readonly (readonly number[])[],
   { targetsAt, cost }: { readonly targetsAt: (t: number) => readonly number[] | null; readonly cost: number },
@@ -62,7 +62,7 @@ test('a leveraged index pays for the trades that bring its exposure back every s
   );
 });
 
-test('a blend pays for its own rebalances alone, and lists them', () => {
+test('a blend pays only for its own rebalances, and lists them', () => {
   const other = [50, 50, 51, 49, 52, 50];
   const parts = [
     { index_id: 'X', weight: 0.5 },

@@ -71,7 +71,7 @@ function near(actual: Float64Array, expected: ArrayLike<number>): void {
   actual.forEach((value, t) => expect(Math.abs(value / expected[t]! - 1)).toBeLessThan(1e-12));
 }
 
-/** Level by level from 100, given what each is made of. */
+/** Level by level from 100, given the components of each. */
 function chained(growthAt: (t: number, before: number) => number): number[] {
   const chain = [100];
   for (let t = 1; t < days.length; t++) chain.push(growthAt(t, chain[t - 1]!));
@@ -278,7 +278,7 @@ test('a published example: an index of 100, 90, 108, 86.4 and 103.68 is 110, 88,
   [100, 110, 88, 105.6, 84.48].forEach((level, t) => expect(value[t]).toBeCloseTo(level, 10));
 });
 
-/** Euronext, notice of September 2023: points a year over 365 days of indices on single names, from then on over 360. */
+/** Euronext, notice of September 2023: points a year over 365 days of indices on single securities, over 360 afterwards. */
 test('points are taken by the published formula over 360 days as well', () => {
   near(
     levelOf({ type: 'decrement', points: 1.04, basis: 360 }),

@@ -14,7 +14,7 @@ import { BENEATH, columnsOf, EVERY_OVERLAY, ON_OVERLAYS, overlayOn, withRates } 
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 3);
 
-/** An index over random names, another of equal weights in another return beside it. */
+/** An index over random securities, and another of equal weights in another return. */
 const second = (document: IndexDocument): IndexDocument =>
   IndexDocument.parse({
     ...document,
@@ -30,7 +30,7 @@ const second = (document: IndexDocument): IndexDocument =>
     },
   });
 
-/** Refused where every name is gone; there is nothing to say of it then. */
+/** Refused if every security is gone; there is nothing to compare then. */
 function tried(market: MarketData, document: IndexDocument, source: IndexDocument): Run | undefined {
   try {
     return run(market, document, { documents: { X: source, Y: second(source), ...BENEATH } });
@@ -151,7 +151,7 @@ test('an overlay that does nothing is the index, and one that hedges nothing is 
   });
 });
 
-test('the daily change of what a leveraged part holds is no trade of a blend', () => {
+test('the daily change of a leveraged part is no trade of a blend', () => {
   const dates = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05'];
   const market = buildMarket({ dates, close: { A: [100, 110, 104, 120], B: [50, 49, 53, 51] } });
   const base = { base_date: dates[0] };

@@ -121,13 +121,13 @@ const IDLE: readonly (readonly [Spec, readonly string[], Spec, object])[] = [
 const levelOf = (overlay: Spec, rest = {}, on = market): Float64Array =>
   run(on, overlayOn(overlay, rest), { documents }).index.book.value;
 
-describe('a member that does nothing beside the others', () => {
-  test.each(IDLE)('%o: it is told, and the levels are those without it', (overlay, paths, without, rest) => {
+describe('a member without effect among the others', () => {
+  test.each(IDLE)('%o: it is reported, and the levels are those without it', (overlay, paths, without, rest) => {
     expect(told(overlay, rest)).toEqual(paths.map((path) => ['warning', 'NO_EFFECT', path]));
     expect([...levelOf(overlay, rest)]).toEqual([...levelOf(without, rest)]);
   });
 
-  test('is told with its value and why, and not where it has its default', () => {
+  test('is reported with its value and reason, and not with its default', () => {
     const [spread] = found({ ...risk, max_leverage: 1, spread_bps: 40 });
     expect(spread).toMatchObject({
       message: 'overlay.spread_bps is 40 and has no effect: max_leverage is 1, so nothing is borrowed.',
@@ -180,7 +180,7 @@ test('a currency is hedged once, and never into itself: each one that is too muc
   ]);
 });
 
-test('a blend without a schedule is told the one that it has, one part needs none', () => {
+test('a blend without a schedule is reported with its default, one part needs none', () => {
   const sent = (...ids: string[]): Spec => ({ type: 'blend', parts: parts(...ids) });
   const [taken] = found(pair, { overlay: sent('X', 'Y') });
   expect(taken).toMatchObject({ severity: 'info', code: 'DEFAULT_TAKEN', path: 'overlay.rebalance' });
@@ -202,7 +202,7 @@ test('the parts of a blend are of one currency: one in another is named with bot
   ]);
 });
 
-test('the sum of the weights of a blend is told without the noise of its digits', () => {
+test('the sum of the weights of a blend is reported without rounding noise', () => {
   const weighed = (...weights: number[]) => ({
     type: 'blend',
     parts: weights.map((weight, k) => ({ index_id: ['X', 'Y'][k], weight })),
@@ -214,12 +214,12 @@ test('the sum of the weights of a blend is told without the noise of its digits'
   });
 });
 
-test('more points a year than the base value are doubted', () => {
+test('more points a year than the base value cause a warning', () => {
   expect(told({ type: 'decrement', points: 100 })).toEqual([['warning', 'OUT_OF_RANGE', 'overlay.points']]);
   expect(told({ type: 'decrement', points: 100 }, { base_value: 101 })).toEqual([]);
 });
 
-test('an exchange rate in place of a rate of interest is doubted by its name', () => {
+test('an exchange rate in place of a rate of interest causes a warning because of its name', () => {
   const doubted = (financing: string) =>
     told({ type: 'leverage', factor: 2, financing }, {}, market).filter(([, code]) => code === 'VALUE_TYPE_MISMATCH');
   expect(doubted('GBPUSD')).toEqual([['warning', 'VALUE_TYPE_MISMATCH', 'overlay.financing']]);
@@ -270,7 +270,7 @@ describe('a rule that is watched', () => {
       { calendars: CALENDARS.list(), indexOf: () => undefined },
     ).findings.map(({ severity, code, path, value = null }) => [severity, code, path, value]);
 
-  test('by default is told, one that nothing watches is refused, or a warning where that was said', () => {
+  test('by default is reported, one without an observed input is refused, or a warning if the request says so', () => {
     const field = 'pipeline.treatment.breach_rule';
     const breach_rule = 'RIC_25_5_50';
     expect(treated({ on_breach: 'rebalance' })).toEqual([['info', 'DEFAULT_TAKEN', field, 'UCITS_5_10_40']]);
@@ -281,7 +281,7 @@ describe('a rule that is watched', () => {
   });
 });
 
-test('an overlay from before the index beneath is told when it begins', () => {
+test('an overlay that starts before its underlying index is reported when it begins', () => {
   const [early] = found({ type: 'fee', percent: 1 }, { base_date: '2000-01-03' });
   expect(early).toMatchObject({ severity: 'warning', code: 'OUT_OF_RANGE', path: 'base_date', value: '2000-01-03' });
   expect(early!.message).toContain(`underlying index X begins on ${documents['X']!.base_date}`);
@@ -298,7 +298,7 @@ test.each([
   expect(text).toContain(words);
 });
 
-test('a rate that says to be of the other currency is told at its field, and refused where the overlay is computed', () => {
+test('a rate declared in the other currency is reported at its field, and refused where the overlay is computed', () => {
   const saying = (domestic: string | null, foreign: string | null): MarketData => {
     const said = { DOMESTIC: domestic, FOREIGN: foreign };
     const series = [...market.series!].map(([id, held]): [string, PriceSeries] => [

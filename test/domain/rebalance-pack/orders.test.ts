@@ -120,7 +120,7 @@ test('purchases are lowered and given back as one lot after the other would be; 
 
 const free = { adv: null, spreadBps: 0, impactBps: 0 };
 
-test('lots that were given up for a dearer one are bought again, by hand', () => {
+test('lots that were given up for a more expensive one are bought again, by hand', () => {
   const names: PackName[] = [
     { identifier: 'A', weight: 0.25, price: 7, lot: 1, ...free },
     { identifier: 'B', weight: 0.5, price: 300, lot: 1, ...free },

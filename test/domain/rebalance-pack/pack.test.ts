@@ -103,7 +103,7 @@ test('days, liquidation and capacity of that pack, by hand', () => {
   expect(pack.findings).toEqual([]);
 });
 
-test('AUM is an account of cash; a name without volume has no days and no impact, and is told', () => {
+test('AUM is an account of cash; a security without volume has no days and no impact, and is reported', () => {
   const pack = packOf(
     [name('A', 0.4, 10, null), name('B', 0.6, 10)],
     request({ aum: 10_000, cost: { spread_bps: 0, impact_bps: 10 } }),
@@ -179,7 +179,7 @@ test('the share of the daily volume is the shares over it, a whole day at 1', ()
   ]);
 });
 
-test('on the effective day the orders of the announcement stand beside those of the day, by hand', () => {
+test('on the effective day the orders of the announcement are shown next to those of the day, by hand', () => {
   // A splits two for one between the announcement at 40 and the effective day at 25, which is 50 as it was.
   const dates = ['2024-01-02', '2024-01-03', '2024-01-04'];
   const market = buildMarket({

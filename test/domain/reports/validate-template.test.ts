@@ -30,7 +30,7 @@ describe('the catalogue of blocks', () => {
 });
 
 describe('findings', () => {
-  test('an unknown kind is told at its block, with the kinds there are', () => {
+  test('an unknown kind is reported at its block, with the known kinds', () => {
     const { document, findings } = validateTemplate(template([{ kind: 'text', text: '' }, { kind: 'pie' }, {}]));
     expect(document).toBeUndefined();
     expect(findings).toMatchObject([
@@ -51,7 +51,7 @@ describe('findings', () => {
     expect(document).toEqual(validateTemplate(template([{ kind: 'chart' }])).document);
   });
 
-  test('members that nothing of their block reads are told and kept, defaults are not', () => {
+  test('members that nothing of their block reads are reported and kept, defaults are not', () => {
     const values = { A: 1 };
     const { document, findings } = validateTemplate(
       template([

@@ -8,7 +8,7 @@ const SESSIONS = 14;
 const NAMES = 4;
 const cell = fc.constantFrom<'bar' | 'none' | 'no rate'>('bar', 'bar', 'bar', 'none', 'no rate');
 
-test('what a history tells of any window is what counting its sessions one by one gives', () => {
+test('the summary of a window equals counting its sessions one by one', () => {
   fc.assert(
     fc.property(
       fc.array(fc.array(cell, { minLength: NAMES, maxLength: NAMES }), { minLength: SESSIONS, maxLength: SESSIONS }),

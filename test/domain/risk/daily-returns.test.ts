@@ -56,7 +56,7 @@ function randomMarket(seed: number, gaps: number): MarketData {
   return marketOf(close, actions);
 }
 
-/** The same returns by the market of the names, aligned and grown. */
+/** The same returns by the market of the securities, aligned and grown. */
 function aligned(market: MarketData, { columns, from, to }: DailyNames, terms: GrowthTerms): ReturnSource {
   const ascending = Int32Array.from(columns).toSorted();
   const narrow = narrowMarket(market, { columns: ascending, from, to });

@@ -72,7 +72,7 @@ describe('coverage', () => {
     expect(coverageOf(windowOf({ returns: last(21) }), [0, 1]).excluded.get(1)).toContain('prices on 79 of 100');
   });
 
-  test('a name without any price says so', () => {
+  test('a security without any price is reported', () => {
     const coverage = coverageOf(
       windowOf({
         returns: withHoles(
@@ -111,7 +111,7 @@ describe('coverage', () => {
     );
   });
 
-  test('a refusal tells why names were left out, five of them one by one', () => {
+  test('a refusal states why securities were omitted, five of them one by one', () => {
     const short = windowOf({ returns: randomReturns(10, 7) });
     const names = Array.from({ length: 7 }, (_, column) => column);
     const reported = names

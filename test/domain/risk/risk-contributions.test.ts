@@ -129,7 +129,7 @@ describe('risk contributions', () => {
     expect(risk.coveredWeight).toBe(1);
   });
 
-  test('of holdings are the same beside any benchmark, inside the holdings or outside', () => {
+  test('of holdings are the same with any benchmark, inside the holdings or outside', () => {
     const window = windowOf({ returns: randomReturns(60, 4) });
     const weights = new Map([
       [0, 0.6],

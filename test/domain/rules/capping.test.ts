@@ -33,7 +33,7 @@ describe('the single cap', () => {
         expect(cap({ raw, cap: Math.max(...raw) }).redistributed).toBe(0);
       }),
     );
-    // As little as a millionth that a cap does move is told.
+    // A cap that moves as little as a millionth is reported.
     expect(cap({ raw: Float64Array.of(0.500001, 0.499999), cap: 0.5 }).redistributed).toBeCloseTo(1e-6, 14);
   });
 

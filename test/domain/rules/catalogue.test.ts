@@ -104,7 +104,7 @@ describe.each(classes.map((entry) => [entry.type, entry] as const))('%s', (_, en
     for (const { name, choices } of spec.parameters) {
       if (choices === null) continue;
       for (const choice of choices) {
-        // A choice may ask for another parameter: what it must not meet is a finding about itself.
+        // A choice may need another parameter: a violation is a finding about itself.
         const { findings } = checkParams(
           entry.params,
           { ...example.params, [name]: choice },
@@ -137,7 +137,7 @@ describe.each(classes.map((entry) => [entry.type, entry] as const))('%s', (_, en
     if (!chosenByCaller.includes(entry.type)) expect(findings).toEqual([]);
   });
 
-  test('a missing, an unknown and an ill-typed parameter are each told by name', () => {
+  test('a missing, an unknown and an ill-typed parameter are each reported by name', () => {
     for (const { name, required, type } of spec.parameters) {
       if (required) {
         const { [name]: _, ...rest } = example.params;

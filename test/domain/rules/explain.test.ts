@@ -20,7 +20,7 @@ function phi(z: number): number {
 interface Case {
   readonly type: string;
   readonly params: Readonly<Record<string, unknown>>;
-  /** The raw weight by hand, from what the explanation says alone; null where none but a solver gives it. */
+  /** The raw weight by hand, from the explanation only; null if only a solver gives it. */
   raw(parts: Readonly<Record<string, number>>, datapoint: (field: string) => number, name: string): number | null;
 }
 
@@ -128,7 +128,7 @@ const applied = ({ weighting, capping, stayed }: Explanation): number => {
   return Math.min(cap ?? Infinity, Math.max(floor, scale * share)) / stayed;
 };
 
-const numbersOf = (weighting: ExplainedWeighting) => weighting.parts as Readonly<Record<string, number>>; // Those a formula names are numbers.
+const numbersOf = (weighting: ExplainedWeighting) => weighting.parts as Readonly<Record<string, number>>; // The parts that a formula names are numbers.
 
 test('every weighting class is replayed here', () => {
   expect(WEIGHTING_CLASSES.map(({ type }) => type).filter((type) => !CASES.some((one) => one.type === type))).toEqual(
@@ -147,7 +147,7 @@ describe.each(LIMITS)('with $limits', ({ weighting }) => {
       const datapoint = (field: string): number =>
         explanation.datapoints.find((read) => read.field === field)!.value as number;
       const byHand = raw(numbersOf(explanation.weighting!), datapoint, name);
-      // Equal risk holds to 1e-8 relative, what comes out of it likewise; everything else is arithmetic.
+      // Equal risk holds to 1e-8 relative, and so do values derived from it; everything else is arithmetic.
       if (byHand !== null)
         expect(Math.abs(byHand / explanation.weighting!.raw - 1)).toBeLessThan(
           type === 'EqualRiskWeight' ? 1e-8 : 1e-12,

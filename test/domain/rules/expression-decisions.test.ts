@@ -129,7 +129,7 @@ describe('years of growth', () => {
     // After two for one in 2021 a dividend of 0.6 is one of 1.2 before.
     ...[1, 1.1, 1.15, 0.6, 0.61].map((value, i) => pay('SPLIT', 2018 + i, value)),
     { identifier: 'SPLIT', type: 'SPLIT' as const, value: 2, exDay: day('2021-01-04') },
-    // What is paid in the year of the decision does not count yet.
+    // Dividends paid in the year of the decision do not count yet.
     ...[1, 1.1, 1.2].map((value, i) => pay('WITHIN', 2020 + i, value)),
     { identifier: 'WITHIN', type: 'DIVIDEND' as const, value: 0.01, exDay: day('2023-01-05') },
   ];

@@ -213,7 +213,7 @@ describe('datapoints in expressions', () => {
     ]); // six: no longer in the universe
   });
 
-  test('a lag reads what was known so many sessions back', () => {
+  test('a lag reads the values known a number of sessions ago', () => {
     expect(values({ lag: 3 })(15)).toBe('A');
     expect(values({ lag: 3 })(10)).toBe('C');
     expect(values({ lag: 9 })(1)).toBe(''); // before the first session

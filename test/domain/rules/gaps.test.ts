@@ -155,7 +155,7 @@ describe('windows over names with missing bars', () => {
     );
   });
 
-  test('tell how many returns there were, and from when to when', () => {
+  test('report the number of returns, and their first and last date', () => {
     fc.assert(
       fc.property(markets, questions, (market, asked) => {
         const slow = slowMarket(market);

@@ -7,7 +7,7 @@ import { aligned, documentOf, generatedMarket } from './rule-market.js';
 const sm = aligned(generatedMarket({ names: 25, sessions: 40, seed: 4 }));
 const t = 39;
 
-test('hierarchical risk parity on a stored model uses its covariance alone, and says what the model lacks', () => {
+test('hierarchical risk parity on a stored model uses only its covariance, and reports what the model lacks', () => {
   const names = ['N0000', 'N0001', 'N0002'];
   const listed = { kind: 'list', identifiers: names };
   const upper = Float64Array.of(0.04, 0.01, 0, 0.16, 0, 0.09);

@@ -29,7 +29,7 @@ test('is served as its object says, and finds what is wrong with its parameters'
   expect(found({ minimum: 2, windw: 3 })).toEqual(['OUT_OF_RANGE params.minimum', 'UNKNOWN_PARAMETER params.windw']);
 });
 
-test('keeps what its definition says, and tells why', () => {
+test('keeps the securities of its definition, and gives the reasons', () => {
   const market = generatedMarket({ names: 60, sessions: 300, seed: 6 });
   const sm = aligned(market);
   const slow = slowMarket(market);

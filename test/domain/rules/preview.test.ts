@@ -109,7 +109,7 @@ describe('a preview of a decision date is the decision of the run', () => {
     }
   });
 
-  test('the explanation of each name replays to the weight in force, and tells why the others are out', () => {
+  test('the explanation of each security replays to the weight in force, and gives the reasons of exclusions', () => {
     const { list, sm } = composerOn(market, [buffered], last).compositions('BUFFERED');
     const composition = list.at(-2)!;
     const asOf = sm.sessions[composition.session]!;
@@ -167,7 +167,7 @@ describe('a preview of a decision date is the decision of the run', () => {
     );
   });
 
-  test('a name kept by its buffer alone is told so', () => {
+  test('a security kept only by its buffer is reported', () => {
     const { list, sm } = composerOn(market, [buffered], last).compositions('BUFFERED');
     const reasons = list.slice(1).flatMap((composition) => {
       const asOf = sm.sessions[composition.session]!;

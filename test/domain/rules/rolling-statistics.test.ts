@@ -94,7 +94,7 @@ test('a window that rolls on has the same bits whichever sessions were asked abo
     expect(valuesOn(sessions, { followed: EVERY_NAME })).toEqual(sessions.map((session) => whole[session]));
 });
 
-test('the bits of a name do not depend on the others that are followed; names beside them are worked out by themselves', () => {
+test('the bits of a security do not depend on the others that are followed; securities without neighbours are computed alone', () => {
   const few = EVERY_NAME.filter((i) => i !== 7);
   const [whole, some, apart] = [EVERY_NAME, few, null].map((followed) => valuesOn(ALL, { followed }));
   for (const session of ALL) {

@@ -33,14 +33,14 @@ const composerOf = (pipeline: unknown, base = 0) =>
   });
 
 describe('a history that is too short for a datapoint', () => {
-  test('of every name at the first rebalance is told by name, with the window and the session that ends it', () => {
+  test('of every security at the first rebalance is reported by name, with the window and the session that ends it', () => {
     const explanation = explainName(composerOf(RANKED), 'TEST', { column: 0, asOf });
     expect(explanation).toMatchObject({ weight: null, held: null, excludedBy: 'top', inUniverse: true, asOf });
     expect([explanation.rebalance, explanation.decision]).toEqual([market.dates[0], market.dates[0]]);
     expect(explanation.datapoints).toMatchObject([{ field: TEXT, value: null, read: { knownFrom: known(0) } }]);
   });
 
-  test('of one name is told, where others were chosen', () => {
+  test('of one security is reported, where others were chosen', () => {
     const explanation = explainName(composerOf(RANKED, 15), 'TEST', { column: 3, asOf });
     expect(explanation).toMatchObject({ weight: null, excludedBy: 'top' });
     expect(explanation.datapoints).toMatchObject([{ field: TEXT, value: null, read: { knownFrom: known(LATE) } }]);
@@ -53,7 +53,7 @@ describe('a history that is too short for a datapoint', () => {
       { weighting: { type: 'FieldWeight', params: { field: FIELD } } },
       'None of the 3 selected securities',
     ],
-  ])('is told by the run that %s leaves without a name', (_, pipeline, message) => {
+  ])('is reported by the run that %s leaves without a security', (_, pipeline, message) => {
     const run = () => composerOf(pipeline).compositions('TEST');
     expect(run).toThrow(message);
     expect(run).toThrow(`${TEXT}. It can be known from ${known(0)} on`);
@@ -67,7 +67,7 @@ describe('a history that is too short for a datapoint', () => {
     ['RETURN', { lag: 3 }],
     ['PRICE_RETURN', { lag: 3 }],
     ['CLOSE', { lag: 30 }],
-  ] as const)('ends for %s %o on the session that is told, and not before', (name, request) => {
+  ] as const)('ends for %s %o on the reported session, and not before', (name, request) => {
     const { pipeline, currency } = documentOf(RANKED);
     const sections = crossSectionsOf({ market: aligned(market), treatment: pipeline.treatment, currency });
     const [field, columns] = [latest(name, request), Int32Array.of(0, 1, 2)];

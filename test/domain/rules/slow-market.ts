@@ -33,7 +33,7 @@ export function slowMarket(market: MarketData, staleMax = 5) {
   const reference = (name: string, columnName: string) =>
     market.reference.rows.get(name)?.[0]?.values[market.reference.columns.indexOf(columnName)] ?? null;
 
-  /** What a session itself says of a datapoint. */
+  /** The value of a datapoint from one session. */
   const own = (field: string, name: string, t: number): number | null => {
     const times = (a: number | null, b: number | null) => (a === null || b === null ? null : a * b);
     switch (field) {
@@ -77,7 +77,7 @@ export function slowMarket(market: MarketData, staleMax = 5) {
     }
   };
 
-  /** Growth from the session before: splits, then cash on the new share basis; without dividends, other cash alone. */
+  /** Growth from the session before: splits, then cash on the new share basis; without dividends, other cash only. */
   const growth = (name: string, t: number, hasDividends = true): number | null => {
     if (t < 1) return null;
     const before = carriedClose(name, t - 1);
@@ -130,7 +130,7 @@ export function slowMarket(market: MarketData, staleMax = 5) {
 
   const volatility = (name: string, t: number, window = 252) =>
     over('RETURN', name, t, window, (values) => (values.length < 2 ? null : deviation(values) * Math.sqrt(252)));
-  /** What a unit held over the sessions became, whether they have bars or not. */
+  /** The value of a unit held over the sessions, whether they have bars or not. */
   const momentum = (name: string, t: number, window: number, lag: number) =>
     t - lag < 0
       ? null

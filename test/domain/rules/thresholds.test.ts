@@ -77,7 +77,7 @@ describe('a buffer', () => {
     });
   });
 
-  test('whose places are all taken tells a constituent where they ran out', () => {
+  test('whose places are all taken reports to a constituent where they ran out', () => {
     // 1 to 3 enter, the constituent 4 takes the last place: 5 is within the exit rank, but not before 4.
     const why = buffered({ count: 4, enter_rank: 3, exit_rank: 6 }, [1, 2, 4, 5, 8]);
     const places = { type: 'places', rank: 4, value: 70, met: false };
@@ -135,7 +135,7 @@ describe('a bound', () => {
     expect(why(2).thresholds).toEqual([{ type: 'minimum', rank: null, value: 12, met: false, distance: 2 }, most]);
   });
 
-  test('on a score is told beside the rank, the tighter of the two first', () => {
+  test('on a score is reported next to the rank, the tighter of the two first', () => {
     const composite = (params: object, scores?: readonly (number | null)[]) =>
       asked({
         type: 'CompositeScore',

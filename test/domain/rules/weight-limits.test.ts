@@ -85,7 +85,7 @@ describe('a cap by expression', () => {
     expect([...weights.values()]).toEqual(closeTo([0.4, 0.2, 0.4]));
   });
 
-  test('weight_in caps at a multiple of another index, and what is not in it is not held', () => {
+  test('weight_in caps at a multiple of another index, and securities that are not in it are not held', () => {
     // Every third security has 1/3 of the other index: caps of 0.7 for the first and fourth, 0 for the others.
     const sizes = [80, 10, 10, 20, 5, 5, 15];
     const weights = weightsOf({ sizes }, { cap: 'min(0.5, 2.1 * weight_in("PARENT"))' });
@@ -169,7 +169,7 @@ describe('a cap by issuer', () => {
   });
 });
 
-/** Two stages on weights alone, by the definition; null where the others have too little room. */
+/** Two stages on weights only, by the definition; null if the others cannot absorb the excess. */
 function plainLadder(weights: readonly number[], { above, to, each, together, toTogether }: Stages): number[] | null {
   const n = weights.length;
   if (Math.max(...weights) > above + 1e-12 && n * to < 1 - 1e-12) return null;

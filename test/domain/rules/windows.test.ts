@@ -203,7 +203,7 @@ describe('the median', () => {
     );
   });
 
-  test('takes infinite values for what they are', () => {
+  test('accepts infinite values', () => {
     const values = [...Array.from({ length: 30 }, () => Infinity), ...Array.from({ length: 31 }, (_, i) => i)];
     expect(medianOf(Float64Array.from(values), 61)).toBe(30);
     expect(medianOf(Float64Array.from([Infinity, ...values]), 62)).toBe(Infinity);

@@ -112,7 +112,7 @@ test('a window by hand: bought at the close before it, dividends in, a name with
   ]);
 });
 
-test('a window that the store does not cover has no return, and what the store holds is told; so is an end beyond it', () => {
+test('a window outside the store has no return, and the range of the store is reported; so is an end beyond it', () => {
   const market = marketOf({ close: { A: steps(100, { 79: 0.1 }) }, weights: { A: 1 }, sectors: { A: 'X' } });
   const of = (window: { start: string; end: string }) =>
     scenarioOf(market, { name: 'w', window }, { by: 'SECTOR', path: 'scenarios[2]' });
@@ -318,14 +318,14 @@ test.each([
   ],
   [{}, 'window or shocks is required.'],
   [{ regression_sessions: 60 }, 'shocks is required.'],
-])('what is wrong with a scenario is told alone, beside a missing name: %j', (scenario, told) => {
+])('errors of a scenario are reported separately from a missing security: %j', (scenario, told) => {
   const messagesOf = (one: object) =>
     checkShape(ScenarioRequest, { scenarios: [one] }).findings.map(({ message }) => message);
   expect(messagesOf({ name: 'crash', ...scenario })).toEqual([`scenarios[0].${told}`]);
   expect(messagesOf(scenario)).toContain('scenarios[0].name is required.');
 });
 
-test('sessions of a regression that no shock asks for are told', () => {
+test('sessions of a regression that no shock needs are reported', () => {
   const market = marketOf({
     close: { A: steps(100, { 10: 0.1 }), B: steps(50, { 40: 0.02, 50: -0.03 }) },
     weights: { A: 1 },

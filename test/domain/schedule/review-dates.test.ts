@@ -133,7 +133,7 @@ describe('an order of dates that cannot be kept is an error that names the first
     expect(findings[0]!.message).toContain(message);
   });
 
-  test('a rule without its parameters, a notice beside a reference date, and increments that do not sum to 1', () => {
+  test('a rule without its parameters, a notice combined with a reference date, and increments that do not sum to 1', () => {
     const found = validateRebalance(
       RebalanceSpec.parse({
         effective_lag: 3,

@@ -22,12 +22,12 @@ describe('the check of a cadence', () => {
     expect(pathsOf({ frequency: 'annual', anchor: 'day_of_month' })).toEqual(['MISSING_PARAMETER rebalance.day']);
   });
 
-  test('asks nothing of an anchor that the frequency does not read, and says so', () => {
+  test('requires nothing of an anchor that the frequency does not read, and reports it', () => {
     for (const frequency of ['none', 'daily', 'weekly'] as const)
       expect(pathsOf({ frequency, anchor: 'day_of_month' })).toEqual(['NO_EFFECT rebalance.anchor']);
   });
 
-  test('tells what the frequency or the anchor does not read', () => {
+  test('reports settings that the frequency or the anchor does not read', () => {
     const messagesOf = (spec: Partial<RebalanceSpec>) =>
       validateRebalance(RebalanceSpec.parse(spec), 'rebalance').map(
         ({ severity, message }) => `${severity}: ${message}`,

@@ -35,7 +35,7 @@ test('a day, a range in order and one that is open are none of those', () => {
     expect(refusalOf(range)).toBeNull();
 });
 
-test('what is no day is before and after nothing', () => {
+test('an invalid day is before and after nothing', () => {
   expect(isReversed({ start: LATER, end: EARLIER })).toBe(true);
   for (const range of [
     { start: '2024-13-01', end: EARLIER },

@@ -7,7 +7,7 @@ import { checkShape } from '#domain/schema/shape.js';
 const messageOf = (schema: z.ZodType, value: unknown) =>
   checkShape(schema, value).findings.map(({ message }) => message);
 
-describe('a finding about a size says what came and what is needed', () => {
+describe('a finding about a size states the received and the required number', () => {
   const list = z.strictObject({ shares: z.array(z.number()).min(2).max(3) });
 
   test.each([
@@ -32,7 +32,7 @@ describe('a finding about a size says what came and what is needed', () => {
   );
 });
 
-describe('an unknown field is told with the known one that is nearest', () => {
+describe('an unknown field is reported with the nearest known one', () => {
   const nested = z.strictObject({
     universe: z.union([
       z.strictObject({ kind: z.literal('list'), identifiers: z.array(z.string()) }),
@@ -52,7 +52,7 @@ describe('an unknown field is told with the known one that is nearest', () => {
   ])('%j', (value, message) => expect(messageOf(nested, value)).toEqual([message]));
 });
 
-test('one fault is one finding: what is out of range is not told to contradict another value as well', () => {
+test('one fault is one finding: a value out of range is not reported to contradict another one as well', () => {
   const { params: count } = findConstraintClass('Cardinality')!;
   expect(messageOf(count, { maximum: 0 })).toEqual(['maximum is 0; at least 1 is needed.']);
   expect(checkShape(count, { minimum: 9, maximum: 8 }).findings).toMatchObject([{ code: 'EMPTY_RANGE' }]);

@@ -104,11 +104,11 @@ describe('a strategy on random markets', () => {
     });
   });
 
-  test('rebalances sum to 1 and lie in the run', () => {
+  test('rebalances sum to 1 and are within the run', () => {
     onStrategies(({ rebalances, portfolio, index }) => {
       for (const { weights, session } of rebalances) {
         const inCash = session >= index.book.from ? index.book.cash[session - index.book.from]! : 0;
-        // What the index waits to buy is asked for as well; what it waits to sell is held beyond what it asks for.
+        // Pending purchases of the index are part of the target; pending sales are held in addition to the target.
         const { unfilled } = index.book;
         if (unfilled.length === 0) near(sum(weights), 1 - inCash);
         else if (unfilled.every(({ side }) => side === 'buy')) expect(sum(weights)).toBeGreaterThan(1 - inCash - 1e-9);

@@ -201,7 +201,7 @@ describe('a constraint set', () => {
       capital: 300,
     });
     near(moneyAt(found, 0), [100, 100, 100, 0]);
-    // The index holds 4/9, 5/18, 5/18: what A has too much goes to B and C alike.
+    // The index holds 4/9, 5/18, 5/18: the excess of A goes to B and C alike.
     near(moneyAt(found, 1), [0.4 * 360, 0.3 * 360, 0.3 * 360, 0]);
     near([...found.rebalances[1]!.weights], [0.4, 0.3, 0.3]);
     expect(found.findings.map(({ code, path }) => [code, path])).toContainEqual([
@@ -216,7 +216,7 @@ describe('a constraint set', () => {
     near(moneyAt(found, 0), [30, 30, 30, 210]);
   });
 
-  test('that cannot be met on a later date holds the rebalance and says so', () => {
+  test('that cannot be met on a later date skips the rebalance and is reported', () => {
     // From the second date on A is two thirds of the index: not less than that, and not more than half, cannot be.
     const close = { A: [10, 40, 40], B: [10, 10, 10], C: [10, 10, 10] };
     const terms = {
@@ -232,7 +232,7 @@ describe('a constraint set', () => {
     near(moneyAt(found, 1), [400, 100, 100, 0]);
   });
 
-  test('that cannot be met on a later date, with a row that has a priority, is met with that row moved and says so', () => {
+  test('that cannot be met on a later date, with a row that has a priority, is met with that row relaxed and reported', () => {
     const close = { A: [10, 40, 40], B: [10, 10, 10], C: [10, 10, 10] };
     const terms = {
       rebalance: cadence({ frequency: 'daily' }),

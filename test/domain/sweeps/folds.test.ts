@@ -71,7 +71,7 @@ describe('a choice by folds', () => {
     expect(new Set(found.choices.map(({ rank }) => rank))).toEqual(new Set([1]));
   });
 
-  test('does not see what it is tested on, nor what lies beside it', () => {
+  test('does not see its test data, nor the embargoed days next to it', () => {
     const terms = { method: 'combinatorial', groups: 6, test_groups: 2, purge: 2, embargo: 3 };
     const before = chosen(terms);
     const offset = DAYS.length - 1 - before.observations;

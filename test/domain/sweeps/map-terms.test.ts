@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { mapTerms } from '#domain/sweeps/map-terms.js';
 
-test('a sweep says what a cell over fewer parameters shows, and which values there are to fix', () => {
+test('a sweep describes a cell over fewer parameters, and the values that can be fixed', () => {
   const patches = [0.05, 0.1].flatMap((cap) =>
     ['monthly', 'quarterly'].map((frequency) => ({ '/cap': cap, '/f': frequency })),
   );

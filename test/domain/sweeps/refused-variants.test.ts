@@ -66,7 +66,7 @@ test('a refusal by one value alone has no places, and long values are cut in the
   expect(variantName(patches[1]!)).toHaveLength('/document/name '.length + 60);
 });
 
-test('of thousands of refused variants all numbers are told, and different findings up to a hundred', () => {
+test('of thousands of refused variants all numbers are reported, and different findings up to a hundred', () => {
   const patches = Array.from({ length: 2000 }, (_, k) => ({ '/document/base_value': -k }));
   const refused = refusedVariants({ grid: null, patches });
   patches.forEach((_, k) => refused.add(k, [finding('/document.base_value', `It is -${k}.`)]));

@@ -36,7 +36,7 @@ function singleRun(market: MarketData, { document, request, strategy }: Variant)
   }
 }
 
-/** A run for its levels alone, undefined where chance made a market that refuses it. */
+/** The levels of a run, undefined if the random market refuses it. */
 function levelsOf(
   market: MarketData,
   document: IndexDocument,
@@ -63,7 +63,7 @@ function levelsOf(
 const outcomesOf = (market: MarketData, variants: readonly Variant[]) =>
   runVariants({ market, calendars: CALENDARS, variants, documents: {}, createDecider: plainDecider, report: () => {} });
 
-test('variants that share what they can are their single runs, bit for bit', () => {
+test('variants with shared computations equal their single runs, bit for bit', () => {
   fc.assert(
     fc.property(
       randomMarket,
@@ -92,7 +92,7 @@ test('variants that share what they can are their single runs, bit for bit', () 
   );
 });
 
-test('definitions that share what they read of a session are the same as with a reading of their own', () => {
+test('definitions that share the data of a session equal those with separate reads', () => {
   const rules = fc.record({
     count: fc.integer({ min: 1, max: 4 }),
     ascending: fc.boolean(),

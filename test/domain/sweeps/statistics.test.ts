@@ -87,7 +87,7 @@ describe('the probability of backtest overfitting', () => {
     );
   });
 
-  test('is 1 where what is best in one half is worst in the other', () => {
+  test('is 1 if the best in one half is the worst in the other', () => {
     const noise = (t: number): number => (t % 2 === 0 ? 0.0005 : -0.0005);
     const rows = Array.from({ length: 8 }, (_, t) =>
       [t < 4 ? 0.01 : -0.01, t < 4 ? -0.01 : 0.01, 0].map((mean) => mean + noise(t)),

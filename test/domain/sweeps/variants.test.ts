@@ -144,7 +144,7 @@ describe('variants', () => {
     expect(findings).toMatchObject([{ severity: 'error', code, path }]);
   });
 
-  test('everything wrong with a patch is told at once', () => {
+  test('all errors of a patch are reported at once', () => {
     const { findings } = apply({
       name: 'Y',
       '/document/x/y': 1,

@@ -43,7 +43,7 @@ describe('variants of equal levels', () => {
   const once = table([a, b, c]);
   const twice = table([a, b, again(a), c, again(b), again(a)]);
 
-  test('count as one trial: the choice is worth what it is among those that differ', () => {
+  test('count as one trial: the significance of the choice counts different levels only', () => {
     expect(twice.selection).toEqual(once.selection);
     expect(once.selection!.trials).toBe(3);
     expect(twice.overfitting).toEqual(once.overfitting);
@@ -105,7 +105,7 @@ describe('what is said of skill', () => {
   const TESTED =
     'Tested against a true Sharpe ratio of zero, the first beats what the best of 12 trials would show by chance with a probability of 89.3 %';
 
-  test('is said with what it is tested against', () => {
+  test('is stated with the benchmark of its test', () => {
     expect(said({})).toEqual([`${TESTED}.`]);
     expect(said({ overfitting: overfitting(0.5) })).toEqual([
       `${TESTED}.`,
@@ -113,7 +113,7 @@ describe('what is said of skill', () => {
     ]);
   });
 
-  test('is not said beside a probability of overfitting above one half without that', () => {
+  test('is not stated without that at a probability of overfitting above one half', () => {
     expect(said({ overfitting: overfitting(0.772) })[0]).toBe(
       `${TESTED}, but the probability of overfitting is 77.2 %, above one half: its first rank here does not predict its future rank.`,
     );

@@ -22,7 +22,7 @@ test('dates are those of the calendar of the language, from the year 1 to 9999',
   );
 });
 
-test('the ends of years, months and leap days are told apart', () => {
+test('the ends of years, months and leap days are distinguished', () => {
   for (const text of [
     '1600-02-29',
     '1900-02-28',
@@ -53,6 +53,6 @@ test('a month later ends with its month', () => {
   ]);
 });
 
-test('what is no day has no text', () => {
+test('an invalid day has no text', () => {
   expect(() => formatDay(Number.NaN)).toThrow(RangeError);
 });

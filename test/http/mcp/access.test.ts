@@ -133,6 +133,16 @@ test('a message that is none of the protocol is refused as any request, and a no
   }
 });
 
+test('the OpenAPI document declares the events that a request with a progress token is answered with', async () => {
+  isCancelled = true; // the wait is answered at once
+  const params = { name: 'waitForJob', arguments: { job_id: 'backtest:LONG' }, _meta: { progressToken: 1 } };
+  const answer = await post({ jsonrpc: '2.0', id: 1, method: 'tools/call', params });
+  const type = answer.headers.get('content-type');
+  const text = await answer.text();
+  expect([answer.status, type, text]).toEqual([200, 'text/event-stream', expect.stringContaining('cancelled')]);
+  expect(createConformity(document)('callMcp', { status: 200, type, body: text })).toEqual([]);
+});
+
 test('waiting reports progress that grows, and cancelling the call cancels the job', async () => {
   const agent = await agentWith('read+run');
   const cancel = new AbortController();

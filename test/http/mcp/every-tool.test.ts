@@ -2,8 +2,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { API } from '#contract/api.js';
 import { isTool } from '#contract/mcp.js';
 import type { Route } from '#contract/route.js';
-import { createTeller, OPERATIONS, STORY, type Teller } from '../../guide/example-story.js';
-import { liveService, type Answer, type LiveService } from '../../real/live.js';
+import { createTeller, OPERATIONS, STORY, storyService, type Teller } from '../../guide/example-story.js';
+import type { Answer, LiveService } from '../../real/live.js';
 import { agentAt, textOf, toolsOf, type Agent } from './agent.js';
 
 const ROUTES: Readonly<Record<string, Route>> = API;
@@ -13,7 +13,7 @@ let agent: Agent;
 let teller: Teller;
 const called = new Set<string>();
 beforeAll(async () => {
-  service = await liveService();
+  service = await storyService();
   agent = await agentAt(service.url, { tools: 'all' });
   teller = createTeller({ ...service, ask: askByTool });
 });

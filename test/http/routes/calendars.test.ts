@@ -111,7 +111,7 @@ describe('GET /indices/{index_id}/schedule', () => {
     });
   });
 
-  test('looks from today unless told otherwise', async () => {
+  test('starts today by default', async () => {
     const { as_of, recent, upcoming } = await schedule('/indices/QUARTERS/schedule?limit=1');
     expect([as_of, recent, upcoming]).toEqual(['2026-11-20', ['2026-09-30'], ['2026-12-31']]);
   });
@@ -143,7 +143,7 @@ describe('GET /indices/{index_id}/schedule', () => {
     expect([upcoming, lookahead_end]).toEqual([['2026-11-30', '2026-12-31'], '2026-12-31']);
   });
 
-  test('tells the announcements of an index with a lag, of every date listed', async () => {
+  test('lists the announcements of an index with a lag for each date', async () => {
     const { recent, upcoming, announcements } = await schedule('/indices/LAGGED/schedule?asof=2024-05-01&limit=2');
     expect([recent, upcoming]).toEqual([
       ['2024-04-19', '2024-03-15'],

@@ -82,7 +82,7 @@ test('a composition is decided five sessions before it takes effect, holidays no
     ['2027-02-11', 'announcement', '2027-02-19'],
     ['2027-02-19', 'effective', '2027-02-19'],
   ]);
-  // What takes effect behind the window is announced in it.
+  // A rebalance after the window is announced in it.
   const [last] = await events('?from=2027-02-11&to=2027-02-12&index_ids=LAGGED&kinds=announcement');
   expect(last!.effective).toBe('2027-02-19');
 });
@@ -124,7 +124,7 @@ test('effective dates are those of the schedule of each index, the exchanges eac
   expect(closed).toContain('XTKS 2027-01-01');
 });
 
-test('a blend has the rebalances of its parts beside its own, a day of several once', async () => {
+test('a blend has the rebalances of its parts in addition to its own, a day of several once', async () => {
   const window = '?from=2027-06-01&to=2027-07-31';
   const of = async (id: string) =>
     (await events(`${window}&index_ids=${id}&kinds=announcement,effective`)).map(
@@ -138,7 +138,7 @@ test('a blend has the rebalances of its parts beside its own, a day of several o
   expect((await of('BLEND')).toSorted()).toEqual([...new Set([...lagged, ...quarters, ...own])].toSorted());
 });
 
-test('an answer says from when to when the calendars reach, and nothing of them where no index has any', async () => {
+test('an answer states the range of the calendars, and omits it if no index has one', async () => {
   const read = async (query: string) => {
     const { covered_from: from, covered_to: to } = EventsView.parse(JSON.parse((await get(query)).text));
     return { from, to };

@@ -137,7 +137,7 @@ describe('the chain behind a weight of a derived index', () => {
     }
   });
 
-  test('lists the rows the name stands in with what they measure, their bounds and prices', async () => {
+  test('lists the rows of the security with their measures, bounds and prices', async () => {
     const preview = await service.ok<PreviewResponse>('POST', '/indices/CHILD/preview', { as_of: AS_OF });
     const sums = new Map(SECTORS.map((sector) => [sector, 0]));
     for (const [name, weight] of Object.entries(preview.weights)) {
@@ -192,7 +192,7 @@ describe('the chain behind a weight of a derived index', () => {
     ]);
   });
 
-  test('tells the drift since, which is zero on the rebalance itself', async () => {
+  test('reports the drift since, which is zero on the rebalance itself', async () => {
     const explanation = await explain('CHILD', 'N05');
     expect(explanation.drift!.change).toBeCloseTo(explanation.drift!.held_weight! - explanation.weight!, 14);
     expect(Math.abs(explanation.drift!.change)).toBeGreaterThan(1e-5);
@@ -246,7 +246,7 @@ describe('the chain behind a weight of a derived index', () => {
         },
         order: null,
       });
-      // What the parent held when it was optimised is another question.
+      // The holdings of the parent at the optimisation are another question.
       if (id !== 'BROAD') expect(after.derivation!.source).toMatchObject({ included: true, left: null });
     }
   });

@@ -5,7 +5,7 @@ import { ownIdentity, type ProcessIdentity } from '#store/home/process-identity.
 import { hasPostgresql, openTestSchema, type TestSchema } from '../../postgresql/shared-postgresql.js';
 
 const HERE = ownIdentity();
-/** A process of another machine: nobody can tell from here whether it has ended. */
+/** A process of another machine: this one cannot determine whether it has ended. */
 const FAR: ProcessIdentity = { ...HERE, world: 'another boot' };
 const FARTHER: ProcessIdentity = { ...HERE, world: 'a third boot' };
 const NEVER: ProcessIdentity = { ...HERE, pid: 2 ** 30 };

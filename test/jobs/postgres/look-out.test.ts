@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createLookOut } from '#jobs/postgres/look-out.js';
 
-/** Looks a second of so many nodes together, over many pauses. */
+/** Queries a second of a number of nodes together, over many pauses. */
 function looksPerSecond(nodes: number): number {
   const lookOut = createLookOut();
   lookOut.nodes = nodes;

@@ -17,7 +17,7 @@ export interface OpenedNode {
   loseNext(text: string): void;
   readonly queue: JobQueue;
   readonly documents: PostgresDocuments;
-  /** What it has asked of the database so far; what is asked every half second is left out. */
+  /** Its queries to the database so far, without those of every half second. */
   readonly statements: readonly string[];
   /** Resolves when nothing that it has asked is unanswered. */
   answered(): Promise<void>;
@@ -104,7 +104,7 @@ export async function openNode(
     statements,
     async answered() {
       while (underWay.size > 0) await Promise.allSettled(underWay);
-      await new Promise((resolve) => setImmediate(resolve)); // What follows from the answers.
+      await new Promise((resolve) => setImmediate(resolve)); // Waits for the effects of the answers.
     },
     loseNext: (text) => void (lost = text),
     failNext: (meanwhile) => void (failure = meanwhile),

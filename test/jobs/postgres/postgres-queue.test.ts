@@ -239,7 +239,7 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
     });
   });
 
-  test('learn of a cancellation at once where they are told', async () => {
+  test('learn of a cancellation at once through a notification', async () => {
     await withNodes(
       async ([front, worker]) => {
         await front!.queue.submit(job('a'));
@@ -248,7 +248,7 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
         await front!.queue.cancel('backtest:a');
         await lost; // No heartbeat is due: the clock stands still.
         await front!.queue.submit(job('b'));
-        worker!.delayNextClaim(() => front!.queue.cancel('backtest:b')); // Told before there is a lease.
+        worker!.delayNextClaim(() => front!.queue.cancel('backtest:b')); // Notified before there is a lease.
         const next = (await worker!.claimed()).lease;
         await expect.poll(() => next.isLost).toBe(true);
       },

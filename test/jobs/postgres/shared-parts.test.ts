@@ -22,8 +22,13 @@ const limits = {
   leaseMs: LEASE_MS,
 };
 const ORDER: ClaimOrder = { lane: 'heavy', exceptOwners: new Set(), freeBytes: 100, take: () => true };
-const written = (name: string) =>
-  ({ type: 'succeed', result: { artifact: { name, bytes: 1, sha256: 'ab' } }, message: '' }) as const;
+const ref = (name: string) => ({ name, bytes: 1, sha256: 'ab' });
+const written = (name: string, files?: readonly string[]) =>
+  ({
+    type: 'succeed',
+    result: { artifact: ref(name), ...(files && { files: files.map(ref) }) },
+    message: '',
+  }) as const;
 
 describe.skipIf(!hasPostgresql)('parts of a running job', () => {
   let world: TestSchema;
@@ -44,7 +49,7 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
   });
 
   const placeOf = () => ({ database: world.database, schema: `"${world.schema}"`, clock: systemClock });
-  /** What a node has of the parts of all. */
+  /** The parts of all that one node has. */
   function partsOf(node: string, version = '1', get: PostgresDocuments['get'] = documents.get): SharedParts {
     const { database, schema } = placeOf();
     const rows = createPartRows(database, schema, { node, version: () => version });
@@ -85,9 +90,9 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
     });
     expect(await own.remaining(claim.lease)).toEqual([0, 1]);
     expect(await own.collect(claim.lease)).toEqual([]);
-    expect(await other.complete(part.lease, written('outputs'))).toBe(true);
+    expect(await other.complete(part.lease, written('outputs', ['columns', 'plan']))).toBe(true);
     const found = await own.collect(claim.lease);
-    expect(found).toEqual([{ artifact: { name: 'outputs', bytes: 1, sha256: 'ab' }, parts: [0] }]);
+    expect(found).toEqual([{ artifact: ref('outputs'), files: [ref('columns'), ref('plan')], parts: [0] }]);
     expect(await own.collect(claim.lease), 'outputs are collected once').toEqual([]);
     expect(await own.remaining(claim.lease)).toEqual([1]);
   });
@@ -110,7 +115,7 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
     expect(await seen('other')).toEqual({ jobs: true, parts: true });
   });
 
-  test('stand at the nodes that compute them until they are written, with their memory', async () => {
+  test('belong to the nodes that compute them until they are written, with their memory', async () => {
     const own = await offered(9);
     const { url, schema, database } = world;
     const said = { version: '1', places: { heavy: 1, light: 0 }, memory_bytes: 100, market: null, stale: 0 };
@@ -165,7 +170,7 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
     expect(await own.take(claim.lease)).toBe(1);
   });
 
-  test('that are taken while the attempt ends are given up at once where that is told', async () => {
+  test('that are taken while the attempt ends are given up as soon as this is reported', async () => {
     await offered(1);
     let told: Promise<unknown> | undefined;
     const other = partsOf('other', '1', async (kind, id) => {

@@ -129,7 +129,7 @@ function settle(world: World, owner: number): Promise<void> {
   });
 }
 
-/** What a thread does with the content of an artifact. */
+/** The processing of an artifact's content by a thread. */
 export function writeFile(world: World, owner: number, name: string): Promise<ArtifactRef> {
   return new Promise((resolve, reject) => {
     world.later(owner, world.between(0, 10), () => {

@@ -23,7 +23,7 @@ export interface SimulatedRow extends Omit<JobRow, 'status' | 'node'> {
   revision: number;
 }
 
-/** What one commit has written. */
+/** The writes of one commit. */
 export interface Change {
   readonly puts: ReadonlyMap<string, unknown>;
   readonly before: JobRecord | undefined;
@@ -54,7 +54,7 @@ const PASSED_OVER_MS = 30_000;
 
 export function createSharedDatabase(now: () => number, onCommit: (change: Change) => void): SharedDatabase {
   const documents = new Map<string, unknown>();
-  /** What the stored bodies of jobs say. */
+  /** The contents of the stored bodies of jobs. */
   const records = new WeakMap<object, JobRecord>();
   const versions = new Map<string, number>();
   const rows = new Map<string, SimulatedRow>();
@@ -96,7 +96,7 @@ export function createSharedDatabase(now: () => number, onCommit: (change: Chang
     rows.set(row.job_id, { ...row, ...begun, turn, queuedMs, revision: ++revision });
   }
 
-  /** Writes what a body has put if nothing it read is another by now. @returns whether it did */
+  /** Writes the changes of a body unless a document that it read has changed. @returns whether it did */
   function commit(read: Map<string, number>, puts: Map<string, unknown>, jobs: readonly JobRow[]): boolean {
     for (const [key, seen] of read) if ((versions.get(key) ?? 0) !== seen) return false;
     const jobKey = [...puts.keys()].find((key) => key.startsWith('job/'));
@@ -302,7 +302,7 @@ function rowsFor(call: Call, { rows, now, found, seen, next, revise, changed }: 
   };
 }
 
-/** A body as a database gives it back: what was written, as JSON has it, which no reader can change. */
+/** A body as returned by a database: a copy as JSON, which no reader can change. */
 const storedBody = (body: unknown): unknown => frozen(JSON.parse(JSON.stringify(body)));
 
 function frozen(value: unknown): unknown {

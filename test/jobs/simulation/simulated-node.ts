@@ -13,7 +13,7 @@ import type { Payload } from './world.js';
 import { RETRIES_AT_ONCE } from '../retries-at-once.js';
 
 const EPOCH_MS = 1.7e12;
-/** Looks for work come seldom enough that what happens is not looks alone. */
+/** Polls are rare enough that other events occur, too. */
 const LOOK_MS = 200;
 const WATCH_MS = 2000;
 export const LEASE_MS = 5000;
@@ -32,16 +32,16 @@ const LIMITS = {
   queryMsMax: 10_000,
 };
 
-/** What the nodes of a world have in common. */
+/** The common state of the nodes of a world. */
 export interface NodeWorld {
   readonly agenda: Agenda;
   readonly database: SharedDatabase;
   readonly files: Set<string>;
   readonly random: () => number;
   between(low: number, high: number): number;
-  /** Whether something of this probability happens: nothing bad does in a kind world. */
+  /** Draws whether an event of this probability occurs: no fault occurs in a kind world. */
   chance(probability: number): boolean;
-  /** Whether threads end by themselves. */
+  /** True if threads end by themselves. */
   readonly threadsEnd: boolean;
   readonly makeKind: () => JobKind<Payload>;
   /** Counts finishes that came too late. */
@@ -58,7 +58,7 @@ export interface SimulatedNode {
   restart(): void;
   /** Nothing it asks is answered for a while, which one that began before may outlast. */
   cut(ms: number): void;
-  /** It does nothing for a while and knows nothing of it. */
+  /** It pauses for a while without noticing. */
   pause(ms: number): void;
   setClock(ms: number): void;
 }
@@ -88,7 +88,7 @@ export function createNode(world: NodeWorld, name: string): SimulatedNode {
         const lost = (ms: number) => later(own, ms, () => reject(new Refusal('STORE_UNAVAILABLE', 'simulated')));
         agenda.add(between(0, 4), () => {
           const isCut = cutUntil > agenda.now();
-          // What was on its way when its process ended or was cut off may arrive all the same.
+          // Messages in transit when their process ended or was cut off may arrive all the same.
           if ((isCut || own !== life) && world.random() < 0.5) return void (isCut && lost(cutUntil - agenda.now()));
           const result = request();
           if (isCut) lost(cutUntil - agenda.now());

@@ -53,7 +53,7 @@ export function createStatusChecks(world: World, { leaseMs, startedBy, attempts 
     if (attempt < before.attempt) say(`${jobId} went back to attempt ${attempt}`);
     if (before.status === 'running' && status.status === 'pending' && attempt === before.attempt)
       say(`${jobId} waits again under the same attempt`);
-    // Progress lies in memory: a job that fails because its process died shows none.
+    // Progress is in memory: a job that fails because its process died shows none.
     if (isSameProcess && attempt === before.attempt && progress < before.progress)
       say(`${jobId} went back from ${before.progress} to ${progress}`);
   }

@@ -5,7 +5,7 @@ import type { ArtifactRef } from '#store/port.js';
 import { createStatusChecks, type AttemptSeen } from './status-checks.js';
 import { incarnationOf, jobIdOf, tokenOf, type Payload, type World } from './world.js';
 
-/** What clients were told and what was seen, and what must therefore hold. */
+/** The observations of clients, and the invariants that follow from them. */
 export interface Witness {
   /** Remembers which process put which attempt on disk as running. */
   noteStart(jobId: string, owner: number): void;
@@ -17,13 +17,13 @@ export interface Witness {
   noteSubmitted(status: JobStatus): void;
   noteCancelled(status: JobStatus): void;
   /**
-   * What must hold when work starts: the attempt is on disk, the job is no poison, and no other attempt of it runs.
+   * The invariants when work starts: the attempt is on disk, the job is no poison, and no other attempt of it runs.
    * @returns how to say that it ended
    */
   checkStart(payload: Payload, signal: AbortSignal): () => void;
-  /** What must hold of the disk, looked at when it has changed. */
+  /** The invariants of the disk, checked when it has changed. */
   checkDisk(): void;
-  /** What must hold of a status that a client sees. */
+  /** The invariants of a status that a client sees. */
   checkStatus(status: JobStatus): void;
   /** The last statuses seen, of every submission. */
   readonly seen: ReadonlyMap<string, JobStatus>;

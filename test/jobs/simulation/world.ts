@@ -13,7 +13,7 @@ export interface Fault {
 export interface World {
   readonly agenda: Agenda;
   readonly random: () => number;
-  /** Whether something of this probability happens: nothing bad does in a kind world, or beside a planned fault. */
+  /** Draws whether an event of this probability occurs: no fault occurs in a kind world, or next to a planned fault. */
   chance(probability: number): boolean;
   between(low: number, high: number): number;
   /** Fails the run with the seed that repeats it. */
@@ -23,7 +23,7 @@ export interface World {
   /** Runs something later, should the process still live. */
   later(owner: number, delayMs: number, run: () => void): () => void;
   recordOnDisk(jobId: string): JobRecord | undefined;
-  /** What the product's store does by itself: an artifact goes with its last document, or at the next start. */
+  /** The automatic work of the product's store: an artifact is deleted with its last document, or at the next start. */
   removeUnowned(names: readonly string[]): void;
 
   /** Documents by `kind/id`, as JSON. */

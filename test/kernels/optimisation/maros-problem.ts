@@ -11,13 +11,16 @@ export const isThere = existsSync(FOLDER);
 /** Larger magnitudes are no bound. */
 const INFINITE = 1e15;
 
-/** Variables, and rows, of a dense problem at most. */
+/** Variables, and constraints, of a dense problem at most. */
 const DENSE_MAX = 1000;
 
 export interface MarosProblem {
   readonly program: Program;
   readonly constant: number;
-  /** True when a benchmark of dense solvers counts it: at most 1,000 variables and 1,000 rows, ranges twice, without bounds. */
+  /**
+   * True when a benchmark of dense solvers counts it: at most 1,000 variables and 1,000 constraints, which are equalities,
+   * finite sides of inequalities, and one for the bounds of each variable.
+   */
   readonly isDense: boolean;
   /** Rows of the file, as the script that computes residuals reads them: multipliers of rows, then of bounds. */
   toFile(rowMultipliers: Float64Array, boundMultipliers: Float64Array): Float64Array;
@@ -66,7 +69,7 @@ export function readProblem(name: string, folder = FOLDER): MarosProblem {
   rows.forEach((r, k) => byRow[r]!.forEach(([column, value]) => (coefficients[k * n + column] = value)));
   return {
     constant: vector('r', 1)[0]!,
-    isDense: n <= DENSE_MAX && sides <= DENSE_MAX,
+    isDense: n <= DENSE_MAX && n + sides <= DENSE_MAX,
     program: {
       n,
       metric: denseMetric(matrix, n),

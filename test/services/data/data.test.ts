@@ -5,7 +5,7 @@ import { describeReference } from './data/reference.js';
 import { service, TABLES } from './data/set-up.js';
 
 describe('without a store', () => {
-  test('reads are told to come back, and what is held is nothing', async () => {
+  test('reads are refused with Retry-After, and the content is empty', async () => {
     for (const path of [
       '/data/prices/A',
       '/data/reference/A',

@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-test('an exchange rate of 0 or less is told at import, doubted by the audit and refused where it is needed', async () => {
+test('an exchange rate of 0 or less is reported at import, flagged by the audit and refused where it is needed', async () => {
   const AT = 40;
   const tables = {
     market: frame(
@@ -79,7 +79,7 @@ test('an exchange rate of 0 or less is told at import, doubted by the audit and 
   );
 });
 
-/** Names at 100, 200, ... on all days but E, which ends on the twentieth; and a level beside a rate. */
+/** Securities at 100, 200, ... on all days but E, which ends on the twentieth; and a level with a rate. */
 const tablesWith = (actions: readonly (readonly unknown[])[], currencies: readonly (readonly unknown[])[] = []) => ({
   market: frame(
     [...BARS, 'VOLUME'],
@@ -124,7 +124,7 @@ test('a merger into no other name is refused', async () => {
   }
 });
 
-test('endings and splits of one security on one day are a finding that says what is applied; an offer with an election is none', async () => {
+test('endings and splits of one security on one day are a finding that states the applied one; an offer with an election is none', async () => {
   const columns = ['identifier', 'type', 'value', 'ex_date', 'related', 'cash', 'election_date'];
   const tables = (actions: readonly (readonly unknown[])[]) => ({
     ...tablesWith([]),
@@ -189,7 +189,7 @@ test('cash besides shares is read, kept and served of a merger, and refused of a
     });
 });
 
-test('what can hardly be of an action or a currency is told with both numbers, and doubted by the audit', async () => {
+test('improbable values of an action or a currency are reported with both numbers, and flagged by the audit', async () => {
   const actions = [
     ['A', 'DIVIDEND', 1, DAYS[30], DAYS[31], null, null],
     ['A', 'SPLIT', 2, DAYS[31], null, null, null],
@@ -244,7 +244,7 @@ test('what can hardly be of an action or a currency is told with both numbers, a
   );
 });
 
-test('a series whose values cannot be percent a year is doubted where a rate is named and refused where one is needed', async () => {
+test('a series whose values cannot be percent a year is flagged where a rate is named and refused where one is needed', async () => {
   await service.ask('POST', '/data/import', importOf(tablesWith([])));
   await service.ask('PUT', '/indices/PLAIN', {
     id: 'PLAIN',

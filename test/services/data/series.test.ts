@@ -45,7 +45,7 @@ const SERIES = frame(
   rowsOf(EXTERNAL, (name) => [name === 'SPX' ? 'USD' : name === 'DAX' ? 'EUR' : null, `The ${name}`]),
 );
 
-/** The same prices twice: benchmarks and rates as series, and as names of the market. */
+/** The same prices twice: benchmarks and rates as series, and as securities of the market. */
 const STORES = {
   apart: {
     market: frame(BARS, rowsOf(NAMES)),
@@ -325,7 +325,7 @@ test('a store of its own keeps its series across a restart and an append', async
   ]);
 });
 
-test('an import in which a name stands in market and in series is refused', async () => {
+test('an import in which a name is in both market and series is refused', async () => {
   const tables = { market: frame(BARS, [['A', '2024-01-02', 10]]), series: frame(BARS, [['A', '2024-01-02', 10]]) };
   const { status, detail } = await service.refusal('POST', '/data/import', { store_id: 'both', name: 'both', tables });
   expect([status, detail]).toMatchObject([422, { findings: [{ code: 'DUPLICATE_KEY', path: 'series[A]' }] }]);

@@ -24,7 +24,7 @@ async function generated(id: string, seed: number, market: object): Promise<Data
   return result as DataStore;
 }
 
-/** What the run of an index says it read. */
+/** The content that the run of an index states as its input. */
 async function contentOf(id: string): Promise<string> {
   const { status, result } = await service.finished(`backtest:${id}`);
   expect(status).toBe('succeeded');

@@ -63,7 +63,7 @@ describe('a refresh of later days', () => {
     const after = await desk.store();
     expect(after.content_hash).toBe(before.content_hash);
     expect(changesOf(after)).toEqual([`warning HISTORY_CHANGED ${path}`]);
-    // What was reported once is reported until it is taken.
+    // A reported change is reported until it is accepted.
     expect((await desk.refresh()).left_out).toMatchObject(leftOut);
     const full = await desk.refresh({ full: true });
     expect(full.left_out).toBeNull();
@@ -100,14 +100,14 @@ describe('a refresh of later days', () => {
       [10, 11],
       [20, 21, 22],
     ]);
-    // What was not taken is found again, and gone once the source has the history of the store again.
+    // A change that was not accepted is found again, and disappears once the source has the history of the store again.
     expect(await desk.refresh()).toMatchObject({ rows_added: 0, rejected: [rejected] });
     await desk.write(actions('A,DIVIDEND,0.5,2024-01-03', 'B,DIVIDEND,0.1,2024-01-04'));
     expect(await desk.refresh()).toMatchObject({ rows_added: 1, rejected: [] });
     expect(await desk.closeOf('A')).toEqual([10, 11, 12]);
   });
 
-  test('takes reference data as it is now and says that it tells of days that were held', async () => {
+  test('takes the current reference data and reports changes to stored days', async () => {
     const reference = (sector: string) => ({ 'reference.csv': `identifier,SECTOR\nA,${sector}\n` });
     const desk = await served('tables', { 'market.csv': bars(FIRST), ...reference('Energy') });
     await desk.write(reference('Health'));

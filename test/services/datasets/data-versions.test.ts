@@ -17,7 +17,7 @@ const days = (count: number): string[] =>
     .slice(0, count)
     .map((day) => day.toISOString().slice(0, 10));
 
-/** A market table of so many days; corrections by day and name. */
+/** A market table of a number of days; corrections by day and name. */
 function tables(count: number, corrections: Readonly<Record<string, number>> = {}): object {
   const data = days(count).flatMap((day, t) =>
     NAMES.map((name, n) => [name, day, corrections[`${day} ${name}`] ?? 100 + 10 * n + ((t * (n + 3)) % 7)]),
@@ -56,7 +56,7 @@ async function levels(asKnownOn?: number | string): Promise<unknown> {
 const versions = async (): Promise<DataVersions> =>
   (await service.ask<DataVersions>('GET', '/data/stores/m/versions')).body;
 
-/** What is answered of the data at a moment. */
+/** The answer about the data at a moment. */
 const answers = async (query = '', body: object = {}): Promise<unknown[]> =>
   Promise.all([
     service.ask('GET', `/data/prices/B${query}`).then((answer) => answer.body),
@@ -85,7 +85,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-/** An answer without what tells of the moment it is given. */
+/** An answer without the moment at which it was given. */
 const timeless = (answer: unknown): unknown =>
   JSON.parse(JSON.stringify(answer), (member, value: unknown) =>
     ['stale', 'run_at', 'took_ms'].includes(member) ? null : value,
@@ -106,7 +106,7 @@ test('each content that was served is a version, with the rows that it changed',
   ]);
 });
 
-test('the values between two versions are told, before and after', async () => {
+test('the values between two versions are reported, before and after', async () => {
   const { body } = await service.ask('GET', '/data/stores/m/versions/diff?from=2&to=3');
   expect(body).toMatchObject({ from: 2, to: 3, cells: 2, rows_added: 0, rows_changed: 2, rows_removed: 0 });
   const cells = (body as { readonly changes: readonly { readonly identifier: string; readonly after: number }[] })
@@ -164,7 +164,7 @@ test('an export as known on a version is of the newest run that was made on it',
   await service.ask('DELETE', '/indices/LATER');
 });
 
-test('a time asks for the newest version known at it, and a backtest tells which it was', async () => {
+test('a time asks for the newest version known at it, and a backtest reports which it was', async () => {
   const { versions: listed } = await versions();
   const second = listed.find(({ version }) => version === 2)!;
   expect(timeless(await levels(second.known_at))).toEqual(timeless(then[1]!.levels));
@@ -244,7 +244,7 @@ test('contents beyond those to be kept are forgotten, but for what a stored run 
     code: 'NO_DATA_KNOWN',
     message: expect.stringContaining('forgotten, as the store keeps ') as string,
   });
-  // Its runs are gone with the index; what was published of them is not.
+  // Its runs are deleted with the index; its publications are not.
   expect((await service.ask('DELETE', '/indices/KNOWN?purge=true')).status).toBe(200);
   await imported(tables(42, CORRECTED), 'append');
   expect(await readable()).toEqual([[4, true], ...kept]);

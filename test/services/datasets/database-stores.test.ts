@@ -32,7 +32,7 @@ describe.skipIf(!hasPostgresql)('a store in PostgreSQL', () => {
       activate,
     });
 
-  test('is served and refreshed, and never tells its password', async () => {
+  test('is served and refreshed, and never reveals its password', async () => {
     const { status, body } = await create('daily', 'daily', true);
     expect([status, body.identifiers, body.active, body.size_bytes, body.files]).toEqual([201, 2, true, null, []]);
     await database.query("INSERT INTO daily VALUES ('A', '2024-01-03', 11)");
@@ -92,7 +92,7 @@ describe.skipIf(!hasPostgresql)('a store in PostgreSQL', () => {
     expect(await service.refusal('POST', `${path}/document/versions/1/restore`)).toMatchObject({ status: 422 });
   });
 
-  test('stands beside a second one of other tables, and not of the same', async () => {
+  test('coexists with a second one of other tables, and not of the same', async () => {
     await database.query(
       "CREATE TABLE weekly AS SELECT 'W' AS identifier, DATE '2024-01-05' AS date, 3.0::float8 AS \"CLOSE\"",
     );
@@ -105,7 +105,7 @@ describe.skipIf(!hasPostgresql)('a store in PostgreSQL', () => {
     expect((await service.ask('DELETE', '/data/stores/weekly')).status).toBe(204);
   });
 
-  test('whose server dies in the middle of a refresh fails and says why, and the served version goes on', async () => {
+  test('whose server dies in the middle of a refresh fails with a reason, and the served version remains', async () => {
     await database.query('DROP TABLE daily');
     await database.query(LATER);
     const before = (await service.ask('GET', '/data/prices/A')).body;

@@ -26,7 +26,7 @@ const mapping = Mapping.parse({
   adjusted_close: 'Adj Close',
 });
 
-test('a refresh serves the dividends that adjusted closes tell of new days; with others of held days it leaves the security', () =>
+test('a refresh serves dividends derived from adjusted closes of new days; with changes to stored days it leaves the security', () =>
   withDesk(async ({ write, load, refresh, store, readWhole, location }) => {
     await write({ 'A.csv': vendorFile(3, { '2024-01-03': 0.5 }) });
     await load();
@@ -48,7 +48,7 @@ test('a refresh serves the dividends that adjusted closes tell of new days; with
     expect(await refresh({ full: true })).toMatchObject({ rows_added: 2, rows_changed: 1 });
     expect(contentOf(await store())).toEqual(contentOf(await readWhole()));
 
-    // Beside them, a table of actions that adjusted closes do not tell.
+    // In addition, a table of actions that adjusted closes do not show.
     await write({ 'corporate_actions.csv': 'identifier,type,value,ex_date\nA,DELISTING,9,2024-02-01\n' });
     expect(await refresh()).toMatchObject({ rows_added: 1, rows_changed: 0 });
     expect(await refresh()).toMatchObject({ rows_added: 0, rows_changed: 0, findings: [] });

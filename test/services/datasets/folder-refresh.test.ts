@@ -11,7 +11,7 @@ import { createProblems } from '#market/tables/problems.js';
 import { childrenOf, readersOf } from '../../market/process/reading-processes.js';
 import { AT, withDesk, bars, actions, contentOf } from './refresh-desk.js';
 
-test('a refresh gives what the folder gives when it is read whole, whatever is new in it', () =>
+test('a refresh gives the same content as a complete read of the folder, whatever is new in it', () =>
   withDesk(async ({ write, load, refresh, store, readWhole }) => {
     await write({
       ...bars('2024-01-02', ['A,2024-01-02,10', 'B,2024-01-02,20']),
@@ -72,7 +72,7 @@ test('a refresh that stopped at a day finds the rest of the same files the next 
     expect((await store()).content_hash).toBe((await readWhole()).content_hash);
   }));
 
-test('a new file that lacks a column the others have is read as one of them, and one that is damaged is told of', () =>
+test('a new file that lacks a column of the others is read like them, and a damaged one is reported', () =>
   withDesk(async ({ write, load, refresh, store, readWhole }) => {
     const row = (day: number, close: number | null) =>
       JSON.stringify({
@@ -94,7 +94,7 @@ test('a new file that lacks a column the others have is read as one of them, and
     expect((await store()).end).toBe('2024-01-03');
   }));
 
-test('a full refresh finds what was restated in a file whose time and length are what they were', () =>
+test('a full refresh finds restatements in a file with unchanged time and length', () =>
   withDesk(async ({ write, load, refresh, store, readWhole, location }) => {
     const file = join(location, 'market', '2024-01-02.csv');
     await write(bars('2024-01-02', ['A,2024-01-02,10']));
@@ -160,7 +160,7 @@ describe('a folder that changes while it is read', () => {
       'universes',
       (folder) => writeFileSync(join(folder, 'universes.csv'), 'universe,identifier\nALL,A\n'),
     ],
-  ])('and %s fails its load and its refresh, which say so, and the served version goes on', (_what, label, change) =>
+  ])('and %s fails its load and its refresh with a reason, and the served version remains', (_what, label, change) =>
     withDesk(async ({ write, load, refresh, store, served, location }) => {
       const folder = { ...bars('2024-01-02', ['A,2024-01-02,10']), ...bars('2024-01-03', ['A,2024-01-03,11']) };
       await write(folder);
@@ -222,7 +222,7 @@ test('a reading process that is killed fails its job, and the next one reads', (
     }
   }));
 
-test('a refresh tells of a date that only some of the names came for, again while it is one of the last, and so does the store', () =>
+test('a refresh reports a date with only some of the securities, again while it is recent, and so does the store', () =>
   withDesk(async ({ write, load, refresh, store }) => {
     const day = (date: string, names: readonly string[]) =>
       bars(
@@ -245,7 +245,7 @@ test('a refresh tells of a date that only some of the names came for, again whil
     expect((await store()).findings).toMatchObject(partial);
   }));
 
-test('what the reading found stays told after a refresh, one without news too', () =>
+test('findings of the read remain after a refresh, also after one without news', () =>
   withDesk(async ({ write, load, refresh, store, readWhole }) => {
     const told = async () => (await store()).findings.filter(({ code }) => code === 'COLUMN_IGNORED');
     await write(bars('2024-01-02', ['A,2024-01-02,10,x', 'B,2024-01-02,20,y'], 'CLOSE,NOTE'));
@@ -260,7 +260,7 @@ test('what the reading found stays told after a refresh, one without news too', 
     expect((await store()).findings).toEqual((await readWhole()).findings);
   }, Mapping.parse({})));
 
-test('a hole of the whole market before dates that come is told by the refresh and kept with the store', () =>
+test('a hole of the whole market before new dates is reported by the refresh and kept with the store', () =>
   withDesk(async ({ write, load, refresh, store }) => {
     const days = ['02', '03', '04', '05', '08', '09'].map((day) => `2024-01-${day}`);
     await write(

@@ -15,7 +15,7 @@ import { createMemoryEngine } from '../../store/memory-engine.js';
 
 const COUNT = 2 * FORGOTTEN_AT_ONCE + 7;
 
-/** A store of so many versions. */
+/** A store with a number of versions. */
 async function written(documents: DocumentStore, latest: number): Promise<void> {
   const known_at = '2024-01-02T00:00:00.000000+00:00';
   const head = { latest, content_hash: 'c', known_at, readable_from: 1, copy: null };
@@ -47,7 +47,7 @@ test('the versions of a deleted store are forgotten some at a time, the head wit
   expect(await left(documents)).toBe(0);
 });
 
-test('what a deletion that was cut off left goes at the next start, and nothing of a store that has the id by now', async () => {
+test('the next start completes an interrupted deletion, and does not touch a store that has the id by then', async () => {
   const documents = createMemoryEngine().open();
   await written(documents, COUNT);
   await documents.transaction((tx) => forgetDataVersions(tx, 'm'));

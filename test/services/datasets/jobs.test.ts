@@ -115,6 +115,7 @@ const attempt = (outcome?: unknown): Attempt => ({
   outputs: () => {
     throw new Error('nothing is kept');
   },
+  write: () => Promise.reject(new Error('nothing is kept')),
   drop: () => Promise.reject(new Error('nothing is kept')),
   share: () => Promise.reject(new Error('nothing is kept')),
 });
@@ -231,7 +232,7 @@ test('a synthetic refresh removes the folder it replaced once the new one is the
     expect(existsSync(join(after, 'market.parquet'))).toBe(true);
   }));
 
-test('a refresh that fills the disk says so, removes what it had written, and the store stays as it was', ({ skip }) =>
+test('a refresh that fills the disk reports it, removes its files, and the store stays as it was', ({ skip }) =>
   withJobs(async ({ store, markets, jobs, folder }) => {
     const stores = join(folder, 'stores');
     mkdirSync(stores);

@@ -120,7 +120,7 @@ const listed = async ({ versions }: Desk) => {
   return [copy, ...all.map(({ version, readable }) => [version, readable])];
 };
 
-test('a content is served before it is copied, and what it replaces can be had again meanwhile', async () => {
+test('a content is served before it is copied, and the replaced one remains available meanwhile', async () => {
   const one = desk(await places());
   await one.serve(await marketOf(1, 2));
   expect(await listed(one)).toEqual(['pending', [1, true]]);
@@ -149,7 +149,7 @@ test('a copy that a kill cut off is made at the next start, where the source sti
   expect([...(await third.versions.at(1)).served.market.fields.get('CLOSE')!]).toEqual([1, 2]);
 });
 
-test('a version whose copy was cut off and whose source has changed is told to be lost', async () => {
+test('a version whose copy was interrupted and whose source has changed is reported as lost', async () => {
   const at = await places();
   await desk(at).serve(await marketOf(1, 2));
   const next = desk(at);

@@ -70,9 +70,9 @@ interface Desk {
   refresh(wish?: Wish): Promise<RefreshReport>;
   /** Content hash of the version that is served. */
   served(): string | undefined;
-  /** The store as its document tells of it. */
+  /** The store as described by its document. */
   store(): Promise<DatasetDocument>;
-  /** What the document of a store of a copy of the folder tells, read whole. */
+  /** The document of a store of a copy of the folder, read as a whole. */
   readWhole(): Promise<DatasetDocument>;
 }
 
@@ -116,6 +116,7 @@ export async function withDesk(work: (desk: Desk) => Promise<void>, mapping: Map
     outputs: () => {
       throw new Error('nothing is kept');
     },
+    write: () => Promise.reject(new Error('nothing is kept')),
     drop: () => Promise.reject(new Error('nothing is kept')),
     share: () => Promise.reject(new Error('nothing is kept')),
     inParts: () => Promise.reject(new Error('it has one part')),

@@ -5,7 +5,7 @@ import { runService, type RunningService } from '../running-service.js';
 import { bars, changesOf, FIRST, servedFolder } from './served-folder.js';
 
 let service: RunningService;
-/** What a start finds in a store is reported by the service alone. */
+/** Only the service reports the findings of a start. */
 const restart = () => service.restart(undefined, 'handed on');
 beforeAll(async () => {
   service = await runService();

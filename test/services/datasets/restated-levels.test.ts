@@ -15,7 +15,7 @@ const CLOSES = [301.2, 305.4, 304.8, 309.16, 312.88, 311.24];
 const DIVIDEND = 0.82;
 const EX = 2;
 
-/** A vendor's file of so many days, on a basis of so many shares, with a dividend and one close that may be wrong. */
+/** A vendor's file of a number of days, on a basis of a number of shares, with a dividend and one close that may be wrong. */
 function vendorFile(count: number, { split = 1, wrong = -1 } = {}): string {
   const rows = DAYS.slice(0, count).map((day, t) => {
     const close = (CLOSES[t]! * (t === wrong ? 1.01 : 1)) / split;
@@ -45,7 +45,7 @@ async function lastLevel(): Promise<number> {
   return body.levels.data.at(-1)!;
 }
 
-test('a level goes on over a split that the vendor restated, and knows nothing of a close that it changed', async () => {
+test('a level continues over a split that the vendor restated, and ignores a close that it changed', async () => {
   const folder = join(service.root, 'vendor');
   await mkdir(folder);
   const write = (text: string) => writeFile(join(folder, 'AAPL.csv'), text);

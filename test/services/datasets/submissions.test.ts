@@ -32,7 +32,7 @@ test('synthetic data of an older generator is not extended, and says both versio
   );
 });
 
-test('a folder whose source was taken away is told how it gets one', async () => {
+test('a folder whose source was removed reports how it gets one', async () => {
   const refusal = await refusalOf({ ...DOCUMENT, kind: 'folder', synthetic: null, source: null });
   expect(refusal).toMatchObject({ code: 'NOTHING_TO_REFRESH' });
   expect((refusal as Error).message).toContain('PATCH of its source');

@@ -53,7 +53,7 @@ describe('a request for synthetic data that is under way', () => {
   });
 });
 
-test('the most assets over the default range are accepted; what has more bars is refused by the limit of /health', async () => {
+test('the most assets over the default range are accepted; more bars are refused by the limit of /health', async () => {
   const most = { store_id: 'most', assets: 5000, activate: false };
   const goOn = pauseReaders();
   onTestFinished(goOn);

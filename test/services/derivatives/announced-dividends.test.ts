@@ -72,7 +72,7 @@ test('along the curve each expiry has the dividends up to it, announced or given
   expect(RollQuery.shape.dividends.safeParse(['2025-02-30:1']).success).toBe(false);
 });
 
-test('they are known on the last date alone, and take the place of what else is said of dividends', async () => {
+test('they are known only on the last date, and replace other assumptions on dividends', async () => {
   const announced = { dividend_source: 'announced' };
   await expect(price({ ...announced, as_of: '2024-12-30' })).rejects.toMatchObject({ code: 'VALIDATION_FAILED' });
   await expect(price({ ...announced, dividend_yield: 0.02 })).rejects.toMatchObject({ code: 'VALIDATION_FAILED' });

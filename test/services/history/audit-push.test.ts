@@ -21,7 +21,7 @@ const textOf = async (stream: AsyncIterable<unknown>): Promise<string> => {
   return text;
 };
 
-test('new entries reach the receiver in order, none is lost while it is away, and a restart goes on', async () => {
+test('new entries reach the receiver in order, none is lost during an outage, and a restart continues', async () => {
   const { documents, write } = await openLog();
   await write('before');
   const received: AuditEntry[] = [];

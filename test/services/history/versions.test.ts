@@ -75,7 +75,7 @@ const FAMILIES = [
 beforeAll(() => ask('PUT', '/indices/BASE', index('BASE')));
 
 describe.each(FAMILIES)('%s', (_, path, first, second) => {
-  test('is told of write by write, read as it was, and brought back after its deletion', async () => {
+  test('is listed write by write, read as it was, and restored after its deletion', async () => {
     const { etag: firstTag } = await ask('PUT', path, first, { 'x-change-note': 'begun', 'x-request-id': 'req-1' });
     const asFirst = (await ask('GET', path)).body;
     await ask('PUT', path, second);
@@ -121,7 +121,7 @@ describe.each(FAMILIES)('%s', (_, path, first, second) => {
     expect([never.status, never.body.error.code]).toEqual([404, expect.stringMatching(/_NOT_FOUND$/)]);
   });
 
-  test('is purged by an administrator alone, whether it is stored or deleted', async () => {
+  test('is purged only by an administrator, whether it is stored or deleted', async () => {
     expect((await ask('DELETE', `${path}?purge=true`)).status).toBe(403);
     expect((await ask('GET', path)).status).toBe(200);
     expect((await service.ask('DELETE', `${path}?purge=true`, undefined, keys['root']!)).status).toBeLessThan(300);

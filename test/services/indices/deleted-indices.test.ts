@@ -142,7 +142,7 @@ test('a running backtest of a deleted index is cancelled, and one that comes too
       let found = await service.ask<JobStatus>('GET', `/jobs/${body.job_id}?wait=30`);
       while (found.body.status === 'running' || found.body.status === 'pending')
         found = await service.ask<JobStatus>('GET', `/jobs/${body.job_id}?wait=30`);
-      // Cancelled and forgotten, or accepted beside the deletion and found out at its end.
+      // Cancelled and deleted, or accepted during the deletion and detected at its end.
       if (found.status === 200)
         expect([found.body.status, found.body.error?.code]).toEqual(['failed', 'INDEX_DELETED']);
       else expect(found.status).toBe(404);

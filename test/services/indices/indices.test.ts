@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Jobs } from '#jobs/job-kind.js';
+import { createApprovals } from '#services/approvals/approvals.js';
 import { createIndices } from '#services/indices/indices.js';
 import type {
   DocumentKind,
@@ -99,6 +100,7 @@ function setUp(live: readonly string[] = []) {
       settled: async () => undefined,
     },
     calendars: { list: () => [calendar], get: () => undefined },
+    approvals: createApprovals({ documents, rules: {}, hours: 72, now: Date.now }),
   });
   return { documents, indices, cancelled };
 }
@@ -135,7 +137,7 @@ test('a list asked for again has what was written in between', async () => {
 });
 
 describe('definitions that cannot be read', () => {
-  test('they are left out of the listing, counted by cause, told on their own route and can be deleted', async () => {
+  test('they are omitted from the listing, counted by cause, reported on their own route and can be deleted', async () => {
     const { documents, indices } = setUp();
     await indices.create(rules('GOOD'));
     documents.entries.set('index TORN', { id: 'TORN', unreadable: 'unreadable' });

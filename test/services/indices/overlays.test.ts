@@ -65,7 +65,7 @@ test('twice the return in every return variant, contributions of names and parts
   expect(weights.reduce((all, { weight }) => all + weight, 0)).toBeCloseTo(2, 12);
 });
 
-test('contributions of securities and its own parts add up together, and the answer says so', async () => {
+test('contributions of securities and its own parts add up together, and the answer says that', async () => {
   const of = { index_id: 'COSTLY' };
   const fee = { ...DOUBLE, id: 'COSTLY', overlay: { type: 'fee', percent: 5 } } as const;
   await client.call('createIndex', { body: fee });
@@ -258,7 +258,7 @@ test('it has the currency into which it converts, else that of the index beneath
   for (const index_id of ['B', 'E']) await client.call('deleteIndex', { params: { index_id } });
 });
 
-test('a basis that is neither 360 nor 365 is told both, and costs of trading are refused before a job is made', async () => {
+test('a basis other than 360 and 365 is refused with both, and costs of trading are refused before a job is created', async () => {
   const errors = await errorsOf({ ...DOUBLE, overlay: { ...twice, basis: 252 } });
   expect(errors).toMatchObject([{ path: 'overlay.basis', accepted: ['360', '365'] }]);
   const refused = await service.refusal('POST', '/analytics/DOUBLE/backtest', { transaction_cost_bps: 5 });

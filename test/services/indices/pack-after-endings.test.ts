@@ -83,7 +83,7 @@ test('a name that has ended since the announcement is bought no more: the pack i
   expect(gone.shares).toBe(0);
 });
 
-test('a holding that has ended is neither sold nor counted, and what was paid for it is told', async () => {
+test('a holding that has ended is neither sold nor counted, and its payment is reported', async () => {
   const packFor = (holdings: readonly { identifier: string; shares: number }[]) => {
     const accounts = [{ name: 'F', cash: 1e6, holdings: [...holdings] }];
     return client.call('packRebalance', { params, body: { as_of: dateOf(EFFECTIVE), accounts } });
@@ -119,7 +119,7 @@ test('a pack of no announced rebalance says which one comes, or that none does',
   expect(JSON.stringify(none)).toContain(`E has no rebalance on or after ${dateOf(EFFECTIVE + 1)}`);
 });
 
-test('a mean volume of more sessions than there are says of how many it is', async () => {
+test('a mean volume of more sessions than exist states their number', async () => {
   const packOf = (adv_sessions: number) =>
     client.call('packRebalance', { params, body: { as_of: dateOf(DECIDED), aum: 1e6, adv_sessions } });
   const [all, more] = await Promise.all([DECIDED + 1, 1000].map(packOf));

@@ -191,7 +191,7 @@ describe('a document is checked', () => {
     ['a selection that nothing reads', { ...monthly, selection: [] }, 'warning NO_EFFECT reviews[0].selection'],
     ['a weighting of share counts', { ...monthly, scope: 'shares' }, 'warning NO_EFFECT reviews[0].weighting'],
     [
-      'fixed shares beside weights',
+      'fixed shares combined with weights',
       { ...monthly, weighting: { type: 'PriceWeight' } },
       'error NOT_IN_CHOICES reviews[0].weighting.type',
     ],

@@ -57,7 +57,7 @@ afterEach(async () => {
 });
 
 describe('stored strategies', () => {
-  test('200 are listed by id, and one that cannot be read is counted, told apart and deleted', async () => {
+  test('200 are listed by id, and an unreadable one is counted, identified and deleted', async () => {
     for (let i = 0; i < 200; i++)
       await strategies.create({ id: `S-${String(i).padStart(3, '0')}`, name: 'S', index_id: 'I' });
     await store.documents.transaction((tx) => tx.put('strategy', 'S-100', { id: 'S-100', name: 17 }));

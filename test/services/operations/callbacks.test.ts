@@ -33,7 +33,7 @@ async function receiver() {
     host: `127.0.0.1:${(server.address() as AddressInfo).port}`,
     received,
     state,
-    /** Resolves when there are so many messages. */
+    /** Resolves when this number of messages has arrived. */
     async count(least: number) {
       while (received.length < least) await new Promise<void>((resolve) => void (arrived = resolve));
     },
@@ -70,7 +70,7 @@ async function reached(jobId: string, state: string) {
   }
 }
 
-test('word of a job comes signed, again until it is accepted, and the job tells', async () => {
+test('the notification of a job is signed, repeated until it is accepted, and shown by the job', async () => {
   hooks.state.status = 500;
   const { job_id: jobId, callbacks } = await generate('a', '/hook?of=a');
   await hooks.count(1);
@@ -91,7 +91,7 @@ test('word of a job comes signed, again until it is accepted, and the job tells'
   expect(data).toEqual({ ...status, result: null });
 });
 
-test('what was not accepted before a stop is delivered after the start, once the receiver takes it', async () => {
+test('a message not accepted before a stop is delivered after the start, once the receiver accepts it', async () => {
   hooks.state.status = 503;
   const before = hooks.received.length;
   const { job_id: jobId, callbacks } = await generate('b', '/hook');
@@ -116,7 +116,7 @@ test('a stop does not wait for a receiver that does not answer, and the message 
   expect(await reached(jobId, 'delivered')).toMatchObject({ attempts: 1 });
 });
 
-test('a redirect is a failure, and what is gone is not tried again', async () => {
+test('a redirect is a failure, and a receiver that is gone is not tried again', async () => {
   Object.assign(hooks.state, { status: 302, redirect: url('/elsewhere') });
   const before = hooks.received.length;
   const { job_id: jobId } = await generate('c', '/hook');

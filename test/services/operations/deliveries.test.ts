@@ -58,7 +58,7 @@ test('a message is sent until its receiver accepts it, after pauses that double'
   await here.add('a');
   await here.until(async () => (await left(here)) === 0);
   const pauses = here.sent.slice(1).map(({ atMs }, i) => atMs - here.sent[i]!.atMs);
-  // At least as long as told; a step of this clock is a second.
+  // At least as long as requested; a step of this clock is a second.
   for (const [i, pauseMs] of pauses.entries()) expect(pauseMs).toBeGreaterThanOrEqual(1000 * 2 ** i);
   expect(here.sent.map(({ delivery }) => delivery.delivery_id)).toEqual(['a', 'a', 'a', 'a']);
   await deliveries.close();
@@ -83,7 +83,7 @@ test('it is given up after the last attempt, or when the receiver wants no more 
   await gone.discard();
 });
 
-test('what a process left is delivered by the next, with the attempts it had', async () => {
+test('the next process delivers the pending messages, with the attempts so far', async () => {
   const here = await world([busy, undefined]);
   const first = here.open();
   await here.add('a');

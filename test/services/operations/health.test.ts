@@ -74,7 +74,7 @@ test('what is read of jobs stays while the store takes longer', async () => {
   expect(await slow.health()).toMatchObject({ jobs: { pending: 2, running: 1 }, store: { active: 'main' } });
 });
 
-test('who asks in the same turn has the same answer, who asks later another', async () => {
+test('callers of the same turn get the same answer, later callers another', async () => {
   const { health } = service([good]);
   const [answered, beside] = await Promise.all([health(), health()]);
   expect(beside).toBe(answered);
@@ -83,7 +83,7 @@ test('who asks in the same turn has the same answer, who asks later another', as
   expect(await health()).not.toBe(answered);
 });
 
-test('health tells of jobs and store as they were when it looked by itself, each for its own', async () => {
+test('health reports the jobs and the store as of its last read of each', async () => {
   const outage = { is: false };
   const { look, health } = service([good], { outage });
   await look();
@@ -96,7 +96,7 @@ test('health tells of jobs and store as they were when it looked by itself, each
   expect(await later.health()).toMatchObject({ jobs: { pending: 0 }, store: { active: 'main' } });
 });
 
-/** What of a request both handlers read. */
+/** The part of a request that both handlers read. */
 const askedBy = (scopes: readonly Scope[]) =>
   ({ principal: { keyId: null, name: null, scopes: new Set(scopes) } }) as never;
 
@@ -125,7 +125,7 @@ test('health is degraded without a served store, or with a failing check', async
   });
 });
 
-test('a failing check makes the service unready only when it says so', () => {
+test('a failing check makes the service unready only if it is declared so', () => {
   expect(service([good, odd]).readiness()).toHaveLength(2);
   expect(() => service([good, bad]).readiness()).toThrow('The check disk fails: 3 MiB are free');
   expect(() => service([good], { draining: true }).readiness()).toThrow('stopping');

@@ -91,7 +91,7 @@ test('two keys that are accepted have different names; that of a revoked one is 
   await expect(keys.create({ name: 'ci', scopes: ['read'], expires: null })).resolves.toBeDefined();
 });
 
-test('a key that is rotated is accepted beside its successor for the overlap, which has its terms', async () => {
+test('a rotated key is accepted together with its successor for the overlap, with the same terms', async () => {
   now = Date.parse('2026-11-20T12:00:00Z');
   const keys = await open();
   const terms = { name: 'ci', scopes: ['run'] as const, prefixes: ['a-'], sources: ['10.0.0.0/8'] };

@@ -32,7 +32,7 @@ function covarianceOf(i: number, j: number, from = 0, to = DAYS.length): number 
 
 const SETTINGS = ['native', 'wasm', 'tensorflow', 'auto', 'reference'] as const;
 
-/** Each engine is the one that opens here by its name: what is missing is replaced, and `/health` says why. */
+/** Each engine opens here by its name: a missing one is replaced, and `/health` gives the reason. */
 describe.each(SETTINGS)('a service on %s', (setting) => {
   let service: RunningService;
   let choice: Awaited<ReturnType<typeof openEngine>>;
@@ -58,10 +58,10 @@ describe.each(SETTINGS)('a service on %s', (setting) => {
     ).toBe(201);
   });
   afterAll(() => service.close());
-  /** Which engine is chosen is told by the health; the one that is works as it does by its own name. */
+  /** The health reports the chosen engine; the chosen one works as under its own name. */
   const worked = test.skipIf(setting === 'auto' && !IS_SOAK);
 
-  test('tells in its health what runs and why others do not', async () => {
+  test('reports in its health the running engine and why others do not run', async () => {
     const { body } = await service.ask<{ status: string; checks: { name: string; ok: boolean; message: string }[] }>(
       'GET',
       '/health',
@@ -74,7 +74,7 @@ describe.each(SETTINGS)('a service on %s', (setting) => {
     expect(body.status).toBe(choice.asAsked ? 'ok' : 'degraded');
   });
 
-  worked('estimates with it, and the model tells its precision', async () => {
+  worked('estimates with it, and the model states its precision', async () => {
     const { body: job } = await service.ask<JobStatus>('POST', '/risk-models/trio/estimate', {
       identifiers: NAMES,
       intensity: 0,
@@ -127,7 +127,7 @@ describe.each(SETTINGS)('a service on %s', (setting) => {
       expect(Math.abs(contribution / contributions[0]! - 1)).toBeLessThan(1e-10);
   });
 
-  worked('simulates with it, and the simulation tells its precision', async () => {
+  worked('simulates with it, and the simulation states its precision', async () => {
     expect((await service.ask('POST', '/indices', index)).status).toBe(200);
     const run = await service.ask<JobStatus>('POST', '/analytics/TRIO/backtest');
     expect(await service.finished(run.body.job_id)).toMatchObject({ status: 'succeeded' });

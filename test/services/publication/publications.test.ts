@@ -44,7 +44,7 @@ async function ran(path: string, body: unknown): Promise<void> {
   }
 }
 
-/** What a refused publication says of its size. */
+/** The size in the refusal of a publication. */
 interface Refused {
   readonly dates: readonly string[];
   readonly levels_changed: number;
@@ -92,7 +92,7 @@ test('only a key with the scope publish publishes', async () => {
   expect((await ask('GET', '/analytics/PUB/published')).status).toBe(404);
 });
 
-test('closes are published once: what is there is not said again, what came after it is', async () => {
+test('closes are published once: existing ones are not repeated, later ones are added', async () => {
   const first = (await publish({ through: '2023-03-31' })).body;
   const { runs } = (await ask<{ readonly runs: readonly { readonly run_id: string }[] }>('GET', '/analytics/PUB/runs'))
     .body;
@@ -134,7 +134,7 @@ test('a run that disagrees is refused with its dates and changes nothing; it is 
   expect([refused.status, refused.body.error.code]).toEqual([409, 'RESTATEMENT']);
   const { dates, largest, levels_changed: changed } = refused.body.error.detail;
   expect(dates).toEqual(before.slice(0, 100).map(({ date }) => date));
-  // The same by the levels of the export, which anybody can have.
+  // The same from the levels of the export, which every client can read.
   const levels = new Map((await rowsOf('levels')).map((row) => [String(row['date']), row]));
   const ratios = before.flatMap((entry) =>
     (['price', 'total', 'net'] as const).map((variant) => {
@@ -163,7 +163,7 @@ test('a run that disagrees is refused with its dates and changes nothing; it is 
   expect((await publish({ through: '2023-01-31' })).body).toMatchObject({ published: 0, restated: 0 });
 });
 
-test('a new key signs from then on, and the log tells which signed what', async () => {
+test('a new key signs afterwards, and the log shows which key signed what', async () => {
   const keysOf = async () =>
     (await ask<{ readonly keys: PublicKey[] }>('GET', '/analytics/PUB/published/keys')).body.keys;
   const [old] = await keysOf();
@@ -245,7 +245,7 @@ test('the log verifies without the service, by the command and by a page of Pyth
   }
 });
 
-test('the log outlives its index, and goes on when that is back', async () => {
+test('the log outlives its index, and continues when that is back', async () => {
   const before = await entriesOf();
   await ask('DELETE', '/indices/PUB');
   expect(await entriesOf()).toEqual(before);
@@ -257,7 +257,7 @@ test('the log outlives its index, and goes on when that is back', async () => {
   expect((await publish({})).body).toMatchObject({ published: 0, restated: 0, head: before.at(-1)!.hash });
 });
 
-test('the log of writes tells who published and who wrote the definition, to an administrator alone', async () => {
+test('the audit log shows the publisher and the author of the definition, only to an administrator', async () => {
   expect((await ask('GET', '/audit', undefined, 'desk')).status).toBe(403);
   const { body } = await ask<z.infer<typeof AuditLog>>('GET', '/audit');
   expect(body.entries.map(({ seq }) => seq)).toEqual(Array.from({ length: body.head.seq }, (_, i) => i + 1));

@@ -97,7 +97,7 @@ test('purged and imported again under its id, its numbers go on', async () => {
   expect((await preview(3)).status).toBe(200);
 });
 
-test('a store of the same id holds nothing of what was published before the purge, and is deleted as any other', async () => {
+test('a store of the same id has no publication from before the purge, and is deleted as any other', async () => {
   await imported('other', tables(6, 3));
   expect((await service.ask('DELETE', '/data/stores/m')).status).toBe(204);
   const unserved = { store_id: 'm', name: 'm', tables: tables(3, 5), on_exists: 'replace', activate: false };

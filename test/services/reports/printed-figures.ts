@@ -1,7 +1,7 @@
 import type { PortfolioBookPayload } from '#clients/typescript/divisor.js';
 import type { Pdf, PlacedText } from '../../views/report/read-pdf.js';
 
-/** Lines below a title that stands at the left edge of its half of a page, down to the next title. */
+/** Lines below a title at the left edge of its half of a page, down to the next title. */
 export function linesRightOf({ pages }: Pdf, title: string): string[] {
   const texts = pages.find((page) => page.texts.some(({ text }) => text === title))!.texts;
   const head = texts.find(({ text }) => text === title)!;

@@ -34,7 +34,7 @@ interface World {
   /** The stored run at each look-up, null once it is gone; the last one stays. */
   readonly runs: readonly (object | null)[];
   readonly hasIndex?: boolean;
-  /** What each attempt to draw does; the last one stays. */
+  /** The outcome of each attempt to draw; the last one repeats. */
   readonly draws: readonly ('unreadable' | 'drawn')[];
 }
 

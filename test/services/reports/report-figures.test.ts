@@ -98,7 +98,7 @@ async function drawFactsheet(index_id: string) {
   return { bytes, path };
 }
 
-/** Every figure a factsheet may print, as the routes of the service tell it, formatted. */
+/** Every figure a factsheet may print, as the routes of the service return it, formatted. */
 async function figuresOf(index_id: string): Promise<Set<string>> {
   const params = { index_id };
   const overview = await client.call('getOverview', { params });
@@ -137,7 +137,7 @@ async function figuresOf(index_id: string): Promise<Set<string>> {
 const monthlyReturns = (overview: OverviewView) => returnsBy('2020-01'.length, overview);
 const yearlyReturns = (overview: OverviewView) => returnsBy('2020'.length, overview);
 
-/** Last level of each month or year, told by the beginning of its dates, over the last one before it. */
+/** Last level of each month or year, identified by the beginning of its dates, over the last one before it. */
 function returnsBy(length: number, { level: { index, data } }: OverviewView): number[] {
   const ends = index.flatMap((date, i) => (index[i + 1]?.slice(0, length) === date.slice(0, length) ? [] : [data[i]!]));
   return ends.map((level, i) => level / (i === 0 ? data[0]! : ends[i - 1]!) - 1);
@@ -152,7 +152,7 @@ function rebalanceFigures({ rebalances }: BookPayload): string[] {
     );
 }
 
-/** What is printed with two decimals: every figure but counts, dates and the ticks of axes, which the levels here need none for. */
+/** Figures that are printed with two decimals: all but counts, dates and the ticks of axes, which the levels here need none for. */
 const FIGURE = /(?<![\d.,-])-?\d{1,3}(?:,?\d{3})*\.\d{2}%?(?![\d.])/g;
 
 /** The lines of the latest rebalances, each with the first of its percentages: the turnover. */
@@ -174,7 +174,7 @@ describe.each(['PLAIN', 'CAPPED', 'DERIVED', 'HEDGED'])('the factsheet of %s', (
     ];
   });
 
-  test('prints no figure that the routes of the service do not tell', async () => {
+  test('prints no figure that the routes of the service do not return', async () => {
     const figures = await figuresOf(id);
     const { portfolio } = await client.call('getRecord', { params: { index_id: id } });
     for (const text of texts) {

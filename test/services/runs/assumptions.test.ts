@@ -9,7 +9,7 @@ import type { Finding } from '#domain/refusals/findings.js';
 import { readPdf } from '../../views/report/read-pdf.js';
 import { runService, type RunningService } from '../running-service.js';
 
-/** What is assumed of a store is told wherever a definition meets it. */
+/** An assumption on a store is reported wherever a definition depends on it. */
 let service: RunningService;
 beforeAll(async () => {
   service = await runService();
@@ -60,7 +60,7 @@ const ASSUMPTIONS: ReadonlySet<string> = new Set([
   'UNKNOWN_IDENTIFIER',
 ]);
 
-/** Assumptions by the place that told them. */
+/** Assumptions by the place that reported them. */
 async function findingsOf(document: Readonly<Record<string, unknown>> & { readonly id: string }) {
   const codes = (findings: readonly Finding[]) =>
     findings.filter(({ code }) => ASSUMPTIONS.has(code)).map(({ code, path }) => `${code} ${path}`);
@@ -86,7 +86,7 @@ async function findingsOf(document: Readonly<Record<string, unknown>> & { readon
 const everywhere = (...codes: string[]) => ({ validate: codes, preview: codes, whatIf: codes, run: codes });
 
 describe('the price basis', () => {
-  test('of prices that include dividends is told by every view of an index, and of one derived from it', async () => {
+  test('of prices that include dividends is reported by every view of an index, and of one derived from it', async () => {
     await serve({
       adjustment: 'total',
       tables: {
@@ -139,7 +139,7 @@ describe('the price basis', () => {
     expect(pages[0]!.texts.map(({ text }) => text).join(' ')).toContain('USD, total return');
   });
 
-  test('of a store without a dividend is told to an index that asks for them', async () => {
+  test('of a store without a dividend is reported to an index that needs them', async () => {
     await serve({
       adjustment: 'splits',
       tables: {
@@ -170,14 +170,14 @@ describe('the currency of a store', () => {
   const t = DAYS.length - 1;
   const own = 50 * (TWO.A(t) / TWO.A(0) + TWO.B(t) / TWO.B(0));
 
-  test('is assumed to be that of the index, and told, while nothing says what it is', async () => {
+  test('is assumed to be that of the index, and reported, while it is undeclared', async () => {
     await serve({ tables: { market: market(FX) } });
     expect((await service.ask('GET', '/data/stores/prices')).body).toMatchObject({ currency: null });
     expect(await findingsOf(index('EUR'))).toEqual(everywhere('CURRENCY_ASSUMED currency'));
     expect(await lastLevel('X')).toBeCloseTo(own, 9);
   });
 
-  test('converts from the moment it is declared, for runs, previews and validations of a store that goes on being served', async () => {
+  test('converts from the moment it is declared, for runs, previews and validations of a store that remains served', async () => {
     const before = (await service.ask<{ run_hash: string; store_content_hash: string }>('GET', '/analytics/X/record'))
       .body;
     await change({ currency: 'USD' });
@@ -274,7 +274,7 @@ describe('the currency of a store', () => {
 });
 
 describe('a name that the store does not hold', () => {
-  test('is told by every view of the index that lists it, of one derived from it, and of a constraint set', async () => {
+  test('is reported by every view of the index that lists it, of one derived from it, and of a constraint set', async () => {
     await serve({ adjustment: 'splits', currency: 'USD', tables: { market: market(TWO) } });
     const rules = [{ id: 'in', type: 'IncludeList', params: { identifiers: ['A', 'B', 'C'] } }];
     const listing = { ...INDEX, id: 'LIST', pipeline: { ...INDEX.pipeline, selection: rules } };

@@ -67,7 +67,7 @@ function until(rows: number): MarketContent {
   };
 }
 
-/** Everything that a service says of the index: appended day by day, made whole, swept, and changed. */
+/** All answers of a service about the index: appended day by day, computed in full, swept, and changed. */
 async function toldBy(service: RunningService) {
   const client = createDivisorClient({ url: service.url() });
   const folder = join(service.root, 'desk');
@@ -223,7 +223,7 @@ test('a rebalance that a breach called for is announced from its session on, in 
   );
 });
 
-test('a table is of a file: beside JSON it is refused with what it needs, and as CSV it is honoured', async () => {
+test('a table belongs to a file: with JSON it is refused with its requirement, and as CSV it is honoured', async () => {
   for (const [path, table, formats] of [
     ['/indices/W/actions', 'constituents', ['csv']],
     ['/analytics/W/exposures', 'concentration', ['csv', 'arrow', 'parquet', 'xlsx']],

@@ -135,7 +135,7 @@ test.each(['columns', 'prices'] as const)(
   },
 );
 
-test('what a disk changed by itself is found in columns that an extension copies', async () => {
+test('a silent change on disk is found in columns that an extension copies', async () => {
   const { columns } = await wholeRun('FIRST');
   const before = new Set(await readdir(folder()));
   await finished('/data/stores/m/refresh', { until: '2023-02-03' }); // Its columns are remembered from some 256 KiB on.

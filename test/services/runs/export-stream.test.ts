@@ -153,7 +153,7 @@ describe.skipIf(process.platform !== 'linux')('an export', () => {
     expect(openFiles()).toEqual([]);
   });
 
-  test('without its files is told to be unreadable', async () => {
+  test('without its files is reported as unreadable', async () => {
     const { exports } = exportsOf({ parts: 1 });
     rmSync(join(folder, 'earlier'));
     await expect((await exports.export('CORE', CSV)).open(signal)).rejects.toMatchObject({

@@ -98,7 +98,7 @@ describe('events', () => {
     expect(changes).toBeGreaterThan(0);
   });
 
-  test('are the actions on what was held, as the store has them', async () => {
+  test('are the actions on the holdings, as the store has them', async () => {
     const events = await jsonOf({ id: 'CAPPED', table: 'events' });
     const held = new Set((await jsonOf({ id: 'CAPPED', table: 'weights' })).map((row) => row['identifier']));
     for (const identifier of held) {
@@ -163,7 +163,7 @@ describe('what is answered', () => {
     expect((await service.ask('GET', '/analytics/NONE/exports/levels')).status).toBe(404);
   });
 
-  test('what the client has already is not sent again', async () => {
+  test('content that the client has already is not sent again', async () => {
     const first = await ask('weights?format=csv');
     const etag = first.headers.get('etag')!;
     await first.arrayBuffer();
@@ -173,7 +173,7 @@ describe('what is answered', () => {
     await other.arrayBuffer();
   });
 
-  test('an export of a run that is no longer current says so, in JSON as every view does', async () => {
+  test('an export of a stale run reports it, in JSON as every view does', async () => {
     expect((await ask('levels?format=csv')).headers.get('x-run-stale')).toBeNull();
     const document = await service.ok<Record<string, unknown>>('GET', '/indices/CAPPED');
     await service.ok('PUT', '/indices/CAPPED', { ...document, base_value: 250 });

@@ -73,12 +73,12 @@ test('against itself an index has no active share, and every datapoint is that o
   mean.forEach((value, k) => expect(value).toBeCloseTo(benchmark!.mean[k]!, 12));
 });
 
-test('a benchmark is the same to the last bit by its stored run and run anew', async () => {
+test('a benchmark is the same to the last bit by its stored run and by a new run', async () => {
   const pipeline = { weighting: { type: 'EqualWeight' as const } };
   await client.call('createIndex', { body: { ...INDEX, id: 'STORED', name: 'All', pipeline } });
   for (const interval of ['native', 'monthly'] as const) {
     const body = { transaction_cost_bps: 20, ...(interval === 'monthly' ? { start: '2022-09-01' } : {}) };
-    await client.run('startBacktest', { params: { index_id: 'STORED' }, body }); // Of a part it is run anew.
+    await client.run('startBacktest', { params: { index_id: 'STORED' }, body }); // Part of a run: it is run again.
     const query = { fields: ['MARKET_CAP', 'BETA'], by: 'COUNTRY', interval };
     const view = (benchmark: string) => client.call('getExposures', { params, query: { ...query, benchmark } });
     expect(await view('STORED')).toEqual({ ...(await view('ALL')), benchmark: 'STORED' });
@@ -313,7 +313,7 @@ test('a datapoint that the store lacks, or that is text, is refused by its place
   });
 });
 
-test('an action that took effect is told with weights and divisor of the closes around it', async () => {
+test('an action that took effect is reported with weights and divisor of the closes around it', async () => {
   const { actions, as_of } = await client.call('getIndexActions', { params, query: { from: '2022-07-01' } });
   expect(as_of).toBe('2022-12-30');
   expect(actions.length).toBeGreaterThan(0);

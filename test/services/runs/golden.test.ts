@@ -88,7 +88,7 @@ describe.each(['price', 'total'] as const)('the four-name index in %s return ove
     expect(levels.levels).toEqual(record.index.target.levels);
   });
 
-  test('attribution links to the total return and tells both drags', async () => {
+  test('attribution links to the total return and reports both drags', async () => {
     const { body } = await service.checked('getAttribution', `${path}/attribution`);
     expect([body.reconciles, body.periods, body.start, body.end]).toEqual([
       true,

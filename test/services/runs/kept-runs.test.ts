@@ -40,7 +40,7 @@ async function viewOf(path: string): Promise<unknown> {
 const ofRun = (view: string, runId?: string): string =>
   `${view.startsWith('/') ? view : `/analytics/KEPT/${view}`}${runId === undefined ? '' : `${view.includes('?') ? '&' : '?'}run_id=${runId}`}`;
 
-/** What the words in braces of a path are, and what an operation needs besides. */
+/** The values of the path parameters, and further inputs of an operation. */
 const WORDS: Readonly<Record<string, string>> = { index_id: 'KEPT', date: '2023-04-14', table: 'levels' };
 /** A name that is held, known once there is a run. */
 let identifier = '';
@@ -167,7 +167,7 @@ test('a last date of a publication that the run does not reach is refused with t
   expect((await service.ask('GET', '/analytics/KEPT/published')).status).toBe(404);
 });
 
-test('the newest runs stay and, beside them, those of which closes were published', async () => {
+test('the newest runs remain and, in addition, those with published closes', async () => {
   const [, , first] = (await listed()).runs;
   const published = await service.ask('POST', '/analytics/KEPT/publish', { run_id: first!.run_id });
   expect(published.status).toBe(200);

@@ -67,7 +67,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-test('decisions from before the first version that can be had are refused, with the day of that', async () => {
+test('decisions before the first available version are refused, with its day', async () => {
   for (const wrong of [40, 20, 10]) await imported(tables(wrong), 'dropped');
   expect((await service.ask('PATCH', '/data/stores/dropped', { versions_kept: 1 })).status).toBe(200);
   for (const [path, body] of [
@@ -83,7 +83,7 @@ test('decisions from before the first version that can be had are refused, with 
   }
 });
 
-test('what a store began with is known from the beginning of its history, what corrects it is not', async () => {
+test('the first content of a store is known from the beginning of its history, a correction is not', async () => {
   await imported(tables(10));
   const known = await run({ as_known: 'decision' });
   expect(known.metrics.total_return).toBeCloseTo(0.2, 12); // As below: both versions are of today.
@@ -106,7 +106,7 @@ test('a rebalance decides on the price that was known, and levels are of the one
   expect(JSON.stringify(preview.body)).toContain('0.8');
 });
 
-test('a run on what was known says so, stays current, replays to the same bytes, and is no ground for a plain one', async () => {
+test('a run on known data is marked, remains current, replays to the same bytes, and is no basis of a plain one', async () => {
   expect((await runs()).map(({ request }) => request.as_known)).toEqual(['decision', undefined]);
   const current = await service.ask('POST', '/analytics/DESK/backtest', { if_stale: true, as_known: 'decision' });
   expect(current.status).toBe(200);
@@ -184,7 +184,7 @@ test('a universe that follows an index follows what that one decided on what was
     expect(answer.status, JSON.stringify(answer.body)).toBeLessThan(300);
   }
   const runOf = (body: object) => jobOf<Levels>('/analytics/FOLLOW/backtest', body);
-  // On Friday the 5th the dearer one was B as was known then; by today's data they are alike, and A comes first.
+  // On Friday the 5th the more expensive one was B as known then; by today's data they are alike, and A comes first.
   const [plain, known] = [await runOf({}), await runOf({ as_known: 'decision' })];
   expect(plain.metrics.total_return).toBeCloseTo(1, 12);
   expect(known.metrics.total_return).toBeCloseTo(0, 12);
@@ -227,7 +227,7 @@ test('a run on an earlier content says which wherever it is shown, and answers a
   expect(await service.finished('backtest:DESK')).toMatchObject({ status: 'succeeded' });
 });
 
-test('what is published unless a run is named is the newest that is current and made on what is known now', async () => {
+test('without a named run, the newest current run on the current content is published', async () => {
   await run({ as_known_on: 1 });
   await run({ as_known: 'decision' });
   const publish = (body: object) => service.ask('POST', '/analytics/DESK/publish', body);

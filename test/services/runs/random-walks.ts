@@ -10,7 +10,7 @@ export const SESSIONS: readonly string[] = Array.from(openCalendars().get('XNYS'
 
 export interface Walk {
   readonly names: readonly string[];
-  /** Sessions told; all 90 unless given. */
+  /** Sessions with data; default: all 90. */
   readonly sessions?: number;
   /** Moves every price: another value, another content. */
   readonly seed?: number;

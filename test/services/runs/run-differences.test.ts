@@ -176,7 +176,7 @@ describe('runs of two data stores', () => {
     expect(found.data.stores).toEqual({ from: 'n', to: 'm' });
   });
 
-  test('of one store that is not served are refused: its activation mends that', async () => {
+  test('of one store that is not served are refused: its activation resolves that', async () => {
     const ids = { from: onM.id, to: onM.id };
     expect(await service.refusal('POST', '/analytics/WHY/runs/diff', ids)).toMatchObject({
       status: 409,

@@ -186,7 +186,7 @@ describe('a stored run', () => {
     expect(reads() - once).toBe(again);
   });
 
-  test('that tells nothing of its definition is not said to be current', async () => {
+  test('without its definition is not reported as current', async () => {
     expect(await staleOf({ plan: null })).toMatchObject({
       definition: true,
       reasons: ['The run was stored without its definition: a change of the definition cannot be detected.'],
@@ -233,7 +233,7 @@ describe('a stored run', () => {
     });
   });
 
-  test('is compared with what the active store held last while none is served', async () => {
+  test('is compared with the last content of the active store while none is served', async () => {
     const stores = (hash: string) => [storeDocument('desk', hash, true), storeDocument('other', 'o')];
     expect(await staleOf({ served: null, run: { store_id: 'desk' }, stores: stores('h') })).toBeNull();
     expect(await staleOf({ served: null, run: { store_id: 'desk' }, stores: stores('later') })).toMatchObject({

@@ -134,7 +134,7 @@ test('the etag is another one for another file and another stamp', () => {
   expect(recordEtag({ ...RUN })).toBe(recordEtag(RUN));
 });
 
-test('a result is written from the columns and the plan of its run, beside its record', async () => {
+test('a result is rendered from the columns and the plan of its run, next to its record', async () => {
   const { read, result, asked } = records();
   expect(await Promise.all([result(RUN), result(RUN)])).toEqual(['result 1', 'result 1']);
   expect(asked).toEqual([

@@ -242,7 +242,7 @@ test('a pack on the session of a rebalance has its weights; before, those announ
   const ratios = sharesOf(pack).map((shares, i) => shares / sharesOf(announced)[i]!);
   for (const ratio of ratios) expect(ratio / ratios[0]!).toBeCloseTo(1, 10);
   expect(announced.reconciliation).toBeNull();
-  // What the effective day says of the announcement is what the announcement said.
+  // The statement of the effective day about the announcement equals the announcement.
   const ordered = ({ accounts }: typeof pack) =>
     accounts[0]!.trades.map(({ identifier, side, shares, price }) => [
       identifier,
@@ -329,7 +329,7 @@ test('a comparison has figures and correlations of its window, those of the perf
   });
 });
 
-test('a stream of all jobs tells the unfinished ones first and every change after, and an etag comes with a document', async () => {
+test('a stream of all jobs reports the unfinished ones first and every change after, and an etag comes with a document', async () => {
   const seen: string[] = [];
   for await (const { event, data } of client.events('followJobs')) {
     if (event === 'caught-up')
@@ -342,7 +342,7 @@ test('a stream of all jobs tells the unfinished ones first and every change afte
   const known = ['pending', 'running', 'succeeded'].map((status) => `backtest:TOP ${status}`);
   expect(seen.slice(1).filter((reported) => !known.includes(reported))).toEqual([]);
   const { answer, etag } = await client.callWithEtag('getIndex', { params: { index_id: 'TOP' } });
-  const body = { ...answer, name: 'Largest' } as IndexDocumentBody; // What is answered is what PUT accepts.
+  const body = { ...answer, name: 'Largest' } as IndexDocumentBody; // PUT accepts the answer.
   await client.call('putIndex', { params: { index_id: 'TOP' }, body, ifMatch: etag! });
   await expect(client.call('putIndex', { params: { index_id: 'TOP' }, body, ifMatch: etag! })).rejects.toMatchObject({
     code: 'PRECONDITION_FAILED',

@@ -23,7 +23,7 @@ export interface TestService {
   close(): Promise<void>;
 }
 
-/** In the process of the test: what it answers, not its process, is what is tested. */
+/** In the process of the test, because its answers are tested and not its process. */
 export async function startService(): Promise<TestService> {
   const run = await runService();
   const call = async (

@@ -154,7 +154,7 @@ describe('a run is stale', () => {
     expect(await stateOf('FOLLOW')).toBeNull();
   });
 
-  test('when what it needs is gone', async () => {
+  test('when a document that it needs is gone', async () => {
     await service.ok('DELETE', '/optimise/constraint-sets/loose');
     expect(await stateOf('FOLLOW')).toMatchObject({
       definition: true,
@@ -273,7 +273,7 @@ describe('while another store is served than that of the run', () => {
     ).toMatchObject({ code: 'STORE_MISMATCH', detail: { store_id: 'desk', served_store_id: 'other' } });
   });
 
-  test('views of what the run stores are answered, and tell nothing of the other store', async () => {
+  test('views of the stored parts of a run are answered, and show nothing of the other store', async () => {
     const reasons = ['The run was made on the store desk; other is active.'];
     for (const view of STORED_VIEWS)
       expect([view, await stateOf('BASE', view)]).toEqual([
@@ -287,7 +287,7 @@ describe('while another store is served than that of the run', () => {
     expect(checks.filter(({ holds }) => !holds)).toEqual([]);
   });
 
-  test('a comparison with a run of the other store tells that they are of different data', async () => {
+  test('a comparison with a run of the other store reports that they are of different data', async () => {
     await backtest('RIVAL');
     const { findings, entries } = await service.ok<{
       findings: { code: string; severity: string; path: string; message: string }[];

@@ -23,7 +23,7 @@ function byteStream(bytes: Uint8Array, piece: number, onCancel: () => void = () 
       at += part.length;
       if (part.length > 0) return controller.enqueue(part);
       controller.close();
-      controller.byobRequest?.respond(0); // Who reads into room of his own is told so.
+      controller.byobRequest?.respond(0); // A reader with its own buffer is notified.
     },
     cancel: onCancel,
   });
@@ -79,7 +79,7 @@ describe('a view with the state of its run', () => {
     expect(isCancelled).toBe(true);
   });
 
-  test('has the etag of what is stored while it is current, and one of its own for each state', () => {
+  test('has the etag of the stored run while it is current, and a separate one for each state', () => {
     const other = stateHead(stateIs({ ...STALE, engine: true })).etagOf('abc');
     const own = stateHead(stateIs(STALE)).etagOf('abc');
     expect(stateHead(stateIs(null)).etagOf('abc')).toBe('abc');

@@ -73,7 +73,7 @@ describe('a run none of whose names has a price any more', () => {
     });
   });
 
-  test('has a report that tells why there is no risk', async () => {
+  test('has a report that states why there is no risk', async () => {
     expect(
       (await service.ask('POST', '/reports/render', { template_id: 'TEARSHEET-A4', index_id: 'LEFT' })).status,
     ).toBe(202);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createViewCache } from '#services/runs/view-cache.js';
 
-/** Views of so many bytes, numbered in the order they were made. */
+/** Views of a number of bytes, numbered in the order of their creation. */
 function views(limitBytes: number) {
   const cache = createViewCache(limitBytes);
   let made = 0;

@@ -17,7 +17,7 @@ const RUN = 'heavy warm-up run';
 const PRACTICE = 5;
 /** Runs that a thread makes once. */
 const RUNS = Array.from({ length: PRACTICE }, () => RUN);
-/** What a thread is asked once: the code, the market and those runs. */
+/** The questions that a thread is asked once: the code, the market and those runs. */
 const WHOLE = [...CODE_AND_MARKET, ...RUNS];
 
 test('without a served market nothing is asked, with one each thread loads its code and a light one opens it, once', async () => {
@@ -33,7 +33,7 @@ test('without a served market nothing is asked, with one each thread loads its c
   expect(await tick()).toEqual(['light warm-up market', RUN]);
 });
 
-test('a run that is stored calls off what is asked until none has been for a while', async () => {
+test('a stored run stops the questions until none has been stored for a while', async () => {
   const made = warmUp({
     fails(_task, asked) {
       if (asked === 2) {
@@ -112,7 +112,7 @@ test('a run that has been stored is asked for what was not made for another one 
   expect(await tick()).toEqual(['light view-run weights']);
 });
 
-test('exposures of the latest runs on the served store are made ready, a datapoint at a time', async () => {
+test('exposures of the latest runs on the served store are prepared, a datapoint at a time', async () => {
   const stored: Record<string, object> = { 'index CAP': index('CAP') };
   for (let k = 0; k < 10; k++)
     stored[`run CAP${k}`] = { ...run(`CAP${k}`, { store_id: 'store', run_at: `202${k}-01-01` }), index_id: 'CAP' };
@@ -169,7 +169,7 @@ test('a question that made room for a request is asked again', async () => {
   expect(faults).toEqual([]);
 });
 
-test('what is accepted comes first: nothing is asked while a light task waits or runs or every core is taken, and it is looked again', async () => {
+test('accepted work comes first: nothing is asked while a light task waits or runs or every core is taken, and a timer checks again', async () => {
   const { serve, tick, load, timers } = warmUp();
   serve(marketOf('a'));
   load.light = 1;
@@ -196,7 +196,7 @@ test('work that comes between two questions stops the asking', async () => {
   expect(await warming.tick()).toHaveLength(11 + PRACTICE);
 });
 
-test('a refused question is passed over, a defect is told, and both are asked once', async () => {
+test('a refused question is skipped, a defect is reported, and both are asked once', async () => {
   const failures: Record<string, Error> = {
     'view-run': new Refusal('RISK_INSUFFICIENT_DATA', 'too little'),
     preview: new Error('defect'),
@@ -212,7 +212,7 @@ test('a refused question is passed over, a defect is told, and both are asked on
   expect(await tick()).toEqual([]);
 });
 
-test('after a thread was lost the next one is made ready, unless it was lost by that: then not until another market is served', async () => {
+test('after a lost thread the next one is prepared, unless a question caused the loss: then not until another market is served', async () => {
   let isLost = false;
   const { serve, tick, forget } = warmUp({ fails: () => (isLost ? new WorkerLost('gone') : undefined) });
   serve(marketOf('a'));
@@ -276,7 +276,7 @@ const RANGES = [
   'end=2019-11-14&start=2019-02-01',
 ];
 
-test('answers have the same bytes from threads that were made ready and from threads that were not', async () => {
+test('answers have the same bytes from prepared and from unprepared threads', async () => {
   const texts: string[] = [];
   for (const word of ['off', 'on']) {
     service = await runService(['--warm-up', word]);
@@ -298,7 +298,7 @@ test('answers have the same bytes from threads that were made ready and from thr
       EXPOSURES,
     ]) {
       let answer = await service.download(path);
-      while (answer.status === 503) answer = await service.download(path); // The market is on its way.
+      while (answer.status === 503) answer = await service.download(path); // The market is loading.
       expect(answer.status).toBe(200);
       const text = await answer.text();
       if (!path.includes('&start')) texts.push(text);

@@ -3,7 +3,7 @@ import { JOB_KINDS, type JobKindName } from '#domain/jobs/job-kinds.js';
 import { cancelJobsAbout, forgetJobsAbout, type JobsAbout } from '#services/shared/jobs-about.js';
 import type { DocumentTransaction } from '#store/port.js';
 
-/** What each kind of job is about: with the deletion of that it goes. */
+/** The subject of each kind of job, whose deletion deletes the job. */
 const SUBJECTS = {
   backtest: 'index',
   optimise: null, // A run of the optimiser is a document of its own.

@@ -5,7 +5,7 @@ import { framedStream } from '#services/shared/framed-stream.js';
 const BYTES = Uint8Array.from({ length: 1000 }, (_, i) => i % 251);
 const FRAME = { before: Buffer.from('before'), after: Buffer.from('behind') };
 
-/** Bytes in pieces of a size; where a reader brings room, what was read goes into it. */
+/** Bytes in pieces of a size; a reader with a buffer gets them in it. */
 function byteStream(bytes: Uint8Array, piece: number, autoAllocateChunkSize?: number): ReadableStream<Uint8Array> {
   let at = 0;
   return new ReadableStream({
@@ -40,7 +40,7 @@ test.each([
   [64, 1000],
   [1000, 5],
   [5000, 262_144],
-])('bytes of pieces of %i lie within those of a frame, read into room for %i', async (piece, room) => {
+])('bytes of pieces of %i are within those of a frame, read into a buffer of %i', async (piece, room) => {
   const whole = Buffer.concat([FRAME.before, BYTES, FRAME.after]);
   expect(await readInto(framedStream(byteStream(BYTES, piece), FRAME), room)).toEqual(whole);
   const read = await new Response(framedStream(byteStream(BYTES, piece, 10), FRAME)).arrayBuffer();

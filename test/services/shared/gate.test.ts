@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createGate, type Asker } from '#services/shared/gate.js';
 
-/** A piece of work that ends when the test says so. */
+/** A piece of work that ends on command of the test. */
 function errand() {
   let end!: (value: string) => void;
   let fail!: (reason: Error) => void;
@@ -17,7 +17,7 @@ const IMPORTS = { name: 'imports', runningMax: 3, waitingMax: 4, clientRunningMa
 const of = (client: string | null, signal = new AbortController().signal): Asker => ({ client, signal });
 const anyone = of(null);
 
-test('two run, two wait, the fifth is told both numbers; whoever ends or fails hands its place to the first in line', async () => {
+test('two run, two wait, the fifth is refused with both numbers; each end or failure lets the first in line run', async () => {
   const gate = createGate({ ...IMPORTS, runningMax: 2, waitingMax: 2 });
   const errands = Array.from({ length: 4 }, errand);
   const answers = errands.map(({ work }) => gate(work, anyone));

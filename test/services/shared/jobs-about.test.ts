@@ -23,7 +23,7 @@ const RUN = {
   artifacts: { result: REF, overview: REF, columns: REF, plan: REF },
 };
 
-/** What each task answers. */
+/** The output of each task. */
 const OUTPUT = { view: REF };
 const ANSWERS: Readonly<Record<string, unknown>> = {
   backtest: {

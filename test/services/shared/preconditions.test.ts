@@ -6,7 +6,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import { assertPrecondition } from '#services/shared/preconditions.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
 
-test('of many writers that saw the same document, one wins and the others are told', async () => {
+test('of many writers that saw the same document, one wins and the others are refused', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'preconditions-'));
   const documents = await openDocumentStore({ folder });
   try {

@@ -34,7 +34,7 @@ test('bytes come back as they were written, whole and in ranges, read and stream
   expect(Buffer.compare(await readFile(await artifacts.file(ref)), CONTENT)).toBe(0);
 });
 
-test('a file of any size is kept as it lies on disk, and one changed byte of it is seen', async () => {
+test('a file of any size is stored byte by byte, and one changed byte of it is detected', async () => {
   const [artifacts, path] = [await openArtifacts(await newFolder()), join(await newFolder(), 'prices.parquet')];
   const bytes = 65 * 2 ** 20;
   await writeFile(path, '');
@@ -105,7 +105,7 @@ test('a missing, short or changed file is refused instead of served', async () =
   await expect(artifacts.read(changed!)).rejects.toMatchObject(unreadable);
   await expect(artifacts.stream(missing!)).rejects.toThrow('missing or damaged');
   await expect(artifacts.stream(short!)).rejects.toThrow('missing or damaged');
-  await expect(artifacts.stream(changed!)).rejects.toMatchObject(unreadable); // Nothing of it is out before.
+  await expect(artifacts.stream(changed!)).rejects.toMatchObject(unreadable); // No byte is sent before.
 });
 
 test('a file that is written to while it is streamed ends no stream as whole', async () => {
@@ -224,7 +224,7 @@ test('an artifact dropped shortly before the service stops is gone after it', as
   await home.close();
 });
 
-test('bytes under second names stay when the first ones go, and none can be had when some are gone or cut', async () => {
+test('bytes under second names remain when the first ones are deleted, and none are returned when some are missing or cut', async () => {
   const folder = await newFolder();
   const artifacts = await openArtifacts(folder);
   const [ref, other] = await Promise.all([artifacts.write(CONTENT, SHA256), artifacts.write(CONTENT, SHA256)]);

@@ -29,10 +29,10 @@ const destinationOf = (folder: string): ArtifactDestination => ({ kind: 'folder'
 const small = (names: readonly string[]): ArtifactContent[] =>
   names.map((name) => ({ name, bytes: new TextEncoder().encode(name) }));
 
-test('what is written beside the store is read by it, with the hash of its definition', async () => {
+test('a file written outside the store is read by it, with the hash of its definition', async () => {
   const artifacts = await openArtifacts(await newFolder());
   const contents = SIZES.map((size) => ({ name: artifacts.newName(), bytes: bytesOf(size) }));
-  // What an order carries to another process.
+  // The content of an order for another process.
   const destination = JSON.parse(JSON.stringify(artifacts.destination)) as ArtifactDestination;
   const refs = await openArtifactWriter(destination).write(contents);
   expect(refs).toEqual(contents.map(({ name, bytes }) => ({ name, bytes: bytes.length, sha256: sha256(bytes) })));
@@ -63,7 +63,7 @@ test('bytes that are made in parts are written as a whole of them is', async () 
   expect(Buffer.compare(wholeOf(made), bytes)).toBe(0);
 });
 
-test('a large file is flushed while it is written and once more, and none is there when any flush fails', async () => {
+test('a large file is flushed while it is written and once more, and none exists if any flush fails', async () => {
   const large = madeOf(Array.from({ length: 130 }, () => PART));
   const folder = await newFolder();
   const handle = await open(join(folder, 'other'), 'w');
@@ -110,7 +110,7 @@ async function withWrites(
   }
 }
 
-/** Whether a file is written past the cache of the system; of Linux. */
+/** Tests that a file is written past the cache of the system; on Linux. */
 function isDirect({ fd }: FileHandle): boolean {
   const flags = /flags:\s*(\d+)/.exec(readFileSync(`/proc/self/fdinfo/${fd}`, 'utf8'))![1]!;
   return (Number.parseInt(flags, 8) & constants.O_DIRECT) !== 0;

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { packContent, unpackContent } from '#store/history/version-content.js';
 
-/** A definition of so many names. */
+/** A definition with a number of securities. */
 const definition = (names: number): string =>
   JSON.stringify({ id: 'CORE', identifiers: Array.from({ length: names }, (_, i) => `NAME${i}`) });
 
@@ -61,7 +61,7 @@ test('a short content that an earlier service has deflated, or kept as it is, is
   expect(unpackContent(deflateRawSync(text, { level: 1, memLevel: 5 }).toString('base64'))).toBe(text);
 });
 
-test('what was shortened is read as this service wrote it first: the dictionary is never another', () => {
+test('the first form of shortened contents remains readable: the dictionary never changes', () => {
   // A literal of six bytes, then 24 bytes from 25 before them: the end of the dictionary.
   const end = '"derivation":null,"tags":[]}'.slice(-19, -1);
   const bytes = Buffer.from([0x6e, ...Buffer.from('{"a":0'), 25, 0x10, 0x7d]);
@@ -78,6 +78,6 @@ test('bytes that nobody has shortened are damaged or a text, never an error', ()
   expect(unpackContent('~')).toBeUndefined();
 });
 
-test('what is neither is told to be damaged', () => {
+test('content of neither form is reported as damaged', () => {
   expect(unpackContent(Buffer.from('neither').toString('base64'))).toBeUndefined();
 });

@@ -54,7 +54,7 @@ async function answeredNow(store: DocumentStore, { kind, id }: Subject): Promise
   return found === undefined || 'unreadable' in found ? null : stateOf(kind, JSON.stringify(found.body));
 }
 
-/** Of a store what was declared is kept: every field of it that the tests write. */
+/** The declared fields of a store: every field that the tests write. */
 function stateOf(kind: Subject['kind'], text: string | null): string | null {
   if (text === null) return null;
   return kind === 'store' ? declaredIn(text) : canonicalJson(JSON.parse(text));
@@ -153,7 +153,7 @@ function mapStore(): DocumentStore {
   };
 }
 
-/** The members of a store's version that are not null beside those that the test writes. */
+/** The non-null members of a store's version other than those that the test writes. */
 function declaredIn(content: string): string {
   const { store_id, name, source } = JSON.parse(content) as Readonly<Record<string, unknown>>;
   return canonicalJson({ store_id, name, source });
@@ -190,7 +190,7 @@ test('a document of before there were versions keeps its first content when it i
   await store.close();
 });
 
-test('the same content makes no version; a deleted id that is created again goes on with its numbers', async () => {
+test('the same content adds no version; a deleted id that is created again continues its numbers', async () => {
   const store = await opened(await newFolder());
   const put = (body: object) => store.transaction((tx) => tx.put('index', 'EQ', body), { by: by() });
   await put({ id: 'EQ', name: 'a' });
@@ -237,7 +237,7 @@ test('a transaction that fails leaves no version, one that purges leaves none at
   await store.close();
 });
 
-test('a damaged version is refused alone, and a damaged head loses no number', async () => {
+test('only a damaged version is refused, and a damaged head loses no number', async () => {
   const folder = await newFolder();
   const documents = join(folder, 'documents');
   const first = await opened(documents);

@@ -49,7 +49,7 @@ async function recorded(): Promise<readonly StoredEntry[]> {
   return entries;
 }
 
-/** What is found to be wrong with documents. */
+/** The errors found in documents. */
 async function faultsOf(entries: readonly StoredEntry[]): Promise<string[]> {
   const reader: DocumentsReader = {
     async *entries() {
@@ -76,7 +76,7 @@ test('each record of a history that is missing is found, whichever it is', async
     );
 });
 
-test('what is missing is told by its name', async () => {
+test('a missing record is reported by its name', async () => {
   const entries = await recorded();
   const without = (kind: string, last: (ids: readonly string[]) => string | undefined) => {
     const id = last(entries.filter((entry) => entry.kind === kind).map((entry) => entry.id));

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createCommitQueue, type CommitPort, type Writes } from '#store/lmdb/commit-queue.js';
 
-/** A disk of a test: what was committed, and a commit that waits until it is let through. */
+/** A simulated disk: the committed changes, and a commit that waits until the test releases it. */
 function createDisk(commit: (writes: Writes, values: Map<string, Buffer>) => Promise<void>) {
   const values = new Map<string, Buffer>();
   const log: string[] = [];
@@ -26,7 +26,7 @@ const apply = async (writes: Writes, values: Map<string, Buffer>): Promise<void>
   }
 };
 
-test('changes that come while a commit is on its way share the next one', async () => {
+test('changes that arrive during a commit share the next one', async () => {
   const commits: number[] = [];
   const { queue } = createDisk(async (writes, values) => {
     commits.push(writes.size);
@@ -60,7 +60,7 @@ test('what follows a commit after some steps joins the change that waited for it
   expect(commits).toEqual([['job a starts'], ['job a ends', 'job b starts']]);
 });
 
-test('no writer is told before its commit is on disk', async () => {
+test('no writer is notified before its commit is on disk', async () => {
   let letThrough = (): void => {};
   const { queue } = createDisk(
     (writes, values) => new Promise((resolve) => (letThrough = () => resolve(apply(writes, values)))),
@@ -73,7 +73,7 @@ test('no writer is told before its commit is on disk', async () => {
   await writer;
 });
 
-test('after a commit that failed everyone is refused, nothing more is written, and the owner is told once', async () => {
+test('after a failed commit every writer is refused, nothing more is written, and the owner is notified once', async () => {
   let commits = 0;
   const { queue, log, values } = createDisk(async () => {
     commits++;

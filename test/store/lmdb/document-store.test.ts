@@ -247,7 +247,7 @@ describe('free space', () => {
     await last.store.close();
   });
 
-  test('counts what is on its way to disk in the same commit', async () => {
+  test('counts pending writes of the same commit', async () => {
     const { store } = await openWith({ freeBytes: 2_000_000, totalBytes: 1e9 });
     const writes = Array.from({ length: 20 }, (_, i) =>
       store.transaction((tx) => tx.put('index', `doc-${i}`, { text: 'x'.repeat(100_000) })),

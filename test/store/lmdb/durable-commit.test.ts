@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { commitDurably, type WritableDatabase } from '#store/lmdb/durable-commit.js';
 
-/** A database whose commit and flush end when the test says so. */
+/** A database whose commit and flush end on command of the test. */
 function createDatabase() {
   const log: string[] = [];
   let endBatch: { readonly resolve: (done: boolean) => void; readonly reject: (reason: unknown) => void } | undefined;
@@ -41,7 +41,7 @@ test('a commit is done when it is flushed, not when it is visible', async () => 
   expect(isDone).toBe(true);
 });
 
-test('a failed commit tells the reason and leaves no rejection behind', async () => {
+test('a failed commit reports the reason and leaves no rejection behind', async () => {
   const { database, batch } = createDatabase();
   const unread: unknown[] = [];
   const note = (reason: unknown): void => void unread.push(reason);

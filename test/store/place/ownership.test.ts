@@ -96,7 +96,7 @@ test('a database restored elsewhere by a dump cannot start on the place of the l
     });
 });
 
-test('a physical copy of the database, of the same server and name, ends and removes nothing; the live one goes on', async () => {
+test('a physical copy of the database, of the same server and name, ends and removes nothing; the live one continues', async () => {
   const { folder, documents, ownership, lost } = await livingCluster();
   const copied = await copyOf(documents);
   const clone = await begin(copied, folder);

@@ -55,7 +55,7 @@ test('a database takes the place of its first process, and no other one afterwar
   ]);
   expect([await markOf(mine), await markOf(theirs)]).toEqual([id, otherId]);
   expect([await claim(one, mine), claims.length]).toEqual([id, 2]);
-  expect(await readdir(mine)).toEqual([MARKER]); // What was written to try it is gone.
+  expect(await readdir(mine)).toEqual([MARKER]); // The file of the write test is removed.
   for (const ask of [claimPlace, assertPlace])
     await expect(ask(one, at(theirs))).rejects.toMatchObject({
       exitStatus: 78,
@@ -67,7 +67,7 @@ test('a database takes the place of its first process, and no other one afterwar
   await expect(claimPlace(createMemoryEngine().open(), at(mine))).rejects.toMatchObject({ exitStatus: 78 });
 });
 
-test('processes that start at once take one place, and a start goes on with a claim that a crash cut off', async () => {
+test('processes that start at once take one place, and a start continues a claim that a crash interrupted', async () => {
   const engine = createMemoryEngine();
   const folder = join(await newFolder(), 'shared');
   const ids = await Promise.all([1, 2, 3].map(async () => claimPlace(engine.open(), at(folder))));
@@ -106,7 +106,7 @@ test('a write waits for a folder that is away, and leaves nothing at its empty m
   expect((await readdir(folder)).toSorted()).toEqual([name, MARKER].toSorted());
 });
 
-test('what is missing is damage where the place is there, and an outage where it is away', async () => {
+test('a missing file is damage if the place is available, and an outage if it is not', async () => {
   const { folder, artifacts, watch: health, told } = await taken();
   const [ref, lost] = [await artifacts.write(CONTENT, SHA256), await artifacts.write(CONTENT, SHA256)];
   await rm(join(folder, lost.name));

@@ -45,7 +45,7 @@ async function stall(path: string): Promise<() => Promise<void>> {
   await rename(path, `${path}-away`);
   execFileSync('mkfifo', [path]);
   return async () => {
-    const other = await open(path, constants.O_RDWR); // Both ends: whoever waits goes on, and nobody needs to.
+    const other = await open(path, constants.O_RDWR); // Opens both ends, so that a waiting open continues.
     await rename(`${path}-away`, path);
     await other.close();
   };
@@ -95,7 +95,7 @@ test('no more calls are under way than a stall may hold, in the order in which t
   expect(await Promise.all(doing)).toEqual([0, 1, 2, 3]);
 });
 
-test('what a call gives that was given up is handed to whoever cleans up, and the folder is there again', async () => {
+test('the late result of an aborted call is passed to the cleanup, and the folder is available again', async () => {
   const call = boundedCalls('/mnt/shared', { readMs: 1 });
   let end: (value: string) => void;
   const late: string[] = [];

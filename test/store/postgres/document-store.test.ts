@@ -123,7 +123,7 @@ describe.skipIf(!hasPostgresql)('the sizes of a cluster', () => {
         await tx.put('index', 'large', { file: ref('e', 6e9) });
       });
       const sizes = await sharedSizes(query, '$schema');
-      // What a note says of a result is no reference to it.
+      // The mention of a result in a note is no reference to it.
       expect(sizes).toEqual({ databaseBytes: expect.any(Number), results: 4, resultBytes: 1 + 20 + 300 + 6e9 });
       const [row] = await query('SELECT pg_database_size(current_database())::float8 AS bytes');
       expect(sizes.databaseBytes).toBeCloseTo(Number(row!['bytes']), -7);

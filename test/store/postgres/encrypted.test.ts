@@ -142,7 +142,7 @@ describe('an object store on TLS', () => {
     await new Promise((closed) => server.close(closed));
   });
 
-  /** What a process says that was given the authority: Node reads it when it starts. */
+  /** The output of a process with the certificate authority, which Node reads at its start. */
   async function roundTrip(authority: string): Promise<string> {
     const environment = { PATH: process.env['PATH'], NODE_EXTRA_CA_CERTS: authority };
     const words = ['--input-type=module', '--eval', ROUND_TRIP, endpoint];

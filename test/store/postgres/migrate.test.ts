@@ -39,7 +39,7 @@ describe.skipIf(!hasPostgresql)('the schema', () => {
     await world.drop();
   });
 
-  test('of earlier programs is upgraded beside them: each reads what the others write, under its own key alone', async () => {
+  test('of earlier programs is upgraded while they run: each reads what the others write, only under its own key', async () => {
     const url = await sharedPostgresql();
     const schema = 'upgraded';
     const client = new Client(url);
@@ -110,7 +110,7 @@ describe.skipIf(!hasPostgresql)('the schema', () => {
     await world.drop();
   });
 
-  test('is looked at by a role that owns nothing; what that lacks is told in one sentence, with the owner', async () => {
+  test('is checked by a role that owns nothing; missing privileges are reported in one sentence, with the owner', async () => {
     const world = await openTestSchema();
     const role = `role_of_${world.schema}`;
     const owner = new Client(world.url);
@@ -125,7 +125,7 @@ describe.skipIf(!hasPostgresql)('the schema', () => {
       );
     expect(await migrate(client, world.schema)).toEqual({ from: PROTOCOL, to: PROTOCOL });
     await assertGranted(client, world.schema);
-    // What the operator keeps beside our tables is nobody else's.
+    // The operator's other tables in the schema stay private.
     await world.query('CREATE TABLE $schema.kept (id serial); CREATE SEQUENCE $schema.kept_sequence');
     await world.query(`CREATE FUNCTION $schema.kept_function() RETURNS int LANGUAGE sql AS 'SELECT 1'`);
     await world.query('REVOKE ALL ON FUNCTION $schema.kept_function FROM PUBLIC');

@@ -38,7 +38,7 @@ const START_MS = 150_000;
 const LOOK_MS = 100;
 
 /**
- * The one Ceph of this run of the tests, which whoever asks first starts and the end of the run ends: a monitor, a
+ * The one Ceph of this run of the tests, which the first caller starts and the end of the run ends: a monitor, a
  * store of objects in memory and the gateway, all on loopback, with everything they write in the folder of the run.
  */
 export async function sharedCeph(): Promise<Ceph> {
@@ -133,7 +133,7 @@ osd pool default pg autoscale mode = off
 rgw enable apis = s3
 `;
 
-/** A bucket is made by the protocol alone; the gateway answers once it has its pools. */
+/** A bucket is created only by the protocol; the gateway answers once it has its pools. */
 async function makeBucket(url: string): Promise<void> {
   const client = new AwsClient({ ...KEYS, service: 's3', region: 'us-east-1', retries: 0 });
   const until = performance.now() + START_MS;

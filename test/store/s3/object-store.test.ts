@@ -95,7 +95,7 @@ test('a body is sent with its hash, and one above 16 MiB in parts that have thei
   expect((await readdir(folder)).filter((name) => name.endsWith('.part'))).toEqual([]);
 });
 
-test('a file is sent in parts as it lies on disk, and read by another machine', async () => {
+test('a file is sent in parts from disk, and read by another machine', async () => {
   const large = bytesOf(17 * MIB + 3, 5);
   const path = join(await newFolder(), 'prices.parquet');
   await writeFile(path, large);
@@ -114,7 +114,7 @@ test('a damaged copy is fetched again, also by a process that starts on it; a da
   const damage = async (): Promise<void> => {
     const { mtime } = await stat(join(folder, ref.name));
     await writeFile(join(folder, ref.name), bytesOf(CONTENT.length, 1));
-    await utimes(join(folder, ref.name), mtime, mtime); // Nothing but its content says so.
+    await utimes(join(folder, ref.name), mtime, mtime); // Only its content shows the change.
   };
   await damage();
   expect(Buffer.compare(await artifacts.read(ref), CONTENT)).toBe(0);
@@ -154,7 +154,7 @@ test('a body that arrives damaged is refused and sent again, in whole and in par
   expect(await client.get(name, isThere)).toBeUndefined();
 });
 
-test('an object store that is away for a while delays a write, and one that refuses says so at once', async () => {
+test('an unavailable object store delays a write, and one that refuses reports it at once', async () => {
   const { artifacts } = await machine();
   service.isClosed = true;
   service.seen.length = 0;
@@ -196,7 +196,7 @@ test('an object whose bytes cease to come is read from its beginning again, whil
     code: 'STORE_UNAVAILABLE',
     message: `The object store ${endpoint} broke off a response.`,
   });
-  // What the reader cannot do is told as it is, at once.
+  // An unsupported operation of the reader is reported unchanged, at once.
   const full = new Error('ENOSPC');
   await expect(hurried.get('a', () => Promise.reject(full))).rejects.toBe(full);
   await new Promise((resolve) => server.close(resolve));
@@ -234,7 +234,7 @@ test('a request gives an object up of which nothing comes, or no more; a job get
   await new Promise((resolve) => server.close(resolve));
 });
 
-test('what only another setting mends names that setting, and no key', async () => {
+test('an error that only another setting resolves names that setting, and no key', async () => {
   let answer: readonly [number, string] = [200, ''];
   const strict = createServer((_, outgoing) => outgoing.writeHead(answer[0]).end(answer[1]));
   const host = await listening(strict);
@@ -272,7 +272,7 @@ test('what only another setting mends names that setting, and no key', async () 
   await new Promise((resolve) => strict.close(resolve));
 });
 
-test('a missing object is damage, and a missing bucket a setting to mend; a place is one of its database', async () => {
+test('a missing object is damage, and a missing bucket a wrong setting; a place belongs to its database', async () => {
   const { access } = service;
   const cache = { folder: await newFolder(), bytesMax: MIB };
   const elsewhere = { ...access, bucket: 'another' };
@@ -290,7 +290,7 @@ test('a missing object is damage, and a missing bucket a setting to mend; a plac
   const other = { ...access, prefix: `${access.prefix}other/` };
   await expect(claimPlace(documents, at(other))).rejects.toMatchObject({ exitStatus: 78, message: new RegExp(id) });
   const artifacts = await openObjectArtifacts({ access: own, cache, freeSpace: watchFreeSpace(cache.folder) });
-  expect(await artifacts.sweep(async () => new Set())).toBe(0); // The marker is nobody's garbage.
+  expect(await artifacts.sweep(async () => new Set())).toBe(0); // The marker is not an orphan.
   expect(await claimPlace(documents, at(own))).toBe(id);
 });
 

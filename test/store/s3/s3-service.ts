@@ -17,10 +17,10 @@ interface S3rver {
 
 type S3rverClass = new (options: object) => S3rver;
 
-/** An object store on loopback, seen through a door that counts, and closes when it is told to. */
+/** An object store on loopback, behind a proxy that counts, and closes on command. */
 export interface S3Service {
   readonly access: S3Access & { readonly keys: GivenKeys };
-  /** Whether it compares a body with its hash and a request with its signature: s3rver takes any. */
+  /** True if it compares a body with its hash and a request with its signature: s3rver accepts any. */
   readonly isStrict: boolean;
   /** Requests for artifacts that arrived, as method and name of the operation. */
   readonly seen: string[];
@@ -30,7 +30,7 @@ export interface S3Service {
   isClosed: boolean;
   /** While held, those for artifacts are: the place is there, and jobs cannot end. */
   isHeld: boolean;
-  /** So many bodies that are sent next arrive damaged. */
+  /** The number of next bodies that arrive damaged. */
   bodiesToDamage: number;
   stop(): Promise<void>;
 }

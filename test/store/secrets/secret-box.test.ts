@@ -6,7 +6,7 @@ const key = randomBytes(32);
 const box = createSecretBox(key);
 
 describe('a sealed text', () => {
-  test('is read with its key alone, is the same every time, and differs from every other', () => {
+  test('is read only with its key, is the same every time, and differs from every other', () => {
     const texts = ['', 'a', 'secret', 'sécret ✓', 'x'.repeat(10_000)];
     const sealed = texts.map(box.seal);
     expect(sealed.map(box.open)).toEqual(texts);

@@ -87,7 +87,7 @@ const add = (
     { held, fresh, options: { until: null, full: false, isWhole: false, unchangedTables }, calendars: [] },
     control,
   );
-/** Whether two handles lie in the same memory: what one writes the other sees. */
+/** Tests that two handles share memory: writes of one are visible to the other. */
 function sharesMemory(one: MarketHandle, other: MarketHandle): boolean {
   const [a, b] = [one, other].map(({ fields }) => new Uint8Array(fields[0]!.values)) as [Uint8Array, Uint8Array];
   const before = a[0]!;
@@ -146,7 +146,7 @@ test('days are added behind those held without copying them, until the room is u
   expect(sharesMemory(await next(500, 501), held)).toBe(true);
 });
 
-test('of two versions made of one, as when a refresh was cancelled on its way, neither writes where the other did', async () => {
+test('of two versions derived from one, as after a cancelled refresh, neither writes where the other did', async () => {
   const held = await loaded(contentOf(0, 10, { dividends: [0] }));
   const lost = (await add(held, await loaded(contentOf(10, 12, { dividends: [0] })))).handle;
   const before = bits(lost);

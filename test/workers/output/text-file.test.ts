@@ -20,7 +20,7 @@ function writeMuch(json: JsonWriter): void {
   json.raw('],"\u00e9"]');
 }
 
-test('a file has the bytes that are made in memory, and is told with its length and hash', () => {
+test('a file has the bytes that are created in memory, and is reported with its length and hash', () => {
   const path = join(folder, 'much');
   const written = writeTextFile(path, (sink) => {
     const json = createJsonSinkWriter(sink);
@@ -45,7 +45,7 @@ test('a file that could not be written to its end is not there', () => {
   expect(existsSync(path)).toBe(false);
 });
 
-test('a disk that takes no more is told as full, and nothing is left on it', () => {
+test('a full disk is reported as full, and nothing is left on it', () => {
   const path = join(folder, 'full');
   const attempt = (): unknown =>
     writeTextFile(path, (sink) => {

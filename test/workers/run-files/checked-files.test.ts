@@ -32,7 +32,7 @@ async function written(bytes = BYTES, name = 'a.art'): Promise<string> {
   return join(folder, name);
 }
 
-/** Whether a file has a content, and whether it was read for that. */
+/** Tests that a file has a content, and that it was read for that. */
 function looked(path: string, hash = SHA256, files: CheckedFiles | null = checked) {
   let parts = 0;
   const isIntact = hasContent({ path, sha256: hash }, files ?? undefined, () => parts++);
@@ -160,7 +160,7 @@ test('no more files are remembered than there is room for, the last one always',
     expect(looked(paths.at(-1)!, hash)).toEqual(UNREAD);
   }
   const unread = paths.filter((path) => {
-    const copy = new BigUint64Array(new SharedArrayBuffer(checked.byteLength)); // What is read is remembered again.
+    const copy = new BigUint64Array(new SharedArrayBuffer(checked.byteLength)); // The content after another read.
     copy.set(checked);
     return !looked(path, hash, copy).isRead;
   });

@@ -53,7 +53,7 @@ describe('the hash of a file that is read past the cache', () => {
   test('is that of its bytes, around sectors and blocks, below the size as above it', () => {
     for (const more of [-1, 0, 1, 4095, 4096, 2 ** 21 - 1, 2 ** 21, 2 ** 21 + 4097]) {
       const bytes = bytesOf(LARGE_BYTES_MIN + more);
-      writeFileSync(path, bytes); // What the cache has and the disk may not have yet is read.
+      writeFileSync(path, bytes); // The read comes from the cache, which may be ahead of the disk.
       let looks = 0;
       expect(hashOnce(path, bytes.length, () => looks++)).toBe(sha256(bytes));
       expect(looks).toBe(more < 0 ? 32 : 1 + Math.floor(bytes.length / 2 ** 21));

@@ -27,7 +27,7 @@ async function parts(idOf: (part: number) => string): Promise<Buffer[]> {
   return made;
 }
 
-test('a workbook that a thread has lost goes on with the byte behind the last part', async () => {
+test('a workbook that a thread has lost continues with the byte after the last part', async () => {
   const whole = await parts(() => 'kept');
   expect(whole.length).toBeGreaterThan(2);
   const lost = await parts((part) => `lost ${part}`);

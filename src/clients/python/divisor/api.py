@@ -75,12 +75,20 @@ class Operations:
         """
         return self._transport.content("GET", f"/docs/guide/pictures/{word(picture)}")
 
-    def call_mcp(self, body: c.McpMessage, *, tools: Optional[Sequence[Literal["jobs", "indices", "analytics", "optimise", "risk-models", "reports", "data", "documentation", "strategies", "derivatives", "stores", "watchlists", "schedules", "publication", "versions", "service", "all"]]] = None) -> Any:
+    def call_mcp(self, body: c.McpMessage, *, tools: Optional[Sequence[Literal["jobs", "indices", "analytics", "optimise", "risk-models", "reports", "data", "documentation", "strategies", "derivatives", "stores", "watchlists", "schedules", "approvals", "publication", "versions", "service", "all"]]] = None) -> Any:
         """Model Context Protocol for agents: one JSON-RPC message.
 
         :param tools: Toolsets, or `all`. Default: jobs, indices, analytics, reports, data, documentation.
         """
         return cast("Any", self._transport.json("POST", "/mcp", body=body, query={"tools": tools}))
+
+    def call_mcp_content(self, body: c.McpMessage, media: Literal["text/event-stream"], *, tools: Optional[Sequence[Literal["jobs", "indices", "analytics", "optimise", "risk-models", "reports", "data", "documentation", "strategies", "derivatives", "stores", "watchlists", "schedules", "approvals", "publication", "versions", "service", "all"]]] = None) -> bytes:
+        """Model Context Protocol for agents: one JSON-RPC message.
+
+        :param media: What is wanted instead of JSON.
+        :param tools: Toolsets, or `all`. Default: jobs, indices, analytics, reports, data, documentation.
+        """
+        return self._transport.content("POST", "/mcp", body=body, query={"tools": tools}, accept=media)
 
     def list_jobs(self, *, kind: Optional[Sequence[Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "simulate", "replay", "diff"]]] = None, status: Optional[Sequence[Literal["pending", "running", "succeeded", "failed", "cancelled"]]] = None, limit: Optional[int] = None, before: Optional[str] = None) -> c.JobCollection:
         """Jobs, newest first.
@@ -102,7 +110,7 @@ class Operations:
     def get_job(self, job_id: str, *, wait: Optional[float] = None) -> c.JobStatus:
         """Status of a job, with its result once it succeeded.
 
-        :param job_id: {kind}:{id}, for example backtest:GOLD4.
+        :param job_id: {kind}:{id}, for example backtest:LARGE-100.
         :param wait: Longest time to wait for a change of status, seconds.
         """
         return cast("c.JobStatus", self._transport.json("GET", f"/jobs/{word(job_id)}", query={"wait": wait}))
@@ -110,7 +118,7 @@ class Operations:
     def cancel_job(self, job_id: str, *, if_match: Optional[str] = None) -> c.JobStatus:
         """Cancels a job.
 
-        :param job_id: {kind}:{id}, for example backtest:GOLD4.
+        :param job_id: {kind}:{id}, for example backtest:LARGE-100.
         :param if_match: Change the document only when its etag is one of these.
         """
         return cast("c.JobStatus", self._transport.json("DELETE", f"/jobs/{word(job_id)}", if_match=if_match))
@@ -122,7 +130,7 @@ class Operations:
     def follow_job(self, job_id: str) -> Iterator[Event]:
         """Status of a job as server-sent events.
 
-        :param job_id: {kind}:{id}, for example backtest:GOLD4.
+        :param job_id: {kind}:{id}, for example backtest:LARGE-100.
         """
         return self._transport.events("GET", f"/jobs/{word(job_id)}/events")
 
@@ -1665,6 +1673,32 @@ class Operations:
         """Puts a new signing key in place of the one in use."""
         return cast("c.PublicKey", self._transport.json("POST", "/publication/keys"))
 
+    def list_approvals(self, *, state: Optional[Literal["pending", "approved", "used", "rejected", "withdrawn", "expired"]] = None, action: Optional[Literal["publish", "restate", "amend", "waive"]] = None, subject: Optional[str] = None, limit: Optional[int] = None, before: Optional[int] = None) -> c.ApprovalCollection:
+        """Changes that wait for the agreement of other people, and decided ones.
+
+        :param state: Only approvals in this state.
+        :param action: Only approvals of this change.
+        :param subject: Only approvals of this index or schedule.
+        :param limit: Longest list.
+        :param before: Only approvals with lower numbers.
+        """
+        return cast("c.ApprovalCollection", self._transport.json("GET", "/approvals", query={"state": state, "action": action, "subject": subject, "limit": limit, "before": before}))
+
+    def get_approval(self, approval_id: int) -> c.Approval:
+        """One approval: the change, and who requested, commented and decided.
+
+        :param approval_id: Number of the approval.
+        """
+        return cast("c.Approval", self._transport.json("GET", f"/approvals/{word(approval_id)}"))
+
+    def decide_approval(self, approval_id: int, body: c.ApprovalDecisionRequest, *, note: Optional[str] = None) -> c.Approval:
+        """Approves, rejects, withdraws or comments on a change that waits for agreement.
+
+        :param approval_id: Number of the approval.
+        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        """
+        return cast("c.Approval", self._transport.json("POST", f"/approvals/{word(approval_id)}/decisions", body=body, note=note))
+
     def get_access(self, kind: Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "schedule"], document_id: str) -> c.DocumentAccess:
         """Whose a document is, and who else may read it.
 
@@ -1680,7 +1714,7 @@ class Operations:
         """
         return cast("c.DocumentAccess", self._transport.json("PUT", f"/access/{word(kind)}/{word(document_id)}", body=body, if_match=if_match))
 
-    def get_audit(self, *, start: Optional[str] = None, end: Optional[str] = None, kind: Optional[Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "schedule", "judgement", "run", "optimisation-run", "risk-model", "render", "publication", "data-version", "signing-key", "key", "job", "authentication", "read"]] = None, id: Optional[str] = None, author: Optional[str] = None, after: Optional[int] = None, limit: Optional[int] = None, format: Optional[Literal["json", "ndjson"]] = None) -> c.AuditLog:
+    def get_audit(self, *, start: Optional[str] = None, end: Optional[str] = None, kind: Optional[Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "schedule", "judgement", "approval", "run", "optimisation-run", "risk-model", "render", "publication", "data-version", "signing-key", "key", "job", "authentication", "read"]] = None, id: Optional[str] = None, author: Optional[str] = None, after: Optional[int] = None, limit: Optional[int] = None, format: Optional[Literal["json", "ndjson"]] = None) -> c.AuditLog:
         """Every write of a document and every publication: by whom, when, in which request, which version.
 
         :param start: Entries of this day or time and after it.
@@ -1694,7 +1728,7 @@ class Operations:
         """
         return cast("c.AuditLog", self._transport.json("GET", "/audit", query={"start": start, "end": end, "kind": kind, "id": id, "author": author, "after": after, "limit": limit, "format": format}))
 
-    def get_audit_content(self, media: Literal["application/x-ndjson"], *, start: Optional[str] = None, end: Optional[str] = None, kind: Optional[Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "schedule", "judgement", "run", "optimisation-run", "risk-model", "render", "publication", "data-version", "signing-key", "key", "job", "authentication", "read"]] = None, id: Optional[str] = None, author: Optional[str] = None, after: Optional[int] = None, limit: Optional[int] = None, format: Optional[Literal["json", "ndjson"]] = None) -> bytes:
+    def get_audit_content(self, media: Literal["application/x-ndjson"], *, start: Optional[str] = None, end: Optional[str] = None, kind: Optional[Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "schedule", "judgement", "approval", "run", "optimisation-run", "risk-model", "render", "publication", "data-version", "signing-key", "key", "job", "authentication", "read"]] = None, id: Optional[str] = None, author: Optional[str] = None, after: Optional[int] = None, limit: Optional[int] = None, format: Optional[Literal["json", "ndjson"]] = None) -> bytes:
         """Every write of a document and every publication: by whom, when, in which request, which version.
 
         :param media: What is wanted instead of JSON.

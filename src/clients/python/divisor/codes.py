@@ -27,6 +27,10 @@ class QuotaExceeded(DivisorError):
     """The documents and versions of the key have reached their storage limit; purge some."""
 
 
+class ApprovalForbidden(DivisorError):
+    """The key may not decide: it requested the change, or is no approver."""
+
+
 class ForbiddenId(DivisorError):
     """The id does not begin with a prefix of the key; see detail.prefixes."""
 
@@ -103,6 +107,10 @@ class DayNotFound(DivisorError):
     """The schedule has no day of the session yet."""
 
 
+class ApprovalNotFound(DivisorError):
+    """No approval has the number."""
+
+
 class StoreNotFound(DivisorError):
     """No data store is registered under the id."""
 
@@ -129,6 +137,14 @@ class NotAcceptable(DivisorError):
 
 class CheckFailed(DivisorError):
     """A check of a schedule holds an index back; fix its data or waive the finding."""
+
+
+class ApprovalRequired(DivisorError):
+    """Another person has to agree first; see detail.approval_id. Repeat the request once it is approved."""
+
+
+class ApprovalClosed(DivisorError):
+    """The approval was decided, used or withdrawn, or has expired."""
 
 
 class DayEnded(DivisorError):
@@ -418,6 +434,7 @@ BY_CODE: Dict[str, Type[DivisorError]] = {
     "UNAUTHENTICATED": Unauthenticated,
     "FORBIDDEN_SCOPE": ForbiddenScope,
     "QUOTA_EXCEEDED": QuotaExceeded,
+    "APPROVAL_FORBIDDEN": ApprovalForbidden,
     "FORBIDDEN_ID": ForbiddenId,
     "READ_ONLY": ReadOnly,
     "FORBIDDEN_ORIGIN": ForbiddenOrigin,
@@ -437,6 +454,7 @@ BY_CODE: Dict[str, Type[DivisorError]] = {
     "PLUGIN_NOT_FOUND": PluginNotFound,
     "SCHEDULE_NOT_FOUND": ScheduleNotFound,
     "DAY_NOT_FOUND": DayNotFound,
+    "APPROVAL_NOT_FOUND": ApprovalNotFound,
     "STORE_NOT_FOUND": StoreNotFound,
     "IDENTIFIER_NOT_FOUND": IdentifierNotFound,
     "JOB_NOT_FOUND": JobNotFound,
@@ -444,6 +462,8 @@ BY_CODE: Dict[str, Type[DivisorError]] = {
     "METHOD_NOT_ALLOWED": MethodNotAllowed,
     "NOT_ACCEPTABLE": NotAcceptable,
     "CHECK_FAILED": CheckFailed,
+    "APPROVAL_REQUIRED": ApprovalRequired,
+    "APPROVAL_CLOSED": ApprovalClosed,
     "DAY_ENDED": DayEnded,
     "INDEX_EXISTS": IndexExists,
     "STRATEGY_EXISTS": StrategyExists,

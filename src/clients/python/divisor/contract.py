@@ -273,6 +273,76 @@ class AnyNodeInput(_AnyNodeInput, total=False):
     text: str
 
 
+class Approval(t.TypedDict):
+    """A request for the agreement of a second person."""
+
+    #: From 1, without a gap.
+    approval_id: int
+    #: Change that is requested.
+    action: t.Literal["publish", "restate", "amend", "waive"]
+    #: Id of the index or schedule concerned.
+    subject: str
+    #: Whether it was agreed to, and done.
+    state: t.Literal["pending", "approved", "used", "rejected", "withdrawn", "expired"]
+    #: The change in a sentence.
+    summary: str
+    #: Figures of the change, before and after.
+    detail: t.Mapping[str, t.Any]
+    #: SHA-256 of what is approved. A change with any other content needs another approval.
+    digest: str
+    #: Time of the request.
+    requested_at: str
+    #: Name of the key that requests it.
+    requested_by: str
+    #: Time after which it can no longer be approved or used.
+    expires_at: str
+    #: Persons who have to agree, with the one who requests it.
+    persons: int
+    #: Persons who have not agreed yet.
+    missing: int
+    #: Request, comments and decisions, in their order.
+    history: t.Sequence[ApprovalStep]
+
+
+class ApprovalCollection(t.TypedDict):
+    #: Changes that need approval (`--approvals`).
+    rules: t.Sequence[ApprovalRule]
+    #: Newest first.
+    approvals: t.Sequence[Approval]
+
+
+class _ApprovalDecisionRequest(t.TypedDict):
+    #: `withdraw` is for the person who requested it.
+    decision: t.Literal["approve", "reject", "withdraw", "comment"]
+
+
+class ApprovalDecisionRequest(_ApprovalDecisionRequest, total=False):
+    #: Comment; a rejection needs one.
+    comment: t.Optional[str]
+
+
+class ApprovalRule(t.TypedDict):
+    #: Change.
+    action: t.Literal["publish", "restate", "amend", "waive"]
+    #: Persons who have to agree, with the one who requests it.
+    persons: int
+    #: Names or ids of keys that may approve; null for every key with the scope.
+    approvers: t.Optional[t.Sequence[str]]
+
+
+class ApprovalStep(t.TypedDict):
+    #: Time, ISO-8601 UTC with offset.
+    at: str
+    #: Name of the key; `local` where none is asked for.
+    author: str
+    #: Id of the key; null where none is asked for.
+    key_id: t.Optional[str]
+    #: What was done.
+    action: t.Literal["requested", "approved", "rejected", "withdrawn", "commented", "used"]
+    #: Comment; null if there is none.
+    comment: t.Optional[str]
+
+
 class _ArithmeticNode(t.TypedDict):
     node: t.Literal["arithmetic"]
     #: Operator between the operands; ^ is a power.
@@ -387,7 +457,7 @@ class _AuditEntry(t.TypedDict):
     #: Action on the document.
     action: t.Literal["created", "updated", "restored", "deleted", "purged", "loaded", "activated", "cancelled", "refused", "read"]
     #: Kind of the document, or of the other subject.
-    kind: t.Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "schedule", "judgement", "run", "optimisation-run", "risk-model", "render", "publication", "data-version", "signing-key", "key", "job", "authentication", "read"]
+    kind: t.Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "schedule", "judgement", "approval", "run", "optimisation-run", "risk-model", "render", "publication", "data-version", "signing-key", "key", "job", "authentication", "read"]
     #: Its id: for a run that of the index, for a publication with a number, for a data version that of the store; the address whose key was refused, or the path that was read.
     id: str
     #: The version created; null for kinds without versions.
@@ -401,7 +471,7 @@ class _AuditEntry(t.TypedDict):
 
 
 class AuditEntry(_AuditEntry, total=False):
-    #: Id of that key, or subject of the token; absent without authentication.
+    #: Id of that key, or `sub:` and the subject of the token; absent without authentication.
     key_id: str
     #: Id of the run; absent for other kinds.
     run_id: str
@@ -503,7 +573,7 @@ class BacktestBatchRequest(_BacktestBatchRequest, total=False):
 
 
 class BacktestJobStatus(t.TypedDict):
-    #: {kind}:{id}, for example backtest:GOLD4.
+    #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["backtest"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
@@ -2626,7 +2696,7 @@ class DivisorCheckInput(_DivisorCheckInput, total=False):
 
 
 class DocumentAccessOwner(t.TypedDict):
-    #: Key or subject; null where none was asked for.
+    #: Id of the key, or `sub:` and the subject of the token; null where none was asked for.
     key_id: t.Optional[str]
     #: Its name.
     name: str
@@ -2635,7 +2705,7 @@ class DocumentAccessOwner(t.TypedDict):
 class DocumentAccess(t.TypedDict):
     #: Author of the first version; null where that was purged.
     owner: t.Optional[DocumentAccessOwner]
-    #: Keys or subjects that may read it beyond their prefixes.
+    #: Clients that may read it beyond their prefixes: ids or names of keys, or `sub:` and the subject of a token.
     shared_with: t.Sequence[str]
 
 
@@ -2659,7 +2729,7 @@ class DocumentVersion(t.TypedDict):
     at: str
     #: Name of the key; local where none is asked for.
     author: str
-    #: Id of the key, or subject of the token; null if there is none.
+    #: Id of the key, or `sub:` and the subject of the token; null if there is none.
     key_id: t.Optional[str]
     #: X-Change-Note of the write, at most 500 characters; null if there is none.
     note: t.Optional[str]
@@ -2778,7 +2848,7 @@ class EqualWeightWeighting(_EqualWeightWeighting, total=False):
 
 class ErrorDetail(t.TypedDict):
     #: Stable code to branch on.
-    code: t.Literal["MALFORMED_REQUEST", "BODY_TOO_LARGE", "UNAUTHENTICATED", "FORBIDDEN_SCOPE", "QUOTA_EXCEEDED", "FORBIDDEN_ID", "READ_ONLY", "FORBIDDEN_ORIGIN", "ROUTE_NOT_FOUND", "INDEX_NOT_FOUND", "RUN_NOT_FOUND", "ASSET_NOT_IN_RUN", "BENCHMARK_NOT_FOUND", "CONSTRAINT_SET_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "STRATEGY_NOT_FOUND", "TEMPLATE_NOT_FOUND", "RENDER_NOT_FOUND", "NOTHING_PUBLISHED", "VERSION_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PLUGIN_NOT_FOUND", "SCHEDULE_NOT_FOUND", "DAY_NOT_FOUND", "STORE_NOT_FOUND", "IDENTIFIER_NOT_FOUND", "JOB_NOT_FOUND", "DOCUMENT_UNREADABLE", "METHOD_NOT_ALLOWED", "NOT_ACCEPTABLE", "CHECK_FAILED", "DAY_ENDED", "INDEX_EXISTS", "STRATEGY_EXISTS", "TEMPLATE_EMPTY", "STORE_EXISTS", "STORE_ACTIVE", "STORE_PUBLISHED", "STORE_LOADING", "STORE_REFRESHING", "FOLDER_REGISTERED", "NOTHING_TO_REFRESH", "STORE_NOT_SERVED", "STORE_MISMATCH", "JOB_RUNNING", "RESTATEMENT", "NO_CURRENT_RUN", "NOT_REPRODUCED", "PARTIAL_CLOSES", "PRECONDITION_FAILED", "VALIDATION_FAILED", "INVALID_IDENTIFIER", "VERSION_NOT_RESTORABLE", "ID_MISMATCH", "INVALID_RANGE", "RANGE_TOO_SHORT", "CALENDAR_NOT_COVERED", "NO_DATA_IN_RANGE", "PLUGIN_FAILED", "NO_DATA_AT_DATE", "NO_DATA_KNOWN", "NO_COMMON_DATES", "UNIVERSE_REQUIRED", "EXPIRY_NOT_AFTER_AS_OF", "EXPIRY_ORDER", "RATE_OUT_OF_RANGE", "INDEX_REQUIRED", "TEMPLATE_BUILT_IN", "VARIANT_NOT_AVAILABLE", "TOTAL_LOSS", "INFEASIBLE", "OBJECTIVE_UNATTAINABLE", "EMPTY_INDEX", "NO_RATE", "FX_MISSING", "RISK_INSUFFICIENT_DATA", "LOOK_AHEAD", "MODEL_LACKS_NAMES", "QUERY_LIMIT", "NUMERIC_FAILURE", "SOLVER_FAILED", "MISSING_PRICE", "RATE_LIMITED", "INTERNAL", "NOT_SUPPORTED", "NO_DATA_SOURCE", "STORE_UNAVAILABLE", "OVERLOADED", "DRAINING", "STORAGE_FULL", "UNCLASSIFIED_FAILURE", "RISK_MODEL_CHANGED", "WORKER_CRASHED", "JOB_INTERRUPTED", "WORKER_OUT_OF_MEMORY", "JOB_TIMEOUT", "INDEX_DELETED", "RENDER_FAILED", "STORE_READ_FAILED", "REFRESH_REJECTED", "STORE_WRITE_FAILED"]
+    code: t.Literal["MALFORMED_REQUEST", "BODY_TOO_LARGE", "UNAUTHENTICATED", "FORBIDDEN_SCOPE", "QUOTA_EXCEEDED", "APPROVAL_FORBIDDEN", "FORBIDDEN_ID", "READ_ONLY", "FORBIDDEN_ORIGIN", "ROUTE_NOT_FOUND", "INDEX_NOT_FOUND", "RUN_NOT_FOUND", "ASSET_NOT_IN_RUN", "BENCHMARK_NOT_FOUND", "CONSTRAINT_SET_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "STRATEGY_NOT_FOUND", "TEMPLATE_NOT_FOUND", "RENDER_NOT_FOUND", "NOTHING_PUBLISHED", "VERSION_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PLUGIN_NOT_FOUND", "SCHEDULE_NOT_FOUND", "DAY_NOT_FOUND", "APPROVAL_NOT_FOUND", "STORE_NOT_FOUND", "IDENTIFIER_NOT_FOUND", "JOB_NOT_FOUND", "DOCUMENT_UNREADABLE", "METHOD_NOT_ALLOWED", "NOT_ACCEPTABLE", "CHECK_FAILED", "APPROVAL_REQUIRED", "APPROVAL_CLOSED", "DAY_ENDED", "INDEX_EXISTS", "STRATEGY_EXISTS", "TEMPLATE_EMPTY", "STORE_EXISTS", "STORE_ACTIVE", "STORE_PUBLISHED", "STORE_LOADING", "STORE_REFRESHING", "FOLDER_REGISTERED", "NOTHING_TO_REFRESH", "STORE_NOT_SERVED", "STORE_MISMATCH", "JOB_RUNNING", "RESTATEMENT", "NO_CURRENT_RUN", "NOT_REPRODUCED", "PARTIAL_CLOSES", "PRECONDITION_FAILED", "VALIDATION_FAILED", "INVALID_IDENTIFIER", "VERSION_NOT_RESTORABLE", "ID_MISMATCH", "INVALID_RANGE", "RANGE_TOO_SHORT", "CALENDAR_NOT_COVERED", "NO_DATA_IN_RANGE", "PLUGIN_FAILED", "NO_DATA_AT_DATE", "NO_DATA_KNOWN", "NO_COMMON_DATES", "UNIVERSE_REQUIRED", "EXPIRY_NOT_AFTER_AS_OF", "EXPIRY_ORDER", "RATE_OUT_OF_RANGE", "INDEX_REQUIRED", "TEMPLATE_BUILT_IN", "VARIANT_NOT_AVAILABLE", "TOTAL_LOSS", "INFEASIBLE", "OBJECTIVE_UNATTAINABLE", "EMPTY_INDEX", "NO_RATE", "FX_MISSING", "RISK_INSUFFICIENT_DATA", "LOOK_AHEAD", "MODEL_LACKS_NAMES", "QUERY_LIMIT", "NUMERIC_FAILURE", "SOLVER_FAILED", "MISSING_PRICE", "RATE_LIMITED", "INTERNAL", "NOT_SUPPORTED", "NO_DATA_SOURCE", "STORE_UNAVAILABLE", "OVERLOADED", "DRAINING", "STORAGE_FULL", "UNCLASSIFIED_FAILURE", "RISK_MODEL_CHANGED", "WORKER_CRASHED", "JOB_INTERRUPTED", "WORKER_OUT_OF_MEMORY", "JOB_TIMEOUT", "INDEX_DELETED", "RENDER_FAILED", "STORE_READ_FAILED", "REFRESH_REJECTED", "STORE_WRITE_FAILED"]
     #: A sentence for people.
     message: str
     #: Members that go with the code, or null.
@@ -3812,7 +3882,7 @@ class FuturesPriceResponse(t.TypedDict):
 
 
 class GenerateJobStatus(t.TypedDict):
-    #: {kind}:{id}, for example backtest:GOLD4.
+    #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["generate"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
@@ -4982,7 +5052,7 @@ class JobCollection(t.TypedDict):
 
 
 class JobRetriesRefused(t.TypedDict):
-    #: {kind}:{id}, for example backtest:GOLD4.
+    #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     #: Stable code to branch on.
     code: str
@@ -5013,7 +5083,7 @@ class JobRetryRequest(t.TypedDict, total=False):
 class JobStatus(t.TypedDict):
     """A job, whatever its kind."""
 
-    #: {kind}:{id}, for example backtest:GOLD4.
+    #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     #: What it is.
     kind: t.Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "simulate", "replay", "diff"]
@@ -5565,7 +5635,7 @@ class Liveness(t.TypedDict):
 
 
 class LoadJobStatus(t.TypedDict):
-    #: {kind}:{id}, for example backtest:GOLD4.
+    #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["load"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
@@ -6350,7 +6420,7 @@ class OnePerIssuerRule(_OnePerIssuerRule, total=False):
 OpenApiDocument = t.Mapping[str, t.Any]
 
 class OptimisationJobStatus(t.TypedDict):
-    #: {kind}:{id}, for example backtest:GOLD4.
+    #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["optimise"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
@@ -7270,7 +7340,7 @@ class PricesResponse(t.TypedDict):
 
 
 class PrincipalView(t.TypedDict):
-    #: Of the key that was sent; null of a service without keys.
+    #: Id of the key, or `sub:` and the subject of the token; null without authentication.
     key_id: t.Optional[str]
     #: What it may do; admin may do everything.
     scopes: t.Sequence[t.Literal["read", "write", "run", "data", "publish", "admin"]]
@@ -7912,7 +7982,7 @@ class ReferenceResponse(t.TypedDict):
 
 
 class RefreshJobStatus(t.TypedDict):
-    #: {kind}:{id}, for example backtest:GOLD4.
+    #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["refresh"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
@@ -8185,7 +8255,7 @@ class RenderCollection(t.TypedDict):
 
 
 class RenderJobStatus(t.TypedDict):
-    #: {kind}:{id}, for example backtest:GOLD4.
+    #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["render"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
@@ -8316,7 +8386,7 @@ class Replacement(t.TypedDict):
 
 
 class ReplayJobStatus(t.TypedDict):
-    #: {kind}:{id}, for example backtest:GOLD4.
+    #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["replay"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
@@ -8788,7 +8858,7 @@ class RiskModelImportResult(t.TypedDict):
 
 
 class RiskModelJobStatus(t.TypedDict):
-    #: {kind}:{id}, for example backtest:GOLD4.
+    #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["risk"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
@@ -8946,7 +9016,7 @@ class RiskPayload(t.TypedDict):
 
 
 class RiskValidationJobStatus(t.TypedDict):
-    #: {kind}:{id}, for example backtest:GOLD4.
+    #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["validate"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
@@ -9309,7 +9379,7 @@ class RunsDifference(t.TypedDict):
 
 
 class RunsDifferenceJobStatus(t.TypedDict):
-    #: {kind}:{id}, for example backtest:GOLD4.
+    #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["diff"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
@@ -9781,7 +9851,7 @@ class SeriesPayload(t.TypedDict):
 
 
 class SharingRequest(t.TypedDict):
-    #: Ids or names of keys, or subjects of tokens. Empty: nobody.
+    #: Ids or names of keys, or `sub:` and the subject of a token. Empty: nobody.
     shared_with: t.Sequence[str]
 
 
@@ -9807,7 +9877,7 @@ class ShockScenarioInput(_ShockScenarioInput, total=False):
 
 
 class SimulationJobStatus(t.TypedDict):
-    #: {kind}:{id}, for example backtest:GOLD4.
+    #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["simulate"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
@@ -10363,7 +10433,7 @@ class SweepFoldsView(t.TypedDict):
 
 
 class SweepJobStatus(t.TypedDict):
-    #: {kind}:{id}, for example backtest:GOLD4.
+    #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["sweep"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
@@ -10574,7 +10644,7 @@ class SweepView(_SweepView, total=False):
 
 
 class SyncJobStatus(t.TypedDict):
-    #: {kind}:{id}, for example backtest:GOLD4.
+    #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["sync"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.

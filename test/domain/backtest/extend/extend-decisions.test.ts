@@ -37,7 +37,7 @@ test('an extended run day by day across its rebalances decides what the whole ru
   expect(tally.wholes).toBe(0);
 });
 
-test('a run goes on when names are held that never were, whatever happened to them before', () => {
+test('a run is extended when securities are held for the first time, whatever their earlier events', () => {
   const tally = newTally();
   fc.assert(
     fc.property(

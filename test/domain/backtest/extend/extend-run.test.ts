@@ -40,7 +40,7 @@ const BENCHMARK = IndexDocument.parse({
   pipeline: { treatment: { dividends: 'net', withholding_tax: 0.3 }, weighting: { type: 'EqualWeight' } },
 });
 
-/** What a run is measured against, and how a strategy follows its index. */
+/** The benchmark of a run, and how a strategy follows its index. */
 const randomTerms = fc.record({
   benchmark: fc.constantFrom(
     null,
@@ -118,7 +118,7 @@ describe('on random markets', () => {
     expect(extended.cadence).toBeGreaterThan(RUNS / 30);
   });
 
-  test('the market up to a day is another one as soon as anything it tells of that day or before is', async () => {
+  test('the market up to a day differs as soon as any value of that day or earlier does', async () => {
     await fc.assert(
       fc.asyncProperty(
         randomMarket,
@@ -187,7 +187,7 @@ function change(market: MarketData, kind: number, { day, row, choice }: Change):
   return { ...market, identifiers: market.identifiers.map((name) => (name === 'NEW' ? 'NEWER' : name)) };
 }
 
-test('the guide tells every reason for which the whole is run', () => {
+test('the guide lists every reason for a full run', () => {
   const guide = readFileSync(new URL('../../../../../data/guide/backtest.md', import.meta.url), 'utf8');
   for (const reason of FULL_RUN_REASON_NAMES) expect(guide).toContain(`| \`${reason}\` | `);
 });

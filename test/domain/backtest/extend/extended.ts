@@ -45,7 +45,7 @@ export interface ExtendTerms {
   readonly calendars?: Calendars;
   /** Called when a decision is made on the whole market. */
   readonly onWhole?: () => void;
-  /** Dates that a file may have before further ones are written to another; none unless given. */
+  /** Dates that a file may have before further ones are written to another; default: none. */
   readonly datesMax?: number;
 }
 
@@ -104,7 +104,7 @@ export function filesAfter(files: readonly Uint8Array[], { columns, earlierFiles
 
 export const STAMP = { runAt: 't', runHash: 'h', storeContentHash: 's', engineVersion: '0' };
 
-/** Whether every column of every panel, and an odd range of each block, is what other columns tell. */
+/** Tests that every column of every panel, and an odd range of each block, agrees with other columns. */
 export function expectSameReads(columns: RunColumns, other: RunColumns): void {
   for (const [name, block] of Object.entries(other.header.blocks) as [BlockName, PlacedBlock][]) {
     if (LAYOUT.has(name) || name in ROW_WIDTHS || BY_DATE.has(name)) continue;

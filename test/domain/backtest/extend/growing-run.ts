@@ -31,7 +31,7 @@ export const CONSTRAINED_RUNS = Number(process.env['PROPERTY_RUNS'] ?? 1);
 
 export const DAYS_ADDED = 14;
 
-/** What becomes of a run: itself, or the code that it is refused with. */
+/** The outcome of a run: itself, or the code of its refusal. */
 function outcomeOf(work: () => Run): Run | string {
   try {
     return work();
@@ -94,7 +94,7 @@ export function expectResumes({
       return;
     }
     const extended = extend(whole.plan, grown, stored, terms);
-    expectEqual(stored.checkpoint, checkpoint); // What is stored is read, and may be read again.
+    expectEqual(stored.checkpoint, checkpoint); // A stored run can be read repeatedly.
     if (typeof extended === 'string') {
       tally.reasons[extended] = (tally.reasons[extended] ?? 0) + 1;
       return;

@@ -31,7 +31,7 @@ function bytesOf(count = DATES.length, close: Record<string, number[]> = CLOSE):
 
 const opened = (bytes: Uint8Array): RunColumns => openColumns((start, end) => bytes.slice(start, end));
 
-/** The same file with one number of a block changed. */
+/** The same file with one changed number in a block. */
 function changed(bytes: Uint8Array<ArrayBuffer>, block: BlockName, element: number): Uint8Array {
   const copy = bytes.slice();
   const { offset } = opened(bytes).header.blocks[block]!;
@@ -71,7 +71,7 @@ describe('the first difference of two runs', () => {
     expect(firstDifference(opened(earlier), opened(bytes))).toMatchObject({ part: 'level', date: DATES[1] });
   });
 
-  test('of a run that goes on is the first date that it has more', () => {
+  test('of an extended run is its first additional date', () => {
     expect(firstDifference(opened(bytesOf(4)), opened(bytes))).toEqual({
       part: 'days',
       date: DATES[4],

@@ -64,7 +64,7 @@ describe('the files of an extended run', () => {
     expect(contentOf(columns)).toEqual(contentOf(opened(runToColumns(whole(27), { contentHash: 's' }))));
   });
 
-  test('are no more than 128 that one begins in: then the whole is written anew', () => {
+  test('are at most 128 per run: then the run is rewritten as a whole', () => {
     const {
       files,
       stored: { columns },

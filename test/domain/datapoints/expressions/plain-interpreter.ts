@@ -184,7 +184,7 @@ function overTime(call: Call, tables: Tables, asked: Asked & { readonly security
   }
 }
 
-/** An expression on one session of a window: its columns are read as they stand there. */
+/** An expression on one session of a window: its columns are read at that session. */
 function onSession(node: ExpressionNode, tables: Tables, asked: Asked & { readonly security: number }): number {
   const bare: Tables = {
     texts: tables.texts,
@@ -193,7 +193,7 @@ function onSession(node: ExpressionNode, tables: Tables, asked: Asked & { readon
   return interpret(shifted(node), bare, { ...asked, session: asked.session * (STALE + 1) });
 }
 
-/** Rows with so many empty ones behind each that nothing is carried to the next. */
+/** Rows followed by a number of empty ones, so that nothing is carried to the next. */
 const spread = (rows: readonly (readonly number[])[]): number[][] => {
   const known = SPREAD.get(rows);
   if (known !== undefined) return known;
@@ -204,7 +204,7 @@ const spread = (rows: readonly (readonly number[])[]): number[][] => {
 };
 const SPREAD = new WeakMap<object, number[][]>();
 
-/** The same expression on spread rows: a session is as many rows. */
+/** The same expression on spread rows: a session spans this number of rows. */
 function shifted(node: ExpressionNode): ExpressionNode {
   return JSON.parse(JSON.stringify(node), (key, value: unknown) =>
     key === 'lag' ? (value as number) * (STALE + 1) : value,

@@ -81,7 +81,7 @@ describe.each(OBJECTIVES)('the rows of %j', (objective) => {
     }
   });
 
-  test('cost what the problem without them is better by', () => {
+  test('cost the improvement of the problem without them', () => {
     const costs = rowCostsOf(solvers, input);
     expect(costs.map(({ id }) => id)).toEqual(ROWS.map(({ id }) => id));
     for (const { id, cost, without } of costs) {
@@ -125,7 +125,7 @@ describe.each([
   });
 });
 
-test('a row that chooses names costs what the search without it is better by, and others the same names held', () => {
+test('a row that chooses securities costs the improvement of the search without it, other rows that with the same securities', () => {
   const rows: readonly Row[] = [
     { id: 'n', type: 'Cardinality', params: { maximum: 8 } },
     { id: 'pos', type: 'PositionBounds', params: { upper: 0.15 } },
@@ -142,7 +142,7 @@ test('a row that chooses names costs what the search without it is better by, an
     expect(sentence).toContain(', with the same securities held.');
 });
 
-test('rows are weighed as far as counted work goes, the same every time, and the others tell of it', () => {
+test('rows are evaluated within the counted work, always the same ones, and the others are reported', () => {
   const market = { ...MARKET, rows: ROWS.slice(0, 2), objective: { type: 'min_cvar', confidence: 0.9 } } as const;
   const input = explained(market);
   const whole = rowCostsOf(solvers, input);
@@ -174,7 +174,7 @@ test('rows are weighed as far as counted work goes, the same every time, and the
 });
 
 describe.each(OBJECTIVES)('bounds that others imply, by %j,', (objective) => {
-  // S0 holds every fifth name. Its bound is the sum of the bounds of its two dearest names, of which no other is held.
+  // S0 holds every fifth security. Its bound is the sum of the bounds of its two most expensive ones, of which no other is held.
   const free = explained({ ...MARKET, rows: [], objective });
   const wanted = free.problem.identifiers.filter((_, i) => i % 5 === 0).toSorted((a, b) => weightOf(b) - weightOf(a));
   const base = (upper: number, group: number): readonly Row[] => [
@@ -209,7 +209,7 @@ describe.each(OBJECTIVES)('bounds that others imply, by %j,', (objective) => {
       if (id !== 'out') expect(near(shadowPrice, slopes[id as 'pos' | 'sec']), id).toBe(true);
     const priceOf = (label: string) => sides.find((side) => side.label === label)!.shadowPrice;
     expect(priceOf('GroupBounds[sec]:upper:S0')).toBe(0);
-    // One of the two caps alone, the group being met: the other name gives way.
+    // Only one of the two caps, with the group satisfied: the other security changes.
     for (const name of wanted.slice(0, 2)) {
       const loosened = base(own, 2 * own).flatMap((row): Row[] =>
         row.id !== 'pos'
@@ -225,7 +225,7 @@ describe.each(OBJECTIVES)('bounds that others imply, by %j,', (objective) => {
     }
   });
 
-  test('are told apart: prices of all others keep their bits', () => {
+  test('are distinguished: prices of all others keep their bits', () => {
     const input = explained({ ...MARKET, rows: ROWS, objective });
     const { sides, dependent } = oneSidedPrices(solvers, input);
     expect([sides, dependent.size]).toEqual([input.sides, 0]);

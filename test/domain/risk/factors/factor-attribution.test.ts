@@ -88,7 +88,7 @@ test('a name without a regression is other, and counts as not covered', () => {
   expect(absent.coveredWeight).toBeCloseTo(1 - Math.abs(held[0]!) / gross, 12);
 });
 
-test('months in which too few names have returns are told with the names there and needed, and their return is other', () => {
+test('months in which too few securities have returns are reported with both numbers, and their return is other', () => {
   const three = close.map((value, k) => (k % N < 3 ? value : NaN));
   const few = styleWindow({ ...market, fields: new Map([...market.fields, ['CLOSE', three]]) }, [0, T - 1]);
   const ends = Array.from({ length: 60 }, (_, p) => 300 + p);
@@ -103,7 +103,7 @@ test('months in which too few names have returns are told with the names there a
   });
   const held = new Set(ends.map((t) => monthOf(window.sm.sessions[first + t]!)));
   expect(months).toBe(held.size);
-  // The market and three sectors are four factors: four names would leave nothing to tell them by.
+  // The market and three sectors are four factors: four securities would leave no degrees of freedom.
   expect(unexplained).toEqual(Array.from(held, () => ({ names: 3, needed: 5 })));
   expect(other).toBeCloseTo(totalReturn, 12);
   expect(coveredWeight).toBe(0);

@@ -3,7 +3,7 @@ import type { SlowMarket } from '../slow-market.js';
 export interface Case {
   readonly type: string;
   readonly params: Record<string, unknown>;
-  /** What the rule keeps of the names of the universe, from its definition. */
+  /** The securities of the universe that the rule keeps, from its definition. */
   keeps(slow: SlowMarket, universe: readonly string[], t: number): Iterable<string>;
 }
 

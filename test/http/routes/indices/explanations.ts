@@ -59,7 +59,7 @@ export function describeExplanations(): void {
       }
     });
 
-    test('an excluded name is told its rank, the cut-off and how far it was away', async () => {
+    test('an excluded security has its rank, the cut-off and the distance to it', async () => {
       await service.ok(
         'PUT',
         '/indices/WHY-NOT',

@@ -60,7 +60,7 @@ export function describePreviews(): void {
       );
     });
 
-    test('the waterfall tells who left where, excluded names in the order of steps', async () => {
+    test('the waterfall shows which securities left at which step, excluded securities in the order of steps', async () => {
       const answer = await preview(
         document(
           'W',
@@ -147,7 +147,7 @@ export function describePreviews(): void {
       ).toEqual(['CAP_INFEASIBLE pipeline.weighting.group_caps']);
     });
 
-    test('what the store lacks is an error now, and was a warning at the save', async () => {
+    test('data that the store lacks is an error now, and was a warning at the save', async () => {
       const body = document('LACKS', {}, { weighting: { type: 'FieldWeight', params: { field: 'EARNINGS' } } });
       const saved = await service.ok<SavedIndex>('PUT', '/indices/LACKS', body);
       expect(saved.findings).toEqual([
@@ -173,7 +173,7 @@ export function describePreviews(): void {
       });
     });
 
-    test('bad requests are told where they are bad', async () => {
+    test('errors of a request are reported at their paths', async () => {
       expect(findings(await refused('POST', '/indices/preview', { as_of: '2024-01-02' }))).toEqual([
         'REQUIRED document',
       ]);

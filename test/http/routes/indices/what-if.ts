@@ -38,7 +38,7 @@ const DESCRIBED = document(
   },
 );
 
-/** What its sentences have to hold. */
+/** Phrases that its sentences must contain. */
 const PARTS = [
   '1,234',
   'PAIR',
@@ -60,7 +60,7 @@ const PARTS = [
 
 export function describeWhatIf(): void {
   describe('what if', () => {
-    test('a patch of a stored index tells names added, removed and changed, and stores nothing', async () => {
+    test('a patch of a stored index lists added, removed and changed securities, and stores nothing', async () => {
       await service.ok(
         'PUT',
         '/indices/BASE',

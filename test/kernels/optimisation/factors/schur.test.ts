@@ -51,3 +51,34 @@ describe('the factor of a semi-definite matrix', () => {
     }
   });
 });
+
+describe('a matrix with a narrow profile', () => {
+  /** Rows that reach back a few places, and one that reaches back to the first. */
+  const s = new Float64Array(M * M);
+  for (let i = 0; i < M; i++) {
+    for (let j = i === 90 ? 0 : Math.max(0, i - 3 - (i % 5)); j < i; j++) s[i * M + j] = Math.sin(i * j + 1);
+    s[i * M + i] = 40 + i;
+  }
+
+  test.each([
+    ['row by row', undefined],
+    ['panel by panel', plainAlgebra],
+  ])('has the products of its factor, and solves: %s', (_, algebra) => {
+    const [factor, skipped] = [s.slice(), new Uint8Array(M)];
+    expect(factorSemidefinite(factor, M, skipped, { algebra })).toBe(0);
+    for (let i = 0; i < M; i++)
+      for (let j = 0; j <= i; j++) {
+        let total = 0;
+        for (let k = 0; k <= j; k++) total += factor[i * M + k]! * factor[j * M + k]!;
+        expect(Math.abs(total - s[i * M + j]!)).toBeLessThan(1e-12);
+      }
+    const right = Float64Array.from({ length: M }, (__, i) => Math.sin(i));
+    const x = right.slice();
+    solveFactored(factor, M, x, skipped);
+    for (let i = 0; i < M; i++) {
+      let total = 0;
+      for (let j = 0; j < M; j++) total += s[Math.max(i, j) * M + Math.min(i, j)]! * x[j]!;
+      expect(Math.abs(total - right[i]!)).toBeLessThan(1e-12);
+    }
+  });
+});

@@ -63,7 +63,7 @@ export function describePrices(): void {
       expect(await prices('A?start=2030-01-01&columns=CLOSE')).toEqual({ index: [], columns: ['CLOSE'], data: [] });
     });
 
-    test('travel as an Arrow stream with the rest of the body beside them', async () => {
+    test('are sent as an Arrow stream together with the rest of the body', async () => {
       const response = await fetch(`${service.url}/data/prices/A?columns=CLOSE,SCORE`, {
         headers: { accept: 'application/vnd.apache.arrow.stream' },
       });

@@ -25,7 +25,7 @@ export function describeCompared({ days, priceOf, on, ...service }: SeriesStores
     ];
     const overlays = views.map((path) => path.replace('LISTED', 'FEE'));
     const all = [...views, ...overlays];
-    /** Of each view what it tells of a series, and of a name: the stores are changed once. */
+    /** The output of each view for a series, and for a security: the stores are changed once. */
     let told: Readonly<Record<'apart' | 'among', ReadonlyMap<string, object>>>;
     beforeAll(async () => {
       const answers = async () => {
@@ -40,7 +40,7 @@ export function describeCompared({ days, priceOf, on, ...service }: SeriesStores
       };
       told = { apart: await on('apart', answers), among: await on('among', answers) };
     });
-    test.each(all)('%s tells the same of a series and of a name with its prices', (path) => {
+    test.each(all)('%s returns the same for a series and for a security with its prices', (path) => {
       const [apart, among] = [told.apart.get(path)!, told.among.get(path)!];
       expectSameNumbers(apart, among);
       expect(JSON.stringify(apart)).toContain('SPX');
@@ -55,7 +55,7 @@ export function describeCompared({ days, priceOf, on, ...service }: SeriesStores
         expect(other).toBeCloseTo(priceOf('SPX', days.length - 1) / priceOf('SPX', 0) - 1, 10);
       }));
 
-    test('has levels and figures of its own beside the runs, by hand from its prices in their currency', () =>
+    test('has separate levels and figures next to the runs, by hand from its prices in their currency', () =>
       on('apart', async () => {
         await run('LISTED');
         const from = 20;
@@ -81,7 +81,7 @@ export function describeCompared({ days, priceOf, on, ...service }: SeriesStores
         expect(own!.volatility).toBeCloseTo(alone.metrics.volatility, 12);
       }));
 
-    test('is an index from its definition beside the runs, as its own run is', () =>
+    test('is an index from its definition next to the runs, as its own run is', () =>
       on('apart', async () => {
         await run('LISTED');
         await run('ALL');

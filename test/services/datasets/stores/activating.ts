@@ -31,7 +31,7 @@ export function describeActivating(): void {
       expect(await service.refusal('DELETE', '/data/stores/here')).toMatchObject({ status: 409, code: 'STORE_ACTIVE' });
     });
 
-    test('a store whose files have gone bad fails, says why, and the old one goes on', async () => {
+    test('a store whose files are damaged fails with a reason, and the old one remains', async () => {
       await registered('good', ['GOOD'], true);
       const spoilt = await registered('spoilt', ['X']);
       await writeFile(join(spoilt.location!, 'market.csv'), 'identifier,date,CLOSE\nX,2024-01-02,text\n');

@@ -34,7 +34,7 @@ export function describeImporting(): void {
       await expect.poll(() => existsSync(body.store.location!)).toBe(false);
     });
 
-    test('tells every problem with its row and writes nothing', async () => {
+    test('reports every problem with its row and writes nothing', async () => {
       const before = await readdir(join(service.root, 'home', 'stores'));
       const bad = {
         market: {
@@ -114,7 +114,7 @@ export function describeImporting(): void {
       expect(body.store.content_hash).toBe((await store('template-xlsx')).content_hash);
     });
 
-    test('that is no base64, or no workbook, is told', async () => {
+    test('that is no base64, or no workbook, is reported', async () => {
       expect(findingsOf(await service.refusal('POST', '/data/import', { name: 'x', content: 'not base64!' }))).toEqual([
         'WRONG_TYPE content',
       ]);
@@ -123,7 +123,7 @@ export function describeImporting(): void {
       ]);
     });
 
-    test('a body that is no JSON is told with its place', async () => {
+    test('a body that is no JSON is reported with its position', async () => {
       expect(
         (
           await service.download('/data/import', {

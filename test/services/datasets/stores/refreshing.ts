@@ -14,7 +14,7 @@ export function describeRefreshing(): void {
       await writeFile(file, (await readFile(file, 'utf8')) + text);
     };
 
-    test('a served folder adds the dates its files have gained, and tells restatements when asked for all', async () => {
+    test('a served folder adds the dates of its new files, and reports restatements when asked for all', async () => {
       const before = await registered('daily', ['A', 'B'], true);
       await append('daily', 'A,2024-01-08,50\n');
       expect((await service.ask<JobStatus>('POST', '/data/stores/daily/refresh')).status).toBe(202);
@@ -57,7 +57,7 @@ export function describeRefreshing(): void {
       });
     });
 
-    test('a bad file fails and the served version goes on', async () => {
+    test('a bad file fails and the served version remains', async () => {
       await registered('turns-bad', ['A'], true);
       await append('turns-bad', 'A,2024-01-09,text\n');
       await service.ask('POST', '/data/stores/turns-bad/refresh');
@@ -108,7 +108,7 @@ export function describeRefreshing(): void {
   });
 
   describe('looking a store through', () => {
-    test('finds what is wrong with its evidence, and writes a repaired store beside it', async () => {
+    test('finds errors with their evidence, and writes a repaired store next to it', async () => {
       const prices = Array.from({ length: 60 }, (_, i) => (i === 30 ? 1000 : 10 + (i % 3) / 10));
       const rows = prices.map((price, i) => `A,${days(60)[i]},${price}`);
       const location = await folderWith('doubtful', { 'market.csv': `identifier,date,CLOSE\n${rows.join('\n')}\n` });

@@ -72,7 +72,7 @@ export function describeRegistering(): void {
       }
     });
 
-    test('tells every problem and registers nothing', async () => {
+    test('reports every problem and registers nothing', async () => {
       const location = await folderWith('bad', {
         'market.csv': 'identifier,date,CLOSE\nA,2024-01-02,x\nA,2024-02-30,1\n',
       });
@@ -135,7 +135,7 @@ export function describeRegistering(): void {
       });
     });
 
-    test('with a fault in its listing is told what is wrong with its files as well', async () => {
+    test('with an error in its listing reports the errors of its files as well', async () => {
       const location = await folderWith('mixed', {
         'market.csv': 'identifier,date,CLOSE\nA,2024-01-02,0\n',
         'reference.csv': '',
@@ -149,7 +149,7 @@ export function describeRegistering(): void {
       ]);
     });
 
-    test('with a name that is nearly known is told so with the store', async () => {
+    test('with a misspelt name is reported with the known one and the store', async () => {
       const location = await folderWith('nearly', {
         'market.csv': 'identifier,date,CLOSE,VOLUMNE\nA,2024-01-02,1,1\n',
         'universe.csv': 'x\n',

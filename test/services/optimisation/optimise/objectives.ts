@@ -40,7 +40,7 @@ export function describeObjectives(): void {
     });
 
     test.each(OBJECTIVE_CLASSES.map(({ type, needsReturns }) => [type, needsReturns] as const))(
-      'for %s keeps its rows and tells its objective in its own terms',
+      'for %s keeps its rows and reports its objective in its own terms',
       async (type, needsReturns) => {
         const run = await solved({ objective: type, ...(needsReturns ? { expected_returns: CAPM } : {}) });
         const weights = run.weights.map(({ weight }) => weight);
@@ -55,7 +55,7 @@ export function describeObjectives(): void {
         );
         expect(run.objective).toBeCloseTo(run.tracking_error ** 2, 14);
         expect(run.weights.reduce((sum, { variance_share }) => sum + variance_share, 0)).toBeCloseTo(1, 12);
-        // The caps bind: what they do is told, and what a run without them comes to.
+        // The caps bind: their effect is reported, and the result of a run without them.
         const cost = run.constraint_costs!.find(({ id }) => id === 'pos')!;
         await put('uncapped', []);
         const returns = needsReturns ? { expected_returns: CAPM } : {};
@@ -81,7 +81,7 @@ export function describeObjectives(): void {
       });
       const share = (name: string) => weights.find(({ identifier }) => identifier === name)?.variance_share ?? 0;
       expect(share('N02')).toBeCloseTo(0.3, 10);
-      // N00, N03, N06 and N09 are of Energy; what is not in the index has no share.
+      // N00, N03, N06 and N09 are of Energy; securities outside the index have no share.
       expect(share('N03') + share('N06') + share('N09') + share('N00')).toBeCloseTo(0.5, 10);
       expect(share('N05')).toBeCloseTo(0, 10);
     });
@@ -123,7 +123,7 @@ export function describeObjectives(): void {
       expect(idle.frontier!.tangency!.sharpe).toBeCloseTo(idle.objective_value, 9);
       expect(idle.findings).toMatchObject([{ code: 'NO_EFFECT', path: 'risk_free_rate', value: 0.03 }]);
       expect(idle.findings[0]!.message).toContain('the cash rate 0.02 of the objective');
-      // Total returns have a tangency at the rate of the request; that it is another than the objective's is told.
+      // Total returns have a tangency at the rate of the request, which is reported if it differs from the objective's.
       const total = await solved({ ...rate, expected_returns: HISTORICAL });
       expect(total.objective_value).toBeCloseTo((total.expected_return! - 0.02) / total.volatility, 12);
       expect(total.findings).toMatchObject([{ code: 'DEFAULT_TAKEN', path: 'risk_free_rate', value: 0 }]);
@@ -132,7 +132,7 @@ export function describeObjectives(): void {
       expect(same.frontier!.tangency!.sharpe).toBeCloseTo(same.objective_value, 8);
     });
 
-    test('that no weights can have what it asks for says so with the most there is', async () => {
+    test('whose goal no weights can reach is refused with the maximum', async () => {
       const { error } = await finished({
         objective: { type: 'max_sharpe', risk_free_rate: 0.9 },
         expected_returns: HISTORICAL,
@@ -260,7 +260,7 @@ export function describeObjectives(): void {
       expect(Object.keys(second!.weights).length).toBeGreaterThan(5);
     });
 
-    test('begins by the identity where its history is too short for a covariance, and says so', async () => {
+    test('begins with the identity if its history is too short for a covariance, with a finding', async () => {
       const early = {
         ...(await service.ask<object>('GET', '/indices/BROAD')).body,
         id: 'TOO-EARLY',
@@ -303,7 +303,7 @@ export function describeObjectives(): void {
       expect(Object.keys((await backtest('WIDER')).rebalances[0]!.weights)).toHaveLength(12);
     });
 
-    test('has the risk of its estimator at every rebalance, and says so', async () => {
+    test('has the risk of its estimator at every rebalance, with a finding', async () => {
       const risk_model = { target: 'scaled_identity', intensity: 1, sessions: 120 };
       expect((await derive('EVEN', { objective: 'min_variance', risk_model })).status).toBe(200);
       const { rebalances } = await backtest('EVEN');

@@ -70,7 +70,7 @@ export function describeRuns(): void {
       expect(result).toMatchObject({ holdings: 5, heuristic: false, gap: 0 });
     });
 
-    test('with a short position counts weights above 0 as holdings, and every position beside them', async () => {
+    test('with a short position counts weights above 0 as holdings, and also every position', async () => {
       const result = await solved([
         { id: 'short', type: 'PositionBounds', params: { lower: -0.1, upper: -0.05, identifiers: ['N10', 'N11'] } },
       ]);
@@ -177,7 +177,7 @@ export function describeRuns(): void {
       expect((await optimised(mended(detail.all_rows_relaxation!))).status).toBe('succeeded');
     });
 
-    test('over too short a window tells the returns that it has, and the start that made it short', async () => {
+    test('over too short a window reports the number of returns, and the start that made it short', async () => {
       // Sessions of 2024-03-19 to 28, and of 2023-01-03 to 11, the first of the store.
       const late = { start: '2024-03-19', end: '2024-03-28' };
       const first = { start: '2023-01-03', end: '2023-01-11' };

@@ -63,7 +63,7 @@ const replayed = async (id: string) => {
 
 export function describeStoredModels(): void {
   describe('a stored risk model', () => {
-    test('is what a run is measured by', async () => {
+    test('is the risk measure of a run', async () => {
       const model = await estimate('early', { identifiers: NAMES, end: BEFORE, intensity: 0.3 });
       await put('free', []);
       const run = await solved({ ...least, constraint_set_id: 'free', as_of: FIRST, risk_model: 'early' });
@@ -128,7 +128,7 @@ export function describeStoredModels(): void {
       expect(many.findings.filter(({ code }) => code === 'JOINT_ESTIMATE')).toEqual([]);
     });
 
-    test('is what a derived index is measured by at every rebalance, and in a preview', async () => {
+    test('is the risk measure of a derived index at every rebalance, and in a preview', async () => {
       const model = await estimate('early', { identifiers: NAMES, end: BEFORE, intensity: 0.3 });
       expect((await derive('MODELLED', { risk_model: 'early' })).status).toBe(200);
       const { result, error } = await backtested('MODELLED');
@@ -142,7 +142,7 @@ export function describeStoredModels(): void {
       expect(JSON.stringify(methodology)).toContain('Risk is the stored risk model early.');
     });
 
-    test('is what a weighting by hierarchical risk parity is measured by', async () => {
+    test('is the risk measure of a weighting by hierarchical risk parity', async () => {
       const { index, data } = await estimate('early', { identifiers: NAMES, end: BEFORE, intensity: 0.3 });
       const weighting = (model: string) => ({ type: 'HierarchicalRiskParityWeight', params: { risk_model: model } });
       const tree = (model: string) => ({
@@ -189,7 +189,7 @@ export function describeStoredModels(): void {
       await estimate('early', { identifiers: NAMES, end: BEFORE, intensity: 0.9 });
       expect(await staleReasons('MODELLED')).toEqual(['The risk model early changed since this run.']);
       expect(await replayed('MODELLED')).toMatchObject({ equal: true, inputs_equal: true, definition_changed: true });
-      // The same model once more: nothing differs from the run any more.
+      // The same model again: nothing differs from the run any more.
       await estimate('early', { identifiers: NAMES, end: BEFORE, intensity: 0.3 });
       expect(await staleReasons('MODELLED')).toBeNull();
       expect((await service.ask('DELETE', '/risk-models/early')).status).toBe(204);

@@ -60,7 +60,7 @@ export function describeTails(): void {
       const { error } = await finished({ ...utility, constraint_set_id: 'tail' });
       expect(error!.code).toBe('INFEASIBLE');
       const { relaxations } = error!.detail as { relaxations: { id: string; to: number }[] };
-      // A relaxation is solved before it is told: where the least leaves one portfolio alone, up to 1e-5 further out.
+      // A relaxation is solved before it is reported: where the least leaves only one portfolio, up to 1e-5 further out.
       const { to } = relaxations.find(({ id }) => id === 'tail')!;
       expect(to).toBeGreaterThan(average - 1e-9);
       expect(to).toBeLessThan(average + 1e-5);

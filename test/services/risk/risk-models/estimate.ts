@@ -97,7 +97,7 @@ export function describeEstimate(): void {
       expect(styles!.factors.map(({ factor }) => factor)).toContain('MOMENTUM');
     });
 
-    test('leaves a late listing out and says so', async () => {
+    test('omits a late listing and reports it', async () => {
       const job = await estimated('late', { identifiers: ['AAA', 'LATE', 'BBB'] });
       expect(job.message).toContain('LATE (prices on');
       const model = await view('late');
@@ -134,7 +134,7 @@ export function describeEstimate(): void {
       });
     });
 
-    test('of two names that are one is singular, and says so', async () => {
+    test('of two equal securities is singular, with a finding', async () => {
       await estimated('twins', { identifiers: ['AAA', 'TWIN'], intensity: 0 });
       const model = await view('twins');
       const [[own, common], [, other]] = model.covariance.data as number[][] as [[number, number], [number, number]];
@@ -163,7 +163,7 @@ export function describeEstimate(): void {
       expect((await view('short')).diagnostics.observations).toBe(20);
     });
 
-    test('is refused at once for a range that the store has nothing of, with both', async () => {
+    test('is refused at once for a range without data, with both ranges', async () => {
       const held = { first: DAYS[0], last: DAYS.at(-1) };
       const refusal = (range: object) =>
         service.refusal('POST', '/risk-models/never/estimate', { identifiers: ['AAA'], ...range });
@@ -194,7 +194,7 @@ export function describeEstimate(): void {
       expect(job.error?.message).toContain(`start ${DAYS.at(-1)} and end 2031-12-31; the data covers ${DAYS[0]} to`);
     });
 
-    test('tells settings that its estimator does not read, in the model as in the message', async () => {
+    test('reports settings that its estimator does not read, in the model as in the message', async () => {
       const job = await estimated('idle', { identifiers: names, estimator: 'gerber', half_life: 60, lags: 3 });
       const { findings } = await view('idle');
       expect(findings.map(({ code, path, value }) => [code, path, value])).toEqual([
@@ -242,7 +242,7 @@ export function describeEstimate(): void {
       },
     );
 
-    test('prefers names to an index and says so', async () => {
+    test('prefers securities to an index and reports it', async () => {
       const job = await estimated('both', { identifiers: ['AAA'], index_id: 'no-such-index' });
       expect(job).toMatchObject({
         status: 'succeeded',

@@ -65,7 +65,7 @@ export function byDefinition(names: readonly string[], delta?: number): number[]
   );
 }
 
-/** Annualised variance under weights that halve every so many sessions: sum w (x - mean)^2 / (1 - sum w^2). */
+/** Annualised variance under weights with a half-life in sessions: sum w (x - mean)^2 / (1 - sum w^2). */
 export function weightedVariance(name: string, [from, to]: readonly [number, number], halfLife: number): number {
   const returns = DAYS.slice(from + 1, to + 1).map(
     (_, t) => prices[name]![from + t + 1]! / prices[name]![from + t]! - 1,

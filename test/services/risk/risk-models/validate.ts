@@ -13,7 +13,7 @@ export function describeValidate(): void {
       return service.finished(job.job_id);
     };
 
-    test('forecasts with the model of the returns up to each day, and holds it to the returns after it', async () => {
+    test('forecasts with the model of the returns up to each day, and compares it with the returns after it', async () => {
       await estimated('four', { identifiers: NAMES });
       const job = await validated('four', { sessions: 60, horizon: 10, eigenportfolios: 2 });
       expect(job, JSON.stringify(job.error)).toMatchObject({ status: 'succeeded', job_id: 'validate:four' });

@@ -51,7 +51,7 @@ export function describeGrowingStore(): void {
       }
     });
 
-    test('goes on again and again, and the files that it began in go with the last of them', async () => {
+    test('is extended repeatedly, and its first files are deleted with the last of them', async () => {
       await put(until(410), { full: true });
       await service.ask('DELETE', '/analytics/GROWS/record');
       await wholeRun();
@@ -73,7 +73,7 @@ export function describeGrowingStore(): void {
       expect((await service.ask('POST', '/indices', INDEX)).status).toBe(200);
     });
 
-    test('goes on when names are held that never were, and shows of them what was before', async () => {
+    test('is extended when new securities are held, and shows their earlier values', async () => {
       await put(until(300), { full: true });
       const risen = { id: 'risen', type: 'TopN', params: { field: 'MOMENTUM', count: 6 } };
       const document = {
@@ -228,7 +228,7 @@ export function describeGrowingStore(): void {
     });
 
     test('is a whole one where a bit of a stored weight is another one, whether the new run begins in the file or copies of it', async () => {
-      /** Those that a run is written to: the smallest, where it begins in others. */
+      /** The files that a run is written to: the smallest, if it continues others. */
       const columnsSince = (before: readonly string[]): string => {
         const made = artifacts()
           .filter((name) => !before.includes(name))
@@ -240,7 +240,7 @@ export function describeGrowingStore(): void {
       const damage = (path: string): void => {
         const bytes = readFileSync(path);
         const { offset } = openColumns((from, to) => bytes.subarray(from, to)).header.blocks.weights!;
-        bytes[offset]! ^= 1; // The last bit of a weight: nothing that is computed tells it.
+        bytes[offset]! ^= 1; // The last bit of a weight: no computed figure shows it.
         writeFileSync(path, bytes);
       };
       let before = artifacts();

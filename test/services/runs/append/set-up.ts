@@ -48,7 +48,7 @@ let folder: string;
 /** Sessions that the store has. */
 export let sessions = 420;
 
-/** What the market told by so many sessions. */
+/** The market after a number of sessions. */
 export function until(rows: number): MarketContent {
   const names = WHOLE.identifiers.length;
   const last = WHOLE.dates[rows - 1]!;
@@ -93,7 +93,7 @@ export async function wholeRun(id = 'GROWS', request: object = REQUEST): Promise
 
 export const text = async (path: string): Promise<string> => (await service.download(path)).text();
 
-/** A text but for what tells when and how it was made. */
+/** A text without the time and the way of its computation. */
 export const numbers = (json: string): string =>
   json.replace(/"run_at":"[^"]*"/, '').replace(/"extended_from":[^,]*,"full_run_reason":[^}]*}/, '');
 

@@ -4,7 +4,7 @@ import { service } from './set-up.js';
 
 type Cell = string | number | boolean | null;
 
-/** Routes beside the exports whose tables come as CSV by `Accept`. */
+/** Routes in addition to the exports whose tables are returned as CSV by `Accept`. */
 export function describeCsvByAccept(): void {
   const ask = (path: string, accept: string): Promise<Response> =>
     fetch(`${service.url}${path}`, { headers: { accept } });
@@ -89,7 +89,7 @@ export function describeCsvByAccept(): void {
     });
 
     test.each(['/data/prices/NOBODY', '/data/reference?identifiers=NOBODY', '/analytics/compare?ids=CAPPED,LAZY'])(
-      '%s says what it has instead of a picture',
+      '%s lists its alternatives to a picture',
       async (path) => {
         const response = await ask(path, 'image/png');
         expect(response.status).toBe(406);

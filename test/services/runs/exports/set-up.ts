@@ -117,7 +117,7 @@ export async function bytesOf(asked: Asked, format: ExportFormat): Promise<Buffe
   return Buffer.from(await response.arrayBuffer());
 }
 
-/** Whether rows are the same to the bit; a test of equality that describes differences takes a hundred times as long. */
+/** Tests that rows are the same to the bit; a test of equality that describes differences takes a hundred times as long. */
 export const areSame = (a: readonly Row[], b: readonly Row[]): boolean =>
   a.length === b.length &&
   a.every((row, i) => {

@@ -3,7 +3,7 @@ import type { BacktestBatch } from '#contract/analytics/batch.js';
 import type { JobStatus } from '#jobs/status.js';
 import type { LiveService } from '../../../real/live.js';
 
-/** Many backtests by one request, beside those of one. @param service has the indices BASE, RIVAL and INNER */
+/** Many backtests by one request, in addition to single ones. @param service has the indices BASE, RIVAL and INNER */
 export function describeBatches(service: () => LiveService): void {
   const batch = (body: object) => service().ok<BacktestBatch>('POST', '/analytics/backtests', body);
   const outcomesOf = ({ backtests }: BacktestBatch) => backtests.map(({ outcome }) => outcome);
@@ -42,7 +42,7 @@ export function describeBatches(service: () => LiveService): void {
       expect(base!.job).toMatchObject({ job_id: 'backtest:BASE', request: { transaction_cost_bps: 7 } });
       expect(await finished('backtest:BASE')).toBe('succeeded');
       expect(await hashOf('BASE')).not.toBe(before);
-      // The same request again has nothing left to do.
+      // A repeated request has nothing left to do.
       const again = await batch({ ids: ['BASE', 'RIVAL', 'BASE'], if_stale: true, transaction_cost_bps: 7 });
       expect(outcomesOf(again)).toEqual(['current', 'current']);
     });

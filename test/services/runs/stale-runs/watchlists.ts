@@ -56,7 +56,7 @@ export function describeWatchlistUniverses(service: () => LiveService): void {
       expect(await returnsOf('FOLLOWED')).toEqual(await returnsOf('LISTED'));
     });
 
-    test('is told by the methodology, and stored without its names', async () => {
+    test('is described by the methodology, and stored without its securities', async () => {
       const { sentences } = await service().ok<{ sentences: { text: string }[] }>(
         'GET',
         '/indices/FOLLOWED/methodology',

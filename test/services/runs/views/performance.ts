@@ -12,7 +12,7 @@ const ask = async <T>(view: string): Promise<T> => {
   return body as T;
 };
 
-/** What a portfolio and the index that it tracks did over a window. */
+/** The performance of a portfolio and of the index that it tracks over a window. */
 export function describePerformance(): void {
   test('an index is measured in each of its returns, without costs and against nothing that it tracks', async () => {
     const totals: number[] = [];
@@ -50,7 +50,7 @@ export function describePerformance(): void {
     expect(own.tracking_error).toBeGreaterThan(portfolio.metrics.tracking_error!);
   });
 
-  test('a summary has the figures of the index beside those of the portfolio, which paid for its trades', async () => {
+  test('a summary has the figures of the index next to those of the portfolio, which paid for its trades', async () => {
     const { body } = await service.call('GET', '/analytics/summaries');
     const [row] = (body as RunSummaryCollection).summaries.filter(({ index_id: id }) => id === 'MAIN');
     const { levels } = await ask<LevelsView>('levels');

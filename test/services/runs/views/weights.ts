@@ -105,7 +105,7 @@ export function describeWeights(): void {
       expect([body.requested_as_of, body.as_of]).toEqual(['2023-05-20', '2023-05-19']);
     });
 
-    test('decompose by the factors of a stored model as its covariance has it, and tell what it lacks and foresees', async () => {
+    test('decompose by the factors of a stored model according to its covariance, and report missing and forecast parts', async () => {
       const query = 'benchmark=WIDE&as_of=2023-05-17';
       const shown = async (rest: string) =>
         (await service.checked('getFactorRisk', `/analytics/MAIN/factor-risk?${rest}`)).body;
@@ -150,7 +150,7 @@ export function describeWeights(): void {
       expect((await shown('benchmark=WIDE&risk_model=other')).error.code).toBe('MODEL_LACKS_NAMES');
     });
 
-    test('and the risks of a date are those of the same names, whichever view tells them', async () => {
+    test('and the risks of a date are those of the same securities in every view', async () => {
       const { body: risk } = await service.checked(
         'getFactorRisk',
         '/analytics/MAIN/factor-risk?benchmark=WIDE&as_of=2023-05-17',

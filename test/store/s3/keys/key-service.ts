@@ -13,7 +13,7 @@ export interface KeyService {
   lifeMs: number;
   /** Status and code that are answered instead of keys. */
   refusal: readonly [status: number, code: string] | undefined;
-  /** Whether requests for keys get no answer. */
+  /** True while requests for keys get no answer. */
   isSilent: boolean;
   /** Code that the next request for an object is refused with. */
   objectRefusal: string | undefined;

@@ -180,7 +180,7 @@ test('keys are asked for once by all who wait, again before they expire, and aga
   expect([service.asked.length, service.signed.at(-1)]).toEqual([2, 'ASIA2 session-2']);
 });
 
-test('while old keys hold, a failed renewal is told and tried again; once they have expired the place is out until one succeeds', async () => {
+test('while old keys are valid, a failed renewal is reported and retried; after they have expired the place is unavailable until one succeeds', async () => {
   let now = 0;
   let fails = false;
   let calls = 0;

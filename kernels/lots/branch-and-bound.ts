@@ -1,0 +1,200 @@
+import type { AccountProgram, TaxSide } from './account-program.js';
+import { dualBound, saleOrder, type TradeRanges } from './dual-bound.js';
+import { bestLots } from './lot-choices.js';
+import { solveRelaxation } from './interior-point.js';
+import { relaxedRows } from './relaxation.js';
+import { BUYS, EITHER, relaxTrades, SELLS } from './relaxed-trades.js';
+import { roundTrades, sizeOf } from './round-trades.js';
+import { candidateFrom, pricesAt, topPrices, type Candidate } from './candidate.js';
+import { tradesFrom } from './trade-figures.js';
+
+/** Gap at which a branch is closed. */
+const CLOSED = 1e-12;
+
+/**
+ * Searches the permitted trades of one side of the tax by ranges of net trades, the branch of the lowest bound first.
+ * @returns the best trades found and a bound on all of them
+ */
+export function branchAndBound(
+  program: AccountProgram,
+  sideAt: number,
+  incumbent: Candidate,
+  limit: number,
+): { readonly candidate: Candidate; readonly bound: number; readonly nodes: number } {
+  const side = program.sides[sideAt]!;
+  let candidate = incumbent;
+  let nodes = 0;
+  /** Lowest bound of branches with one net trade by security, whose lots were too many to try. */
+  let unproved = Infinity;
+  const root = boundOf(program, side, rootRanges(program));
+  const open: Node[] = root === undefined ? [] : [root];
+  while (open.length > 0 && nodes < limit) {
+    const node = open.shift()!;
+    nodes++;
+    if (node.bound > candidate.merit - CLOSED) return { candidate, bound: Math.min(node.bound, unproved), nodes };
+    for (const net of [node.net, node.suggested]) {
+      const rounded = net.slice();
+      roundTrades(program, rounded, node.prices, node.suggested);
+      const own = candidateFrom(program, tradesFrom(program, rounded, node.prices));
+      if (own.merit < candidate.merit) candidate = own;
+    }
+    const split = splitOf(program, node);
+    if (split === undefined) {
+      const lots = bestLots(program, node.suggested);
+      const own = lots && candidateFrom(program, lots);
+      if (own === undefined) unproved = Math.min(unproved, node.bound);
+      else if (own.merit < candidate.merit) candidate = own;
+      continue;
+    }
+    for (const ranges of split) {
+      const child = boundOf(program, side, ranges);
+      if (child === undefined || child.bound > candidate.merit - CLOSED) continue;
+      const own = { ...child, bound: Math.max(child.bound, node.bound) };
+      const at = open.findIndex(({ bound }) => bound > own.bound);
+      open.splice(at < 0 ? open.length : at, 0, own);
+    }
+  }
+  return { candidate, bound: Math.min(open[0]?.bound ?? candidate.merit, unproved), nodes };
+}
+
+interface Node {
+  readonly ranges: TradeRanges;
+  readonly bound: number;
+  readonly net: Float64Array;
+  readonly suggested: Float64Array;
+  readonly prices: { readonly short: number; readonly long: number };
+}
+
+function rootRanges(program: AccountProgram): TradeRanges {
+  const { n, held, lower, upper, buyLimit } = program;
+  return {
+    least: Float64Array.from({ length: n }, (_, i) => Math.max(-sizeOf(program, i), lower[i]! - held[i]!)),
+    most: Float64Array.from({ length: n }, (_, i) => Math.min(buyLimit[i]!, upper[i]! - held[i]!)),
+  };
+}
+
+/** Narrowest range that is still divided where any fraction trades. */
+const NARROW = 1e-7;
+
+/** Splits the range in which the convex answer and the minimum of the bound differ most; undefined if none is left. */
+function splitOf(
+  { n, unit }: AccountProgram,
+  { ranges, net, suggested }: Node,
+): [TradeRanges, TradeRanges] | undefined {
+  let [at, most] = [-1, -1];
+  for (let i = 0; i < n; i++) {
+    const width = ranges.most[i]! - ranges.least[i]!;
+    if (width < Math.max(unit[i]! * 0.5, NARROW)) continue;
+    const difference = Math.abs(net[i]! - suggested[i]!) + 1e-6 * width;
+    if (difference > most) [at, most] = [i, difference];
+  }
+  if (at < 0) return undefined;
+  const step = unit[at]!;
+  const [low, high] = [ranges.least[at]!, ranges.most[at]!];
+  let middle = (net[at]! + suggested[at]!) / 2;
+  if (low < 0 && high > 0) middle = step > 0 && suggested[at]! > 0 ? -step / 2 : 0;
+  const left = { least: ranges.least, most: ranges.most.slice() };
+  const right = { least: ranges.least.slice(), most: ranges.most };
+  if (step > 0) {
+    const cut = Math.min(
+      Math.max(Math.floor(middle / step), Math.ceil(low / step - 1e-9)),
+      Math.floor(high / step + 1e-9) - 1,
+    );
+    left.most[at] = cut * step;
+    right.least[at] = (cut + 1) * step;
+    if (left.most[at]! < low) left.most[at] = low; // A position of a fraction of a share may be sold whole.
+  } else {
+    const width = high - low;
+    const cut = low < 0 && high > 0 ? 0 : Math.min(Math.max(middle, low + 0.1 * width), high - 0.1 * width);
+    left.most[at] = cut;
+    right.least[at] = cut;
+  }
+  return [left, right];
+}
+
+/** Solves the convex form of some ranges. Securities with one trade left are part of the account. */
+function boundOf(program: AccountProgram, side: TaxSide, ranges: TradeRanges): Node | undefined {
+  const { n, held } = program;
+  for (let i = 0; i < n; i++)
+    if (isFixed(program, ranges, i) && isTooSmall(program, i, ranges.least[i]!)) return undefined;
+  const top = topPrices(side, program.taxWeight);
+  const { reduced, spent } = fixed(program, ranges, top);
+  const decided = Int8Array.from({ length: n }, (_, i) =>
+    ranges.least[i]! >= 0 ? BUYS : ranges.most[i]! <= 0 ? SELLS : EITHER,
+  );
+  const within: AccountProgram = {
+    ...reduced,
+    lower: Float64Array.from(reduced.lower, (lower, i) => Math.max(lower, reduced.held[i]! + ranges.least[i]!)),
+    upper: Float64Array.from(reduced.upper, (upper, i) => Math.min(upper, reduced.held[i]! + ranges.most[i]!)),
+  };
+  for (let i = 0; i < n; i++)
+    if (isFixed(program, ranges, i)) {
+      within.lower[i] = -Infinity;
+      within.upper[i] = Infinity;
+    }
+  const trades = relaxTrades(within, top, decided);
+  const answer = solveRelaxation({ program: within, side, trades, rows: relaxedRows(within, side) });
+  const own = { least: ranges.least.slice(), most: ranges.most.slice() };
+  for (let i = 0; i < n; i++) if (isFixed(program, ranges, i)) own.least[i] = own.most[i] = 0;
+  const { bound, trades: suggested } = dualBound(within, side, answer.multipliers, own);
+  if (bound === Infinity) return undefined;
+  const net = Float64Array.from(answer.weights, (weight, i) => weight - held[i]!);
+  for (let i = 0; i < n; i++) if (isFixed(program, ranges, i)) suggested[i] = ranges.least[i]!;
+  return { ranges, bound: bound + spent, net, suggested, prices: pricesAt(within, side, answer.multipliers) };
+}
+
+function isFixed({ unit }: AccountProgram, { least, most }: TradeRanges, i: number): boolean {
+  return most[i]! - least[i]! < (unit[i]! > 0 ? unit[i]! * 0.5 : 1e-12);
+}
+
+/** @returns true for a trade below the minimum that is not the whole position */
+function isTooSmall(program: AccountProgram, i: number, trade: number): boolean {
+  const amount = Math.abs(trade);
+  if (amount < 1e-12 || amount >= program.minimumTrade[i]! - 1e-12) return false;
+  return trade > 0 || Math.abs(amount - sizeOf(program, i)) > 1e-12;
+}
+
+/** Carries out the trades that are decided: the account after them, and what they cost. */
+function fixed(program: AccountProgram, ranges: TradeRanges, prices: { short: number; long: number }) {
+  const { n, lotSize, lotShort, lotLong, costRate } = program;
+  const held = program.held.slice();
+  const buyLimit = program.buyLimit.slice();
+  const lotStart = new Int32Array(n + 1);
+  const kept: number[] = [];
+  let { fixedShort, fixedLong } = program;
+  let spent = 0;
+  for (let i = 0; i < n; i++) {
+    if (!isFixed(program, ranges, i)) {
+      for (let l = program.lotStart[i]!; l < program.lotStart[i + 1]!; l++) kept.push(l);
+    } else {
+      const trade = ranges.least[i]!;
+      held[i]! += trade;
+      buyLimit[i] = 0;
+      spent += Math.abs(trade) * costRate[i]!;
+      let left = -trade;
+      for (const l of saleOrder(program, i, prices)) {
+        if (!(left > 0)) break;
+        const sold = Math.min(left, lotSize[l]!);
+        fixedShort += sold * lotShort[l]!;
+        fixedLong += sold * lotLong[l]!;
+        left -= sold;
+      }
+    }
+    lotStart[i + 1] = kept.length;
+  }
+  const pick = (values: Float64Array): Float64Array => Float64Array.from(kept, (l) => values[l]!);
+  const rows = program.rows.map((row) => ({ ...row, constant: row.constant + row.cost * spent }));
+  const reduced: AccountProgram = {
+    ...program,
+    held,
+    buyLimit,
+    lotStart,
+    rows,
+    fixedShort,
+    fixedLong,
+    lotSize: pick(lotSize),
+    lotShort: pick(lotShort),
+    lotLong: pick(lotLong),
+  };
+  return { reduced, spent };
+}

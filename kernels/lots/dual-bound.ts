@@ -1,0 +1,157 @@
+import type { AccountProgram, TaxSide } from './account-program.js';
+import { relaxedRows, type Multipliers } from './relaxation.js';
+import { BUYS, SELLS } from './relaxed-trades.js';
+
+/** Restrictions of a branch: signed trades of each security between two amounts. */
+export interface TradeRanges {
+  readonly least: Float64Array;
+  readonly most: Float64Array;
+}
+
+export interface DualBound {
+  /** No permitted trades of the side have a lower objective. Infinity if a security has no permitted trade. */
+  readonly bound: number;
+  /** Trades that attain the bound by security, signed; purchases are positive. */
+  readonly trades: Float64Array;
+}
+
+/** Tolerance of bounds of weights and of whole shares, in weights. */
+const ROUNDING = 1e-12;
+
+/**
+ * Lagrangian bound of one side of the tax. Given multipliers, securities are independent: each is minimised
+ * exactly over what it may do: purchase or sale, order of lots, whole shares, minimum trades, bounds. Any multipliers give a
+ * valid bound; those of the optimum give the best one. Needs no solver.
+ *
+ * @cost lots log lots + n k
+ * @source Nocedal & Wright (2006), Numerical Optimization, 2nd ed., section 12.9
+ */
+export function dualBound(
+  program: AccountProgram,
+  side: TaxSide,
+  multipliers: Multipliers,
+  ranges: TradeRanges | null = null,
+): DualBound {
+  const { n, k, loadings, target, specific, varianceLimit, taxWeight } = program;
+  const rows = relaxedRows(program, side);
+  const prices = pricesOf(rows, multipliers, taxWeight);
+  const theta = Number.isFinite(varianceLimit) && multipliers.variance > 0 ? multipliers.variance : 0;
+  const averseness = program.aversion + theta;
+  const { exposures } = multipliers;
+  let squares = 0;
+  for (let f = 0; f < k; f++) squares += exposures[f]! * exposures[f]!;
+  let bound = -averseness * squares - (theta === 0 ? 0 : theta * varianceLimit);
+  rows.forEach(({ constant }, j) => void (bound += prices.rows[j]! * constant));
+  const trades = new Float64Array(n);
+  for (let i = 0; i < n; i++) {
+    let tangent = 0;
+    for (let f = 0; f < k; f++) tangent += loadings[i * k + f]! * exposures[f]!;
+    tangent *= 2 * averseness;
+    let slope = tangent;
+    rows.forEach(({ weights }, j) => void (weights !== null && (slope += prices.rows[j]! * weights[i]!)));
+    const least = leastOf(program, i, {
+      curvature: averseness * specific[i]!,
+      slope,
+      short: prices.short,
+      long: prices.long,
+      cost: prices.cost,
+      from: ranges?.least[i] ?? -Infinity,
+      to: ranges?.most[i] ?? Infinity,
+    });
+    bound += least.value - tangent * target[i]!;
+    trades[i] = least.trade;
+  }
+  return { bound, trades };
+}
+
+/** Returns multipliers that a bound accepts: not negative, at most the penalty, tax pieces of sum `taxWeight`. */
+function pricesOf(rows: ReturnType<typeof relaxedRows>, multipliers: Multipliers, taxWeight: number) {
+  const finite = (x: number): number => (Number.isFinite(x) ? x : 0);
+  const own = Float64Array.from(rows, ({ penalty }, j) => Math.min(penalty, Math.max(0, finite(multipliers.rows[j]!))));
+  let ofTax = 0;
+  rows.forEach(({ tax }, j) => void (tax === 1 && (ofTax += own[j]!)));
+  const pieces = rows.filter(({ tax }) => tax === 1).length;
+  const sums = { short: 0, long: 0, cost: 1 };
+  rows.forEach((row, j) => {
+    if (row.tax === 1) own[j] = ofTax > 0 ? (own[j]! / ofTax) * taxWeight : taxWeight / pieces;
+    sums.short += own[j]! * row.short;
+    sums.long += own[j]! * row.long;
+    sums.cost += own[j]! * row.cost;
+  });
+  return { rows: own, ...sums };
+}
+
+interface SecurityTerms {
+  /** Coefficient of (w - target)^2. */
+  readonly curvature: number;
+  /** Coefficient of w. */
+  readonly slope: number;
+  readonly short: number;
+  readonly long: number;
+  readonly cost: number;
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Minimises one security over its permitted trades. */
+function leastOf(program: AccountProgram, i: number, terms: SecurityTerms): { value: number; trade: number } {
+  const { held, target, lower, upper, unit, minimumTrade, buyLimit, costRate } = program;
+  const { curvature, slope, from, to } = terms;
+  const [h, b, step] = [held[i]!, target[i]!, unit[i]!];
+  const best = { value: Infinity, trade: 0 };
+  const at = (trade: number, amount: number): void => {
+    const w = h + trade;
+    if (w < lower[i]! - ROUNDING || w > upper[i]! + ROUNDING || trade < from - ROUNDING || trade > to + ROUNDING)
+      return;
+    const value = curvature * (w - b) * (w - b) + slope * w + amount;
+    if (value < best.value) [best.value, best.trade] = [value, trade];
+  };
+  /** Minimum over trades between `least` and `most` in one direction, where each unit costs `price`. */
+  const over = (way: number, least: number, most: number, offset: number, price: number): void => {
+    // Bounds of weights and of the branch, as bounds of the amount traded.
+    const low = way > 0 ? Math.max(lower[i]! - h, from) : Math.max(h - upper[i]!, -to);
+    const high = way > 0 ? Math.min(upper[i]! - h, to) : Math.min(h - lower[i]!, -from);
+    const [a, z] = [Math.max(least, low), Math.min(most, high)];
+    if (a > z + ROUNDING) return;
+    const amountAt = (x: number): number => offset + price * (x - least);
+    const free = way * (b - h) - (way * slope + price) / (2 * curvature);
+    if (step === 0) {
+      const x = Math.min(z, Math.max(a, free));
+      return at(way * x, amountAt(x));
+    }
+    const [first, last] = [Math.ceil((a - ROUNDING) / step), Math.floor((z + ROUNDING) / step)];
+    if (first > last) return;
+    for (const count of [Math.floor(free / step), Math.ceil(free / step)]) {
+      const x = Math.min(last, Math.max(first, count)) * step;
+      at(way * x, amountAt(x));
+    }
+  };
+  at(0, 0);
+  const least = Math.max(minimumTrade[i]!, 0);
+  if (buyLimit[i]! >= least)
+    over(BUYS, least, buyLimit[i]!, least * terms.cost * costRate[i]!, terms.cost * costRate[i]!);
+  let [sold, amount] = [0, 0];
+  for (const l of saleOrder(program, i, terms)) {
+    const price = terms.short * program.lotShort[l]! + terms.long * program.lotLong[l]! + terms.cost * costRate[i]!;
+    const end = sold + program.lotSize[l]!;
+    const start = Math.max(sold, least);
+    if (start <= end) over(SELLS, start, end, amount + price * (start - sold), price);
+    amount += price * (end - sold);
+    sold = end;
+  }
+  if (sold > 0) at(-sold, amount); // The whole position, whatever its size.
+  return best;
+}
+
+/** Returns the lots of a security in the order of their sale at prices of gains. */
+export function saleOrder(
+  { lotStart, lotShort, lotLong, isOrdered }: AccountProgram,
+  i: number,
+  prices: { readonly short: number; readonly long: number },
+): Int32Array {
+  const first = lotStart[i]!;
+  const order = Int32Array.from({ length: lotStart[i + 1]! - first }, (_, at) => first + at);
+  if (isOrdered[i] === 1 || order.length < 2) return order;
+  const price = (l: number): number => prices.short * lotShort[l]! + prices.long * lotLong[l]!;
+  return order.sort((a, b) => price(a) - price(b) || a - b);
+}

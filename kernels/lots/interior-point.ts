@@ -1,0 +1,337 @@
+import { factorExposures } from './account-program.js';
+import { boundsBeyond, complementarityAt, createStep, longestStep, type Iterate, type Step } from './interior-steps.js';
+import { createNewtonSystem } from './newton-system.js';
+import type { Multipliers, Relaxation } from './relaxation.js';
+
+/** Steps; 15 to 25 are usual. */
+const STEPS_MAX = 80;
+/** Complementarity and residuals of an answer, in shares of the value of the account. */
+const TOLERANCE = 1e-12;
+/** Residual that still counts as feasible where rounding stops the steps. */
+const ACCEPTED = 1e-9;
+/** Share of the distance to the nearest bound that a step may go. */
+const STEP_SHARE = 0.995;
+/** Shorter steps lead nowhere. */
+const STEP_MIN = 1e-10;
+/** Violation allowed to rows and weights in the search; a larger one makes the account infeasible. */
+const VIOLATION_MAX = 1e-7;
+/** Price of a unit of violation of a hard row: above every price that a row of weights of the account can have. */
+export const HARD_PENALTY = 100;
+
+export interface RelaxedAnswer {
+  /** `infeasible` if a hard row is violated by more than 1e-7; `stalled` without convergence. */
+  readonly status: 'solved' | 'infeasible' | 'stalled';
+  /** Amount of each trade. */
+  readonly traded: Float64Array;
+  readonly weights: Float64Array;
+  readonly multipliers: Multipliers;
+  /** Violation by row. */
+  readonly violations: Float64Array;
+  readonly steps: number;
+}
+
+/**
+ * Solves the convex form of an account by a primal-dual interior point with predictor and corrector.
+ *
+ * Rows may be violated at a price, so that there is always an interior. Bounds of weights that the trades
+ * already imply have no pair.
+ *
+ * @cost a step: n k^2 / 2 + 60 multiply-adds per lot
+ * @source Nocedal & Wright (2006), Numerical Optimization, 2nd ed., section 16.6; Mehrotra (1992).
+ */
+export function solveRelaxation(relaxation: Relaxation): RelaxedAnswer {
+  const state = createState(relaxation);
+  let [status, step]: [RelaxedAnswer['status'], number] = ['stalled', 0];
+  for (; step < STEPS_MAX; step++) {
+    const { gap, worst } = state.measure();
+    if (gap < TOLERANCE && worst < TOLERANCE * 10) {
+      status = 'solved';
+      break;
+    }
+    if (!state.advance()) break;
+  }
+  if (status === 'stalled') {
+    const { gap, worst } = state.measure();
+    if (gap < ACCEPTED && worst < ACCEPTED) status = 'solved';
+  }
+  return state.answer(status, step);
+}
+
+function createState(relaxation: Relaxation) {
+  const { program, trades, rows } = relaxation;
+  const { n, k, loadings, specific, target, held, aversion, varianceLimit, taxWeight } = program;
+  const { count, start, sign, size, short, long, cost } = trades;
+  const hasVariance = Number.isFinite(varianceLimit);
+  const mRows = rows.length;
+  const m = mRows + (hasVariance ? 1 : 0);
+  const system = createNewtonSystem(relaxation, { hasVariance });
+  const penalties = Float64Array.from({ length: m }, (_, j) =>
+    j < mRows && rows[j]!.tax === 1 ? Infinity : Math.min(j < mRows ? rows[j]!.penalty : Infinity, HARD_PENALTY),
+  );
+  const z = new Float64Array(count);
+  const [zl, zu] = [new Float64Array(count), new Float64Array(count)];
+  const w = new Float64Array(n);
+  const active = new Float64Array(n);
+  const exposures = new Float64Array(k);
+  const slope = new Float64Array(n); // Of the variance.
+  const y = new Float64Array(m);
+  const [slack, excess] = [new Float64Array(m), new Float64Array(m)];
+  const values = new Float64Array(m);
+  const bounds = boundsBeyond(relaxation);
+  const [boundSlack, boundPrice] = [new Float64Array(bounds.length), new Float64Array(bounds.length)];
+  let t = 0;
+  let mu = 1e-3;
+
+  const [curvature, barrier, gradient, weightGradient] = [n, count, count, n].map(
+    (length) => new Float64Array(length),
+  ) as [Float64Array, Float64Array, Float64Array, Float64Array];
+  const iterate: Iterate = { size, z, zl, zu, y, slack, excess, penalties, boundSlack, boundPrice };
+  const [slackTerm, residual] = [new Float64Array(m), new Float64Array(m)];
+  const [predictor, corrector] = [createStep(count, n, m, bounds.length), createStep(count, n, m, bounds.length)];
+
+  function begin(): void {
+    const share = 0.05;
+    for (let j = 0; j < count; j++) {
+      z[j] = Math.min(size[j]! * 0.5, share * size[j]! + 1e-6);
+      zl[j] = mu / z[j]!;
+      zu[j] = mu / (size[j]! - z[j]!);
+    }
+    evaluate();
+    for (let j = 0; j < m; j++) {
+      y[j] =
+        j < mRows && rows[j]!.tax === 1 ? taxWeight / relaxation.side.pieces.length : Math.min(1e-3, penalties[j]! / 2);
+    }
+    t = 0;
+    for (let j = 0; j < mRows; j++) if (rows[j]!.tax === 1) t = Math.max(t, values[j]! + 1e-3);
+    evaluate();
+    for (let j = 0; j < m; j++) {
+      slack[j] = Math.max(-values[j]!, mu / y[j]!, 1e-4);
+      excess[j] = penalties[j] === Infinity ? 0 : mu / (penalties[j]! - y[j]!);
+    }
+    bounds.forEach(({ security, sign: way, limit }, b) => {
+      boundSlack[b] = Math.max(way * (limit - w[security]!), 1e-4);
+      boundPrice[b] = mu / boundSlack[b]!;
+    });
+  }
+
+  function evaluate(): void {
+    let [s, l, c] = [0, 0, 0];
+    for (let i = 0; i < n; i++) {
+      let weight = held[i]!;
+      for (let j = start[i]!; j < start[i + 1]!; j++) {
+        const traded = z[j]!;
+        weight += sign[j]! * traded;
+        s += short[j]! * traded;
+        l += long[j]! * traded;
+        c += cost[j]! * traded;
+      }
+      w[i] = weight;
+      active[i] = weight - target[i]!;
+    }
+    factorExposures(program, active, exposures);
+    let variance = 0;
+    for (let f = 0; f < k; f++) variance += exposures[f]! * exposures[f]!;
+    for (let i = 0; i < n; i++) {
+      let own = specific[i]! * active[i]!;
+      variance += own * active[i]!;
+      for (let f = 0; f < k; f++) own += loadings[i * k + f]! * exposures[f]!;
+      slope[i] = 2 * own;
+    }
+    for (let j = 0; j < mRows; j++) {
+      const row = rows[j]!;
+      let value = row.constant + row.short * s + row.long * l + row.cost * c - row.tax * t;
+      if (row.weights !== null) for (let i = 0; i < n; i++) value += row.weights[i]! * w[i]!;
+      values[j] = value;
+    }
+    if (hasVariance) values[mRows] = variance - varianceLimit;
+  }
+
+  const averseness = (): number => aversion + (hasVariance ? y[mRows]! : 0);
+
+  function measure(): { gap: number; worst: number } {
+    let complementarity = 0;
+    let pairs = 2 * count + m + bounds.length;
+    let worst = 0;
+    for (let j = 0; j < count; j++) complementarity += zl[j]! * z[j]! + zu[j]! * (size[j]! - z[j]!);
+    for (let j = 0; j < m; j++) {
+      complementarity += y[j]! * slack[j]!;
+      if (penalties[j]! < Infinity) {
+        complementarity += (penalties[j]! - y[j]!) * excess[j]!;
+        pairs++;
+      }
+      worst = Math.max(worst, Math.abs(values[j]! + slack[j]! - excess[j]!));
+    }
+    bounds.forEach(({ security, sign: way, limit }, b) => {
+      complementarity += boundSlack[b]! * boundPrice[b]!;
+      worst = Math.max(worst, Math.abs(way * (w[security]! - limit) + boundSlack[b]!));
+    });
+    mu = complementarity / pairs;
+    dualGradient();
+    for (let j = 0; j < count; j++)
+      worst = Math.max(worst, Math.abs(gradient[j]! - zl[j]! + zu[j]!) * Math.min(1, size[j]!));
+    return { gap: complementarity, worst };
+  }
+
+  /** Gradient of the Lagrangian in the trades, without the multipliers of their bounds. */
+  function dualGradient(): void {
+    const scale = averseness();
+    let [ps, pl, pc] = [0, 0, 1];
+    for (let i = 0; i < n; i++) weightGradient[i] = scale * slope[i]!;
+    for (let j = 0; j < mRows; j++) {
+      const row = rows[j]!;
+      ps += y[j]! * row.short;
+      pl += y[j]! * row.long;
+      pc += y[j]! * row.cost;
+      if (row.weights !== null) for (let i = 0; i < n; i++) weightGradient[i]! += y[j]! * row.weights[i]!;
+    }
+    bounds.forEach(({ security, sign: way }, b) => void (weightGradient[security]! += way * boundPrice[b]!));
+    for (let i = 0; i < n; i++)
+      for (let j = start[i]!; j < start[i + 1]!; j++)
+        gradient[j] = sign[j]! * weightGradient[i]! + ps * short[j]! + pl * long[j]! + pc * cost[j]!;
+  }
+
+  function factor(): boolean {
+    const scale = averseness();
+    for (let i = 0; i < n; i++) curvature[i] = 2 * scale * specific[i]!;
+    bounds.forEach(({ security }, b) => void (curvature[security]! += boundPrice[b]! / boundSlack[b]!));
+    for (let j = 0; j < count; j++) barrier[j] = zl[j]! / z[j]! + zu[j]! / (size[j]! - z[j]!);
+    for (let j = 0; j < m; j++)
+      slackTerm[j] = slack[j]! / y[j]! + (penalties[j] === Infinity ? 0 : excess[j]! / (penalties[j]! - y[j]!));
+    return system.factor({ kappa: 2 * scale, curvature, barrier, slack: slackTerm, variance: slope });
+  }
+
+  const rhs = new Float64Array(count);
+  const extra = new Float64Array(n);
+  /** Products that pairs are to have after the step: of trades, rows and bounds. */
+  const goals = {
+    lower: new Float64Array(count),
+    upper: new Float64Array(count),
+    slack: new Float64Array(m),
+    excess: new Float64Array(m),
+    bound: new Float64Array(bounds.length),
+  };
+
+  /** Aims at complementarity `goal`, less the second-order terms of another step. */
+  function aim(goal: number, other: Step | null): void {
+    for (const list of Object.values(goals)) list.fill(goal);
+    if (other === null) return;
+    const { dz, dzl, dzu, dy, ds, de, db, dp } = other;
+    for (let j = 0; j < count; j++) {
+      goals.lower[j]! -= dz[j]! * dzl[j]!;
+      goals.upper[j]! += dz[j]! * dzu[j]!;
+    }
+    for (let j = 0; j < m; j++) {
+      goals.slack[j]! -= ds[j]! * dy[j]!;
+      goals.excess[j]! += de[j]! * dy[j]!;
+    }
+    for (let b = 0; b < bounds.length; b++) goals.bound[b]! -= db[b]! * dp[b]!;
+  }
+
+  function direct(step: Step): void {
+    extra.fill(0);
+    bounds.forEach(({ security, sign: way, limit }, b) => {
+      const left = way * (w[security]! - limit) + boundSlack[b]!;
+      extra[security]! += way * ((goals.bound[b]! + boundPrice[b]! * left) / boundSlack[b]! - boundPrice[b]!);
+    });
+    for (let i = 0; i < n; i++)
+      for (let j = start[i]!; j < start[i + 1]!; j++)
+        rhs[j] = gradient[j]! + sign[j]! * extra[i]! - goals.lower[j]! / z[j]! + goals.upper[j]! / (size[j]! - z[j]!);
+    for (let j = 0; j < m; j++) {
+      const room = penalties[j]! - y[j]!;
+      residual[j] = values[j]! - excess[j]! + goals.slack[j]! / y[j]!;
+      if (room < Infinity) residual[j]! -= goals.excess[j]! / room - excess[j]!;
+    }
+    let sum = taxWeight;
+    for (let j = 0; j < mRows; j++) sum -= rows[j]!.tax * y[j]!;
+    step.dt = system.solve({ gradient: rhs, residual, sum, dz: step.dz, dy: step.dy });
+    complete(step);
+  }
+
+  /** Changes of the other unknowns that follow from those of the system. */
+  function complete({ dz, dy, dw, dzl, dzu, ds, de, db, dp }: Step): void {
+    for (let i = 0; i < n; i++) {
+      let change = 0;
+      for (let j = start[i]!; j < start[i + 1]!; j++) {
+        const own = dz[j]!;
+        change += sign[j]! * own;
+        dzl[j] = (goals.lower[j]! - zl[j]! * own) / z[j]! - zl[j]!;
+        dzu[j] = (goals.upper[j]! + zu[j]! * own) / (size[j]! - z[j]!) - zu[j]!;
+      }
+      dw[i] = change;
+    }
+    for (let j = 0; j < m; j++) {
+      const room = penalties[j]! - y[j]!;
+      ds[j] = (goals.slack[j]! - slack[j]! * dy[j]!) / y[j]! - slack[j]!;
+      de[j] = room < Infinity ? (goals.excess[j]! + excess[j]! * dy[j]!) / room - excess[j]! : 0;
+    }
+    bounds.forEach(({ security, sign: way, limit }, b) => {
+      db[b] = -way * dw[security]! - way * (w[security]! - limit) - boundSlack[b]!;
+      dp[b] = (goals.bound[b]! - boundPrice[b]! * db[b]!) / boundSlack[b]! - boundPrice[b]!;
+    });
+  }
+
+  function move(step: Step, primal: number, dual: number): void {
+    for (let j = 0; j < count; j++) {
+      z[j]! += primal * step.dz[j]!;
+      zl[j]! += dual * step.dzl[j]!;
+      zu[j]! += dual * step.dzu[j]!;
+    }
+    for (let j = 0; j < m; j++) {
+      slack[j]! += primal * step.ds[j]!;
+      excess[j]! += primal * step.de[j]!;
+      y[j]! += dual * step.dy[j]!;
+    }
+    for (let b = 0; b < bounds.length; b++) {
+      boundSlack[b]! += primal * step.db[b]!;
+      boundPrice[b]! += dual * step.dp[b]!;
+    }
+    t += primal * step.dt;
+    evaluate();
+  }
+
+  begin();
+  return {
+    measure,
+    /** One step. @returns false if it leads nowhere */
+    advance(): boolean {
+      if (!factor()) return false;
+      aim(0, null);
+      direct(predictor);
+      const reach = longestStep(iterate, predictor, 1);
+      const ahead = Math.max(0, complementarityAt(iterate, predictor, reach));
+      const centring = Math.max(1e-8, (ahead / mu) ** 3);
+      aim(centring * mu, predictor);
+      direct(corrector);
+      const { primal, dual } = longestStep(iterate, corrector, STEP_SHARE);
+      const length = Math.min(primal, dual); // The objective is curved: both move alike.
+      // An account without permitted trades drives prices beyond what numbers hold.
+      if (
+        !(length > STEP_MIN) ||
+        !Number.isFinite(complementarityAt(iterate, corrector, { primal: length, dual: length }))
+      )
+        return false;
+      move(corrector, length, length);
+      return true;
+    },
+    answer(status: RelaxedAnswer['status'], count: number): RelaxedAnswer {
+      for (let j = 0; j < trades.count; j++) {
+        if (z[j]! < zl[j]! * 1e-3 && z[j]! < 1e-9) z[j] = 0;
+        else if (size[j]! - z[j]! < 1e-9 && size[j]! - z[j]! < zu[j]! * 1e-3) z[j] = size[j]!;
+      }
+      evaluate();
+      const violations = Float64Array.from(values, (value) => Math.max(0, value));
+      const isViolated = violations.some(
+        (value, j) => value > VIOLATION_MAX && (j === mRows || (rows[j]!.tax === 0 && rows[j]!.penalty === Infinity)),
+      );
+      const isBeyond = bounds.some(({ security, sign: way, limit }) => way * (w[security]! - limit) > VIOLATION_MAX);
+      return {
+        status: isViolated || isBeyond ? 'infeasible' : status,
+        traded: z,
+        weights: w,
+        multipliers: { exposures, variance: hasVariance ? y[mRows]! : 0, rows: y.subarray(0, mRows) },
+        violations,
+        steps: count,
+      };
+    },
+  };
+}

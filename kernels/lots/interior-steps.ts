@@ -1,0 +1,131 @@
+import type { Relaxation } from './relaxation.js';
+
+/** Pairs of amounts and multipliers of an iterate. */
+export interface Iterate {
+  /** Sizes of the trades. */
+  readonly size: Float64Array;
+  readonly z: Float64Array;
+  /** Multipliers of z >= 0 and z <= size. */
+  readonly zl: Float64Array;
+  readonly zu: Float64Array;
+  /** Multipliers of the rows, their slack and their violation. */
+  readonly y: Float64Array;
+  readonly slack: Float64Array;
+  readonly excess: Float64Array;
+  readonly penalties: Float64Array;
+  readonly boundSlack: Float64Array;
+  readonly boundPrice: Float64Array;
+}
+
+/** Changes of all unknowns: trades, their multipliers, rows, bounds of weights, the tax. */
+export interface Step {
+  readonly dz: Float64Array;
+  readonly dzl: Float64Array;
+  readonly dzu: Float64Array;
+  readonly dw: Float64Array;
+  readonly dy: Float64Array;
+  readonly ds: Float64Array;
+  readonly de: Float64Array;
+  readonly db: Float64Array;
+  readonly dp: Float64Array;
+  dt: number;
+}
+
+export function createStep(trades: number, securities: number, rows: number, bounds: number): Step {
+  return {
+    dz: new Float64Array(trades),
+    dzl: new Float64Array(trades),
+    dzu: new Float64Array(trades),
+    dw: new Float64Array(securities),
+    dy: new Float64Array(rows),
+    ds: new Float64Array(rows),
+    de: new Float64Array(rows),
+    db: new Float64Array(bounds),
+    dp: new Float64Array(bounds),
+    dt: 0,
+  };
+}
+
+/** Lengths of a step, of amounts and of multipliers. */
+export interface StepLengths {
+  readonly primal: number;
+  readonly dual: number;
+}
+
+/** Returns the longest step up to 1 that keeps every pair positive, times a share. */
+export function longestStep(at: Iterate, step: Step, share: number): StepLengths {
+  const { size, z, zl, zu } = at;
+  let [primal, dual] = [Infinity, Infinity];
+  const limitPrimal = (value: number, change: number): void => {
+    if (change < 0) primal = Math.min(primal, -value / change);
+  };
+  const limitDual = (value: number, change: number): void => {
+    if (change < 0) dual = Math.min(dual, -value / change);
+  };
+  for (let j = 0; j < z.length; j++) {
+    const change = step.dz[j]!;
+    if (change < 0) primal = Math.min(primal, -z[j]! / change);
+    else if (change > 0) primal = Math.min(primal, (size[j]! - z[j]!) / change);
+    if (step.dzl[j]! < 0) dual = Math.min(dual, -zl[j]! / step.dzl[j]!);
+    if (step.dzu[j]! < 0) dual = Math.min(dual, -zu[j]! / step.dzu[j]!);
+  }
+  for (let j = 0; j < at.y.length; j++) {
+    limitPrimal(at.slack[j]!, step.ds[j]!);
+    limitDual(at.y[j]!, step.dy[j]!);
+    if (at.penalties[j] === Infinity) continue;
+    limitPrimal(at.excess[j]!, step.de[j]!);
+    limitDual(at.penalties[j]! - at.y[j]!, -step.dy[j]!);
+  }
+  for (let b = 0; b < at.boundSlack.length; b++) {
+    limitPrimal(at.boundSlack[b]!, step.db[b]!);
+    limitDual(at.boundPrice[b]!, step.dp[b]!);
+  }
+  return { primal: Math.min(1, share * primal), dual: Math.min(1, share * dual) };
+}
+
+/** Returns the mean product of the pairs after a step. */
+export function complementarityAt(at: Iterate, step: Step, { primal, dual }: StepLengths): number {
+  const { size, z, zl, zu } = at;
+  let total = 0;
+  let pairs = 2 * z.length + at.y.length + at.boundSlack.length;
+  for (let j = 0; j < z.length; j++) {
+    const traded = z[j]! + primal * step.dz[j]!;
+    total += traded * (zl[j]! + dual * step.dzl[j]!) + (size[j]! - traded) * (zu[j]! + dual * step.dzu[j]!);
+  }
+  for (let j = 0; j < at.y.length; j++) {
+    const price = at.y[j]! + dual * step.dy[j]!;
+    total += price * (at.slack[j]! + primal * step.ds[j]!);
+    if (at.penalties[j] === Infinity) continue;
+    total += (at.penalties[j]! - price) * (at.excess[j]! + primal * step.de[j]!);
+    pairs++;
+  }
+  for (let b = 0; b < at.boundSlack.length; b++)
+    total += (at.boundSlack[b]! + primal * step.db[b]!) * (at.boundPrice[b]! + dual * step.dp[b]!);
+  return total / pairs;
+}
+
+/** Bound of a weight as a pair of slack and multiplier. */
+export interface Bound {
+  readonly security: number;
+  /** 1 for an upper bound, -1 for a lower one. */
+  readonly sign: 1 | -1;
+  readonly limit: number;
+}
+
+/** Returns the bounds that the sizes of the trades do not imply. */
+export function boundsBeyond({
+  program: { n, held, lower, upper },
+  trades: { start, sign, size },
+}: Relaxation): Bound[] {
+  const found: Bound[] = [];
+  for (let i = 0; i < n; i++) {
+    let [least, most] = [held[i]!, held[i]!];
+    for (let j = start[i]!; j < start[i + 1]!; j++) {
+      if (sign[j]! > 0) most += size[j]!;
+      else least -= size[j]!;
+    }
+    if (lower[i]! > least + 1e-15) found.push({ security: i, sign: -1, limit: lower[i]! });
+    if (upper[i]! < most - 1e-15) found.push({ security: i, sign: 1, limit: upper[i]! });
+  }
+  return found;
+}

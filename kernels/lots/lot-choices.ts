@@ -1,0 +1,78 @@
+import { taxAt, type AccountProgram } from './account-program.js';
+import { figuresOf, meritOf, type AccountTrades } from './trade-figures.js';
+
+/** Combinations of lots that are tried for given net trades. */
+const COMBINATIONS_MAX = 20_000;
+
+/** Sale of one security by lot, in whole shares or in full lots. */
+interface LotChoice {
+  readonly lots: readonly (readonly [number, number])[];
+  readonly short: number;
+  readonly long: number;
+}
+
+/**
+ * Finds the lots with the lowest tax for net trades in whole shares, by trying all.
+ * @returns undefined where there are too many to try
+ */
+export function bestLots(program: AccountProgram, net: Float64Array): AccountTrades | undefined {
+  const choices: LotChoice[][] = [];
+  let combinations = 1;
+  for (let i = 0; i < program.n; i++) {
+    if (!(net[i]! < -1e-12)) continue;
+    const own = choicesOf(program, i, -net[i]!);
+    combinations *= own.length;
+    if (combinations > COMBINATIONS_MAX) return undefined;
+    choices.push(own);
+  }
+  let best: { merit: number; trades: AccountTrades } | undefined;
+  const bought = net.map((trade) => Math.max(0, trade));
+  const isPlain = program.rows.every(({ short, long }) => short === 0 && long === 0);
+  let leastTax = Infinity;
+  const taken: LotChoice[] = [];
+  const visit = (at: number, short: number, long: number): void => {
+    if (at < choices.length) {
+      for (const choice of choices[at]!) {
+        taken[at] = choice;
+        visit(at + 1, short + choice.short, long + choice.long);
+      }
+      return;
+    }
+    const tax = taxAt(program.sides, short, long);
+    if (isPlain && tax >= leastTax) return;
+    leastTax = tax;
+    const sold = new Float64Array(program.lotSize.length);
+    for (const { lots } of taken) for (const [l, amount] of lots) sold[l] = amount;
+    const trades = { bought, sold };
+    const merit = meritOf(figuresOf(program, trades));
+    if (best === undefined || merit < best.merit) best = { merit, trades };
+  };
+  visit(0, program.fixedShort, program.fixedLong);
+  return best?.trades;
+}
+
+function choicesOf(program: AccountProgram, i: number, amount: number): LotChoice[] {
+  const { lotStart, lotSize, lotShort, lotLong, unit, isOrdered } = program;
+  const step = unit[i]!;
+  const found: LotChoice[] = [];
+  const take = (l: number, left: number, lots: readonly (readonly [number, number])[]): void => {
+    if (found.length > COMBINATIONS_MAX) return;
+    if (!(left > 1e-12)) {
+      let [short, long] = [0, 0];
+      for (const [at, sold] of lots) {
+        short += sold * lotShort[at]!;
+        long += sold * lotLong[at]!;
+      }
+      found.push({ lots, short, long });
+      return;
+    }
+    if (l === lotStart[i + 1]) return;
+    const most = Math.min(left, lotSize[l]!);
+    if (isOrdered[i] === 1 || !(step > 0)) return take(l + 1, left - most, [...lots, [l, most]]);
+    for (let count = 0; count * step < most - 1e-12; count++)
+      take(l + 1, left - count * step, count === 0 ? lots : [...lots, [l, count * step]]);
+    take(l + 1, left - most, [...lots, [l, most]]);
+  };
+  take(lotStart[i]!, amount, []);
+  return found;
+}

@@ -1,0 +1,101 @@
+import type { AccountProgram } from './account-program.js';
+
+/** Trades as continuous variables between 0 and a size: the convex form of an account. */
+export interface RelaxedTrades {
+  readonly count: number;
+  /** Trades of security i are start[i] to start[i + 1] - 1. */
+  readonly start: Int32Array;
+  /** 1 for a purchase, -1 for a sale. */
+  readonly sign: Float64Array;
+  readonly size: Float64Array;
+  /** Gains per unit. */
+  readonly short: Float64Array;
+  readonly long: Float64Array;
+  readonly cost: Float64Array;
+  /** Lots that the trade stands for: first, and one after the last; -1 for a purchase. */
+  readonly firstLot: Int32Array;
+  readonly endLot: Int32Array;
+}
+
+/** Prices of gains in the objective. */
+export interface GainPrices {
+  readonly short: number;
+  readonly long: number;
+}
+
+/** Permitted directions of a security. */
+export const EITHER = 0;
+export const BUYS = 1;
+export const SELLS = -1;
+
+/**
+ * Returns the trades of an account. Lots of an ordered security that the order forces together become one trade: a
+ * segment of the lower hull of cumulative cost at the given prices.
+ * @param decided  [n] EITHER, BUYS or SELLS
+ */
+export function relaxTrades(program: AccountProgram, prices: GainPrices, decided: Int8Array): RelaxedTrades {
+  const { n, lotStart, lotSize, lotShort, lotLong, isOrdered, buyLimit, costRate } = program;
+  const most = n + lotSize.length;
+  const start = new Int32Array(n + 1);
+  const [sign, size, short, long, cost] = [0, 1, 2, 3, 4].map(() => new Float64Array(most)) as [
+    Float64Array,
+    Float64Array,
+    Float64Array,
+    Float64Array,
+    Float64Array,
+  ];
+  const [firstLot, endLot] = [new Int32Array(most).fill(-1), new Int32Array(most).fill(-1)];
+  let at = 0;
+  const put = (i: number, lots: readonly [number, number]): void => {
+    sign[at] = -1;
+    cost[at] = costRate[i]!;
+    [firstLot[at], endLot[at]] = lots;
+    for (let l = lots[0]; l < lots[1]; l++) {
+      size[at]! += lotSize[l]!;
+      short[at]! += lotSize[l]! * lotShort[l]!;
+      long[at]! += lotSize[l]! * lotLong[l]!;
+    }
+    short[at]! /= size[at]!;
+    long[at]! /= size[at]!;
+    at++;
+  };
+  for (let i = 0; i < n; i++) {
+    start[i] = at;
+    if (decided[i] !== BUYS) {
+      if (isOrdered[i] === 1) for (const lots of hullSegments(program, i, prices)) put(i, lots);
+      else for (let l = lotStart[i]!; l < lotStart[i + 1]!; l++) put(i, [l, l + 1]);
+    }
+    if (decided[i] === SELLS || !(buyLimit[i]! > 0)) continue;
+    sign[at] = 1;
+    size[at] = buyLimit[i]!;
+    cost[at] = costRate[i]!;
+    at++;
+  }
+  start[n] = at;
+  return { count: at, start, sign, size, short, long, cost, firstLot, endLot };
+}
+
+/** Returns the segments of the lower convex hull of cumulative cost, as ranges of lots. */
+function hullSegments(program: AccountProgram, i: number, prices: GainPrices): [number, number][] {
+  const { lotStart, lotSize, lotShort, lotLong } = program;
+  const segments: { first: number; end: number; size: number; amount: number }[] = [];
+  for (let l = lotStart[i]!; l < lotStart[i + 1]!; l++) {
+    const amount = lotSize[l]! * (prices.short * lotShort[l]! + prices.long * lotLong[l]!);
+    let last = { first: l, end: l + 1, size: lotSize[l]!, amount };
+    for (
+      let before = segments.at(-1);
+      before && before.amount * last.size >= last.amount * before.size;
+      before = segments.at(-1)
+    ) {
+      segments.pop();
+      last = {
+        first: before.first,
+        end: last.end,
+        size: before.size + last.size,
+        amount: before.amount + last.amount,
+      };
+    }
+    segments.push(last);
+  }
+  return segments.map(({ first, end }) => [first, end]);
+}

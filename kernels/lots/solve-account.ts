@@ -1,0 +1,212 @@
+import { assertProgram, type AccountProgram, type TaxSide } from './account-program.js';
+import { candidateFrom, pricesAt, topPrices, type Candidate } from './candidate.js';
+import { branchAndBound } from './branch-and-bound.js';
+import { dualBound } from './dual-bound.js';
+import { solveRelaxation, type RelaxedAnswer } from './interior-point.js';
+import { relaxedRows, type Multipliers } from './relaxation.js';
+import { BUYS, EITHER, relaxTrades, SELLS, type GainPrices, type RelaxedTrades } from './relaxed-trades.js';
+import { roundTrades } from './round-trades.js';
+import { FEASIBLE, tradesFrom, type AccountTrades, type TradeFigures } from './trade-figures.js';
+
+/** Multipliers of one side of the tax, and the bound that they prove. */
+export interface SideCertificate {
+  readonly side: number;
+  readonly multipliers: Multipliers;
+  readonly bound: number;
+}
+
+export interface AccountAnswer {
+  readonly status: 'optimal' | 'infeasible' | 'stalled';
+  readonly trades: AccountTrades;
+  readonly figures: TradeFigures;
+  /** One certificate for each side that is possible: none of their permitted trades is better. */
+  readonly certificates: readonly SideCertificate[];
+  /** Smallest bound of the sides. */
+  readonly bound: number;
+  /** Position of the certificate of the side of the trades. */
+  readonly own: number;
+  readonly steps: number;
+  readonly nodes: number;
+}
+
+export interface SearchLimits {
+  /** Maximum number of branches in an account; 0 for rounding only. */
+  readonly nodes: number;
+}
+
+/** Solutions of the convex form on one side: the first with any trades, then with purchase or sale decided. */
+const ROUNDS_MAX = 4;
+/** Gap at which an answer counts as proved, in shares of the value of the account. */
+const PROVED = 1e-10;
+
+/**
+ * Solves an account: on each side of the tax the convex form, then with purchase or sale decided for each security, rounded to
+ * permitted trades, and if the gap is open and nodes are allowed by branch and bound.
+ */
+export function solveAccount(program: AccountProgram, { nodes }: SearchLimits): AccountAnswer {
+  assertProgram(program);
+  let best: (Candidate & { readonly at: number }) | undefined;
+  const certificates: SideCertificate[] = [];
+  let [steps, isStalled] = [0, false];
+  for (const side of possibleSides(program)) {
+    const known = certificates.at(-1);
+    const carried = known === undefined ? undefined : carriedOver(program, known, side);
+    if (carried !== undefined && best !== undefined && carried.bound > best.merit - PROVED) {
+      certificates.push(carried);
+      continue;
+    }
+    const found = solveSide(program, program.sides[side]!, best?.merit ?? Infinity);
+    steps += found.steps;
+    if (found.candidate === undefined) isStalled = true;
+    certificates.push({ side, multipliers: found.multipliers, bound: found.bound });
+    if (found.candidate !== undefined && (best === undefined || found.candidate.merit < best.merit))
+      best = { ...found.candidate, at: certificates.length - 1 };
+  }
+  if (best === undefined) throw new Error('No side of the tax has trades.');
+  let answer: Candidate = best;
+  let visited = 0;
+  const bounds = certificates.map(({ bound }) => bound);
+  if (nodes > 0 && answer.merit - Math.min(...bounds) > PROVED)
+    certificates.forEach(({ side }, at) => {
+      const searched = branchAndBound(program, side, answer, nodes);
+      visited += searched.nodes;
+      bounds[at] = Math.max(bounds[at]!, searched.bound);
+      if (searched.candidate.merit < answer.merit) answer = searched.candidate;
+    });
+  const figures = answer.figures;
+  const status = figures.worst > FEASIBLE ? 'infeasible' : isStalled ? 'stalled' : 'optimal';
+  return {
+    status,
+    trades: answer.trades,
+    figures,
+    certificates: certificates.map((certificate, at) => ({ ...certificate, bound: bounds[at]! })),
+    bound: Math.min(...bounds),
+    own: best.at,
+    steps,
+    nodes: visited,
+  };
+}
+
+/** Returns what the multipliers of one side prove on another: the same prices of gains, as far as its pieces allow. */
+function carriedOver(program: AccountProgram, known: SideCertificate, side: number): SideCertificate {
+  const from = program.sides[known.side]!;
+  const to = program.sides[side]!;
+  const m = program.rows.length;
+  const prices = { short: 0, long: 0 };
+  from.pieces.forEach((piece, at) => {
+    prices.short += known.multipliers.rows[m + at]! * piece.short;
+    prices.long += known.multipliers.rows[m + at]! * piece.long;
+  });
+  if (from.longSign !== 0) prices.long -= from.longSign * known.multipliers.rows[m + from.pieces.length]!;
+  const rows = new Float64Array(m + to.pieces.length + (to.longSign === 0 ? 0 : 1));
+  rows.set(known.multipliers.rows.subarray(0, m));
+  const [high, low] = [to.pieces[0]!, to.pieces.at(-1)!];
+  const share = Math.min(1, Math.max(0, (prices.short / program.taxWeight - low.short) / (high.short - low.short)));
+  rows[m] = program.taxWeight * share;
+  rows[m + to.pieces.length - 1] = program.taxWeight * (1 - share);
+  const long = program.taxWeight * (share * high.long + (1 - share) * low.long);
+  if (to.longSign !== 0) rows[rows.length - 1] = Math.max(0, to.longSign * (long - prices.long));
+  const multipliers = { ...known.multipliers, rows };
+  return { side, multipliers, bound: dualBound(program, to, multipliers).bound };
+}
+
+/** Returns the sides whose sign of long-term gains some trades have. */
+function possibleSides({ sides, lotSize, lotLong, fixedLong }: AccountProgram): number[] {
+  let [least, most] = [fixedLong, fixedLong];
+  lotSize.forEach((size, l) => {
+    const gain = size * lotLong[l]!;
+    if (gain < 0) least += gain;
+    else most += gain;
+  });
+  const possible = sides.map(({ longSign }) => (longSign > 0 ? most >= 0 : longSign < 0 ? least <= 0 : true));
+  // With long-term gains of one sign, the other side is only L = 0, which this one has as well.
+  const found = sides.map((_, at) => at).filter((at) => possible[at]);
+  if (found.length === 2 && least >= 0) return [0];
+  if (found.length === 2 && most <= 0) return [1];
+  return found;
+}
+
+function solveSide(program: AccountProgram, side: TaxSide, incumbent: number) {
+  const rows = relaxedRows(program, side);
+  const decided = new Int8Array(program.n).fill(EITHER);
+  let prices = topPrices(side, program.taxWeight);
+  let candidate: Candidate | undefined;
+  let best = { bound: -Infinity, multipliers: undefined as Multipliers | undefined };
+  let steps = 0;
+  for (let round = 0; round < ROUNDS_MAX; round++) {
+    const trades = relaxTrades(program, prices, decided);
+    const answer = solveRelaxation({ program, side, trades, rows });
+    steps += answer.steps;
+    const { bound, trades: suggested } = dualBound(program, side, answer.multipliers);
+    if (bound > best.bound || best.multipliers === undefined) best = { bound, multipliers: answer.multipliers };
+    prices = pricesAt(program, side, answer.multipliers);
+    const own = candidateOf(program, { trades, answer, suggested, prices });
+    if (candidate === undefined || own.merit < candidate.merit) candidate = own;
+    const least = Math.min(incumbent, candidate.merit);
+    if (best.bound > least || candidate.merit - best.bound < PROVED) break;
+    if (!decide(program, { trades, answer, suggested }, decided) && round > 0) break;
+  }
+  return { candidate, bound: best.bound, multipliers: best.multipliers!, steps };
+}
+
+interface Relaxed {
+  readonly trades: RelaxedTrades;
+  readonly answer: RelaxedAnswer;
+  /** Trades that attain the dual bound. */
+  readonly suggested: Float64Array;
+}
+
+/** Decides purchase or sale for each security. @returns false if nothing changed */
+function decide({ n, held }: AccountProgram, { trades, answer, suggested }: Relaxed, decided: Int8Array): boolean {
+  let isChanged = false;
+  for (let i = 0; i < n; i++) {
+    const net = answer.weights[i]! - held[i]!;
+    const isMixed = buysAndSells(trades, answer.traded, i);
+    const wish = isMixed || Math.abs(net) < 1e-12 ? suggested[i]! : net;
+    const way = wish > 0 ? BUYS : wish < 0 ? SELLS : (decided[i] as number);
+    // A decided security changes its direction only if its own minimum is on the other side.
+    const next =
+      decided[i] === EITHER || suggested[i]! * decided[i]! < 0
+        ? decided[i] === EITHER
+          ? way
+          : Math.sign(suggested[i]!)
+        : decided[i]!;
+    if (next !== decided[i]) isChanged = true;
+    decided[i] = next;
+  }
+  return isChanged;
+}
+
+function buysAndSells({ start, sign }: RelaxedTrades, traded: Float64Array, i: number): boolean {
+  let [buys, sells] = [false, false];
+  for (let j = start[i]!; j < start[i + 1]!; j++)
+    if (traded[j]! > 1e-10) {
+      if (sign[j]! > 0) buys = true;
+      else sells = true;
+    }
+  return buys && sells;
+}
+
+/** Returns permitted trades near the convex answer. */
+function candidateOf(program: AccountProgram, relaxed: Relaxed & { readonly prices: GainPrices }): Candidate {
+  const { trades, answer, suggested, prices } = relaxed;
+  const { n, held, unit, minimumTrade, isOrdered } = program;
+  const isDiscrete = unit.some((step) => step > 0) || minimumTrade.some((least) => least > 0);
+  let isPlain = !isDiscrete && !isOrdered.some((order) => order === 1);
+  for (let i = 0; i < n && isPlain; i++) if (buysAndSells(trades, answer.traded, i)) isPlain = false;
+  if (isPlain) return candidateFrom(program, exactTrades(program, trades, answer.traded));
+  const net = Float64Array.from(answer.weights, (weight, i) => weight - held[i]!);
+  if (isDiscrete) roundTrades(program, net, prices, suggested);
+  return candidateFrom(program, tradesFrom(program, net, prices));
+}
+
+function exactTrades({ n, lotSize }: AccountProgram, trades: RelaxedTrades, traded: Float64Array): AccountTrades {
+  const bought = new Float64Array(n);
+  const sold = new Float64Array(lotSize.length);
+  for (let i = 0; i < n; i++)
+    for (let j = trades.start[i]!; j < trades.start[i + 1]!; j++) {
+      if (trades.sign[j]! > 0) bought[i] = traded[j]!;
+      else sold[trades.firstLot[j]!] = traded[j]!;
+    }
+  return { bought, sold };
+}

@@ -1,0 +1,86 @@
+import { factorExposures, taxAt, type AccountProgram } from './account-program.js';
+import { saleOrder } from './dual-bound.js';
+import { HARD_PENALTY } from './interior-point.js';
+import type { GainPrices } from './relaxed-trades.js';
+
+/** Purchases by security and sales by lot. */
+export interface AccountTrades {
+  readonly bought: Float64Array;
+  readonly sold: Float64Array;
+}
+
+export interface TradeFigures {
+  readonly objective: number;
+  readonly variance: number;
+  readonly short: number;
+  readonly long: number;
+  readonly cost: number;
+  readonly tax: number;
+  readonly weights: Float64Array;
+  /** Violation by row of the program. */
+  readonly violations: Float64Array;
+  /** Largest violation of hard rows, bounds and the variance limit. */
+  readonly worst: number;
+}
+
+/** Violation that counts as rounding. */
+export const FEASIBLE = 1e-7;
+
+/** Computes the figures of trades from their definition. */
+export function figuresOf(program: AccountProgram, { bought, sold }: AccountTrades): TradeFigures {
+  const { n, k, held, target, specific, lotStart, lotShort, lotLong, costRate, rows, sides } = program;
+  const weights = new Float64Array(n);
+  const active = new Float64Array(n);
+  let [short, long, cost, variance] = [program.fixedShort, program.fixedLong, 0, 0];
+  for (let i = 0; i < n; i++) {
+    let [weight, traded] = [held[i]! + bought[i]!, bought[i]!];
+    for (let l = lotStart[i]!; l < lotStart[i + 1]!; l++) {
+      weight -= sold[l]!;
+      traded += sold[l]!;
+      short += sold[l]! * lotShort[l]!;
+      long += sold[l]! * lotLong[l]!;
+    }
+    cost += traded * costRate[i]!;
+    weights[i] = weight;
+    active[i] = weight - target[i]!;
+    variance += specific[i]! * active[i]! * active[i]!;
+  }
+  const exposures = factorExposures(program, active, new Float64Array(k));
+  for (let f = 0; f < k; f++) variance += exposures[f]! * exposures[f]!;
+  const tax = taxAt(sides, short, long);
+  let objective = program.aversion * variance + cost + program.taxWeight * tax;
+  let worst = Math.max(0, variance - program.varianceLimit);
+  const violations = Float64Array.from(rows, (row) => {
+    let value = row.constant + row.short * short + row.long * long + row.cost * cost;
+    if (row.weights !== null) for (let i = 0; i < n; i++) value += row.weights[i]! * weights[i]!;
+    const violation = Math.max(0, value);
+    if (row.penalty < Infinity) objective += row.penalty * violation;
+    else worst = Math.max(worst, violation);
+    return violation;
+  });
+  for (let i = 0; i < n; i++) worst = Math.max(worst, program.lower[i]! - weights[i]!, weights[i]! - program.upper[i]!);
+  return { objective, variance, short, long, cost, tax, weights, violations, worst };
+}
+
+/** Objective of trades, with hard rows at a price. */
+export const meritOf = ({ objective, worst }: TradeFigures): number =>
+  objective + (worst > FEASIBLE ? HARD_PENALTY * worst + 1 : 0);
+
+/** Returns the trades of net amounts by security: sales in the order of the lots at prices of gains. */
+export function tradesFrom(program: AccountProgram, net: Float64Array, prices: GainPrices): AccountTrades {
+  const { n, lotSize } = program;
+  const bought = new Float64Array(n);
+  const sold = new Float64Array(lotSize.length);
+  for (let i = 0; i < n; i++) {
+    if (net[i]! >= 0) bought[i] = net[i]!;
+    else {
+      let left = -net[i]!;
+      for (const l of saleOrder(program, i, prices)) {
+        sold[l] = Math.min(left, lotSize[l]!);
+        left -= sold[l]!;
+        if (!(left > 0)) break;
+      }
+    }
+  }
+  return { bought, sold };
+}

@@ -1,0 +1,97 @@
+/** A matrix of which most entries may be zero, with the places of the others. */
+export interface SparseRows {
+  /** Takes a matrix, [rows x columns] row-major, which must not change until the next. @cost rows columns */
+  read(values: Float64Array, rows: number, columns: number): void;
+  /** True when few enough entries are not zero for their places to be worth keeping. */
+  isSparse(): boolean;
+  /** out += times V'x, summed over the rows in their order. */
+  addColumns(x: Float64Array, out: Float64Array, times?: 1 | -1): void;
+  /** value - (V y) at a row, summed over the columns in their order. */
+  less(row: number, value: number, y: Float64Array): number;
+  /** Lower triangle of V'V, [columns x columns], summed over the rows in their order; only where `isSparse`. */
+  products(out: Float64Array): void;
+}
+
+/** Share of entries that are not zero from which on a matrix counts as dense. */
+const SPARSE_SHARE = 0.25;
+
+/** Smaller matrices count as dense. */
+const ENTRIES_MIN = 1024;
+
+/**
+ * Sums that leave out products with zero, which change no bit of them: the rows of many programmes have a handful of
+ * entries.
+ */
+export function createSparseRows(): SparseRows {
+  let matrix: Float64Array = new Float64Array(0);
+  let [rowCount, width] = [0, 0];
+  let starts = new Int32Array(0);
+  let places = new Int32Array(0);
+  let sparse = false;
+
+  /** Notes the places; false where there are too many. */
+  function note(): boolean {
+    const size = rowCount * width;
+    if (size < ENTRIES_MIN) return false;
+    let left = Math.floor(SPARSE_SHARE * size);
+    for (let e = 0; e < size && left >= 0; e++) if (matrix[e] !== 0) left--;
+    if (left < 0) return false;
+    const total = Math.floor(SPARSE_SHARE * size) - left;
+    if (starts.length <= rowCount) starts = new Int32Array(rowCount + 1);
+    if (places.length < total) places = new Int32Array(total);
+    let count = 0;
+    for (let row = 0, e = 0; row < rowCount; row++) {
+      starts[row] = count;
+      for (let r = 0; r < width; r++, e++) if (matrix[e] !== 0) places[count++] = r;
+    }
+    starts[rowCount] = count;
+    return true;
+  }
+
+  return {
+    read(values, rows, columns) {
+      matrix = values;
+      [rowCount, width] = [rows, columns];
+      sparse = note();
+    },
+    isSparse: () => sparse,
+    addColumns(x, out, times = 1) {
+      const values = matrix;
+      for (let row = 0; row < rowCount; row++) {
+        const from = row * width;
+        const value = times * x[row]!;
+        if (sparse)
+          for (let e = starts[row]!; e < starts[row + 1]!; e++) {
+            const r = places[e]!;
+            out[r]! += values[from + r]! * value;
+          }
+        else for (let r = 0; r < width; r++) out[r]! += values[from + r]! * value;
+      }
+    },
+    less(row, value, y) {
+      const values = matrix;
+      const from = row * width;
+      let total = value;
+      if (sparse)
+        for (let e = starts[row]!; e < starts[row + 1]!; e++) {
+          const r = places[e]!;
+          total -= values[from + r]! * y[r]!;
+        }
+      else for (let r = 0; r < width; r++) total -= values[from + r]! * y[r]!;
+      return total;
+    },
+    products(out) {
+      out.fill(0, 0, width * width);
+      for (let row = 0; row < rowCount; row++) {
+        const from = row * width;
+        const [begin, end] = [starts[row]!, starts[row + 1]!];
+        for (let e = begin; e < end; e++) {
+          const r = places[e]!;
+          const value = matrix[from + r]!;
+          const to = r * width;
+          for (let o = begin; o <= e; o++) out[to + places[o]!]! += value * matrix[from + places[o]!]!;
+        }
+      }
+    },
+  };
+}

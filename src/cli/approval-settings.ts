@@ -1,0 +1,47 @@
+import { z } from 'zod';
+import {
+  APPROVAL_ACTION_NAMES,
+  PERSONS_MAX,
+  type ApprovalAction,
+  type ApprovalRules,
+} from '#domain/documents/approval-document.js';
+import { declare, list, whole } from './setting-schemas.js';
+
+const RULE = /^([a-z]+)=(\d)(?::([^,+]+(?:\+[^,+]+)*))?$/;
+const FORM = `must be ACTION=PERSONS or ACTION=PERSONS:name+name, with ${APPROVAL_ACTION_NAMES.join(', ')} and up to ${PERSONS_MAX} persons`;
+
+const isAction = (word: string): word is ApprovalAction => (APPROVAL_ACTION_NAMES as readonly string[]).includes(word);
+
+/** Rules as a flag has them: `publish=2,restate=3:ada+ben`. One person alone is no rule. */
+const approvalRules = list(',').transform((texts, context): ApprovalRules => {
+  const rules: { [A in ApprovalAction]?: ApprovalRules[A] } = {};
+  for (const text of texts) {
+    const [, action = '', count = '', names] = RULE.exec(text) ?? [];
+    const persons = Number(count);
+    if (!isAction(action) || persons < 1 || persons > PERSONS_MAX) {
+      context.addIssue({ code: 'custom', message: FORM, input: text });
+      return z.NEVER;
+    }
+    if (persons > 1) rules[action] = { persons, approvers: names === undefined ? null : names.split('+') };
+    else delete rules[action];
+  }
+  return rules;
+});
+
+/** Settings of changes that need a second person. */
+export const APPROVAL_SETTINGS = {
+  approvals: declare({
+    flag: 'approvals',
+    variable: 'DIVISOR_APPROVALS',
+    otherwise: () => '',
+    help: `Changes that several people have to agree to, separated by commas: publish=2 is the person who requests and one who approves, publish=2:ada+ben names keys that may approve. Actions: ${APPROVAL_ACTION_NAMES.join(', ')}.`,
+    schema: approvalRules,
+  }),
+  approvalHours: declare({
+    flag: 'approval-hours',
+    variable: 'DIVISOR_APPROVAL_HOURS',
+    otherwise: () => '72',
+    help: 'Hours until a request for approval expires.',
+    schema: whole(1, 8760),
+  }),
+};

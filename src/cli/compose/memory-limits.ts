@@ -1,0 +1,19 @@
+import type { Logger } from 'pino';
+import { limitMemory } from '#kernels/memory/paged-memory.js';
+import { limitReaders, type ReaderLimit } from '#market/process/process-pool.js';
+import type { Home } from '#store/home/home.js';
+import type { Settings } from '../settings.js';
+
+/** Limits the memory of panels while the service is open. */
+export function limitPanels({ panelMegabytes }: Settings, { scratch }: Home): { close(): Promise<void> } {
+  const takeBack = limitMemory({ panelBytes: panelMegabytes * 2 ** 20, folder: scratch });
+  return { close: async () => takeBack() };
+}
+
+/** Limits the memory of reading processes by the operating system. */
+export function limitReading({ readerMegabytes, readerCgroup }: Settings, log: Logger): { close(): Promise<void> } {
+  const onUnlimited = (limit: ReaderLimit, reason: string) =>
+    log.warn({ limit, reason, megabytes: readerMegabytes }, 'the memory limit of reading processes is not enforced');
+  const takeBack = limitReaders({ bytes: readerMegabytes * 2 ** 20, group: readerCgroup, onUnlimited });
+  return { close: async () => takeBack() };
+}

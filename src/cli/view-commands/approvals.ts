@@ -1,0 +1,74 @@
+import type { Approval, ApprovalDecisionRequest, DivisorClient } from '#clients/typescript/divisor.js';
+import { APPROVAL_STATES, type ApprovalState } from '#domain/documents/approval-document.js';
+import { UsageError } from '../usage-error.js';
+import { viewCommand } from './view-command.js';
+
+const APPROVAL = { name: 'NUMBER', help: 'Number of an approval.' };
+const COLUMNS = ['approval_id', 'state', 'action', 'subject', 'requested_by', 'requested_at', 'missing', 'summary'];
+
+const numberOf = (word: string): number => {
+  if (/^[1-9]\d{0,8}$/.test(word)) return Number(word);
+  throw new UsageError(`${word} is no number of an approval; divisor approval list shows them`);
+};
+
+const historyOf = ({ history }: Approval): string[] =>
+  history.map(
+    ({ at, author, action, comment }) => `${at} ${author} ${action}${comment === null ? '' : `: ${comment}`}`,
+  );
+
+export const approvals = viewCommand({
+  summary: 'List changes that wait for the agreement of other people.',
+  words: [],
+  flags: {
+    state: { type: 'string', value: 'STATE', help: `One of ${APPROVAL_STATES.join(', ')}, or all. Default: pending.` },
+    subject: { type: 'string', value: 'ID', help: 'Index or schedule. Default: all.' },
+    limit: { type: 'number', value: 'N', help: 'Longest list. Default: 100.' },
+  },
+  examples: ['divisor approval list', 'divisor approval list --state all --subject CORE-100'],
+  ask(client, _words, flags) {
+    const state = flags.text('state') ?? 'pending';
+    const query = { subject: flags.text('subject'), limit: flags.number('limit') };
+    // The service refuses unknown states.
+    return client.call('listApprovals', {
+      query: state === 'all' ? query : { ...query, state: state as ApprovalState },
+    });
+  },
+  records: (answer) => answer.approvals,
+  columns: COLUMNS,
+});
+
+export const showApproval = viewCommand({
+  summary: 'Show a change that waits for agreement: its figures, comments and decisions.',
+  words: [APPROVAL],
+  flags: {},
+  examples: ['divisor approval show 12'],
+  ask: (client, [word = '']) => client.call('getApproval', { params: { approval_id: numberOf(word) } }),
+  records: (approval) => [approval],
+  columns: COLUMNS,
+  notices: (approval) => [...historyOf(approval), JSON.stringify(approval.detail, null, 2)],
+});
+
+function decisionCommand(decision: ApprovalDecisionRequest['decision'], summary: string, isRequired: boolean) {
+  return viewCommand({
+    summary,
+    words: [APPROVAL],
+    flags: { comment: { type: 'string', value: 'TEXT', help: 'Comment, for the history and the audit log.' } },
+    examples: [`divisor approval ${decision} 12 --comment "Levels agree with ours"`],
+    ask(client: DivisorClient, [word = ''], flags) {
+      const comment = flags.text('comment');
+      if (isRequired && comment === undefined) throw new UsageError(`divisor approval ${decision} requires --comment`);
+      return client.call('decideApproval', {
+        params: { approval_id: numberOf(word) },
+        body: { decision, comment: comment ?? null },
+      });
+    },
+    records: (approval) => [approval],
+    columns: COLUMNS,
+    notices: historyOf,
+  });
+}
+
+export const approve = decisionCommand('approve', 'Approve a change that another person requested.', false);
+export const reject = decisionCommand('reject', 'Reject a change that another person requested.', true);
+export const withdraw = decisionCommand('withdraw', 'Withdraw a change that you requested.', false);
+export const comment = decisionCommand('comment', 'Comment on a change that waits for agreement.', true);

@@ -1,0 +1,140 @@
+import type { Approval, ApprovalDecisionRequest } from '#clients/typescript/divisor.js';
+import { useState } from 'preact/hooks';
+import { ActionButton } from '../../components/action-button.js';
+import { Badge } from '../../components/badge.js';
+import { Facts } from '../../components/facts.js';
+import { JsonDocument } from '../../components/json-document.js';
+import { MayNot } from '../../components/may-not.js';
+import { SidePanel } from '../../components/side-panel.js';
+import { Answered } from '../../components/wait.js';
+import { attempt, type OnRefusal } from '../../state/actions.js';
+import { may, principal } from '../../state/principal.js';
+import { changed, useResource } from '../../state/resource.js';
+import { service } from '../../state/service.js';
+import { say } from '../../state/toasts.js';
+import { indexAddress } from '../../words/addresses.js';
+import { moment } from '../../words/dates.js';
+import { change, decimal } from '../../words/numbers.js';
+import { STATE_KINDS } from './approval-states.js';
+
+interface ApprovalPanelProps {
+  readonly id: number;
+  onClose(): void;
+}
+
+/** One approval: what changes, what people said, and the decision. */
+export function ApprovalPanel({ id, onClose }: ApprovalPanelProps) {
+  const approval = useResource(`approval ${id}`, (signal) =>
+    service.value.call('getApproval', { params: { approval_id: id }, signal }),
+  );
+  return (
+    <SidePanel title={`Approval ${id}`} onClose={onClose}>
+      <Answered resource={approval} what="the approval">
+        {(found) => (
+          <>
+            <Described approval={found} />
+            <Decision approval={found} />
+            <History approval={found} />
+            <h3>Details</h3>
+            <JsonDocument label="Details as JSON" value={found.detail} />
+          </>
+        )}
+      </Answered>
+    </SidePanel>
+  );
+}
+
+function Described({ approval }: { readonly approval: Approval }) {
+  const { action, subject, state, summary, requested_by: by, requested_at: at, expires_at: until } = approval;
+  return (
+    <>
+      <p>{summary}</p>
+      <Facts
+        facts={[
+          ['State', <Badge kind={STATE_KINDS[state]}>{state}</Badge>],
+          ['Action', action],
+          ['Concerns', action === 'waive' ? subject : <a href={indexAddress(subject)}>{subject}</a>],
+          ['Requested', `${moment(at)} by ${by}`],
+          ['Expires', state === 'pending' || state === 'approved' ? moment(until) : null],
+          ['Missing', state === 'pending' ? `${approval.missing} of ${approval.persons} persons` : null],
+          ...closeFacts(approval.detail),
+        ]}
+      />
+    </>
+  );
+}
+
+type Levels = Partial<Readonly<Record<'price' | 'total' | 'net', number | null>>> & { readonly date?: string };
+
+/** The last close of a publication and the one before it. */
+function closeFacts(detail: Approval['detail']): readonly (readonly [string, string])[] {
+  const [close, previous] = [detail['close'], detail['previous']] as (Levels | null | undefined)[]; // of a publication
+  if (close == null) return [];
+  return (['price', 'total', 'net'] as const).flatMap((variant) => {
+    const [value, before] = [close[variant], previous?.[variant]];
+    if (value == null) return [];
+    const move = before == null ? '' : `, ${change(value / before - 1)} since ${previous?.date}`;
+    return [[`Level (${variant})`, `${decimal(value, 4)}${move}`] as const];
+  });
+}
+
+function Decision({ approval: { approval_id: id, state, history } }: { readonly approval: Approval }) {
+  const [comment, setComment] = useState('');
+  if (!may('publish')) return <MayNot scope="publish" what="decide" />;
+  const decide = (decision: ApprovalDecisionRequest['decision'], done: string) => (onRefusal: OnRefusal) =>
+    attempt(async () => {
+      const body = { decision, comment: comment.trim() === '' ? null : comment };
+      await service.value.call('decideApproval', { params: { approval_id: id }, body });
+      say('good', `Approval ${id} ${done}.`);
+      setComment('');
+      changed();
+    }, onRefusal);
+  const isOpen = state === 'pending' || state === 'approved';
+  const isOwn = principal.value?.key_id === history[0]?.key_id;
+  return (
+    <>
+      <label>
+        <span class="quiet">Comment</span>
+        <textarea
+          class="control"
+          rows={2}
+          maxLength={2000}
+          value={comment}
+          onInput={(event) => setComment(event.currentTarget.value)}
+        />
+      </label>
+      <div class="form-actions">
+        {state === 'pending' && !isOwn && (
+          <ActionButton kind="main" act={decide('approve', 'has your agreement')}>
+            Approve
+          </ActionButton>
+        )}
+        {isOpen && !isOwn && (
+          <ActionButton kind="danger" disabled={comment.trim() === ''} act={decide('reject', 'was rejected')}>
+            Reject
+          </ActionButton>
+        )}
+        {isOpen && isOwn && <ActionButton act={decide('withdraw', 'was withdrawn')}>Withdraw</ActionButton>}
+        <ActionButton disabled={comment.trim() === ''} act={decide('comment', 'has your comment')}>
+          Comment
+        </ActionButton>
+      </div>
+    </>
+  );
+}
+
+function History({ approval: { history } }: { readonly approval: Approval }) {
+  return (
+    <>
+      <h3>History</h3>
+      <ul>
+        {history.map(({ at, author, action, comment }) => (
+          <li key={`${at} ${author} ${action}`}>
+            {moment(at)}: {author} {action}
+            {comment !== null && `: ${comment}`}
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}

@@ -1,0 +1,102 @@
+import { z } from 'zod';
+import {
+  Approval,
+  APPROVAL_ACTION_NAMES,
+  APPROVAL_ACTIONS,
+  APPROVAL_STATES,
+} from '#domain/documents/approval-document.js';
+import { routes } from './route.js';
+
+const COMMENT_LENGTH_MAX = 2000;
+const LISTED_MAX = 500;
+
+const ApprovalRule = z
+  .strictObject({
+    action: z.enum(APPROVAL_ACTION_NAMES).meta({ description: 'Change.' }),
+    persons: z.int().min(2).meta({ description: 'Persons who have to agree, with the one who requests it.' }),
+    approvers: z
+      .array(z.string())
+      .nullable()
+      .meta({ description: 'Names or ids of keys that may approve; null for every key with the scope.' }),
+  })
+  .meta({ id: 'ApprovalRule' });
+
+export const ApprovalCollection = z
+  .strictObject({
+    rules: z.array(ApprovalRule).meta({ description: 'Changes that need approval (`--approvals`).' }),
+    approvals: z.array(Approval).meta({ description: 'Newest first.' }),
+  })
+  .meta({ id: 'ApprovalCollection' });
+export type ApprovalCollection = z.infer<typeof ApprovalCollection>;
+
+export const ApprovalDecisionRequest = z
+  .strictObject({
+    decision: z.enum(['approve', 'reject', 'withdraw', 'comment']).meta({
+      description: '`withdraw` is for the person who requested it.',
+    }),
+    comment: z
+      .string()
+      .trim()
+      .min(1)
+      .max(COMMENT_LENGTH_MAX)
+      .nullable()
+      .default(null)
+      .meta({ description: 'Comment; a rejection needs one.' }),
+  })
+  .meta({ id: 'ApprovalDecisionRequest' });
+
+const params = z.strictObject({
+  approval_id: z.coerce.number().int().min(1).meta({ description: 'Number of the approval.' }),
+});
+const tag = 'approvals';
+const actions = Object.entries(APPROVAL_ACTIONS).map(
+  ([action, { help, scope }]) => `- \`${action}\` (scope \`${scope}\`): ${help}`,
+);
+
+export const approvalRoutes = routes({
+  listApprovals: {
+    method: 'GET',
+    path: '/approvals',
+    scope: 'read',
+    tag,
+    withoutMarket: true,
+    summary: 'Changes that wait for the agreement of other people, and decided ones.',
+    query: z.strictObject({
+      state: z.enum(APPROVAL_STATES).optional().meta({ description: 'Only approvals in this state.' }),
+      action: z.enum(APPROVAL_ACTION_NAMES).optional().meta({ description: 'Only approvals of this change.' }),
+      subject: z.string().max(64).optional().meta({ description: 'Only approvals of this index or schedule.' }),
+      limit: z.int().min(1).max(LISTED_MAX).default(100).meta({ description: 'Longest list.' }),
+      before: z.int().min(1).optional().meta({ description: 'Only approvals with lower numbers.' }),
+    }),
+    success: { status: 200, description: 'Approvals, newest first.', schema: ApprovalCollection },
+    errors: [],
+  },
+  getApproval: {
+    method: 'GET',
+    path: '/approvals/{approval_id}',
+    scope: 'read',
+    tag,
+    withoutMarket: true,
+    summary: 'One approval: the change, and who requested, commented and decided.',
+    params,
+    success: { status: 200, description: 'The approval.', schema: Approval },
+    errors: ['APPROVAL_NOT_FOUND'],
+  },
+  decideApproval: {
+    method: 'POST',
+    path: '/approvals/{approval_id}/decisions',
+    scope: 'publish',
+    tag,
+    withoutMarket: true,
+    summary: 'Approves, rejects, withdraws or comments on a change that waits for agreement.',
+    description: `\`--approvals\` says which changes need how many people. Such a change is refused with APPROVAL_REQUIRED and is listed here; once it is approved, the same request succeeds, once. A schedule repeats it by itself. The person who requested a change cannot approve it, nor can one person approve twice. The key also needs the scope of the change.\n\n${actions.join('\n')}`,
+    versioned: true,
+    params,
+    body: {
+      schema: ApprovalDecisionRequest,
+      example: { decision: 'comment', comment: 'Levels agree with the calculation agent.' },
+    },
+    success: { status: 200, description: 'The approval as it is now.', schema: Approval },
+    errors: ['APPROVAL_NOT_FOUND', 'APPROVAL_CLOSED', 'APPROVAL_FORBIDDEN', 'VALIDATION_FAILED'],
+  },
+});

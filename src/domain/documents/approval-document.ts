@@ -1,0 +1,71 @@
+import { z } from 'zod';
+
+/** Changes that may need a second person, each with the scope of those who request and approve it. */
+export const APPROVAL_ACTIONS = {
+  publish: { help: 'Publishing closes.', scope: 'publish' },
+  restate: { help: 'Publishing closes again with other figures.', scope: 'publish' },
+  amend: { help: 'Changing or deleting the definition of an index with published closes.', scope: 'write' },
+  waive: { help: 'Accepting findings of a check of a schedule.', scope: 'publish' },
+} as const satisfies Readonly<Record<string, { readonly help: string; readonly scope: string }>>;
+
+export type ApprovalAction = keyof typeof APPROVAL_ACTIONS;
+export const APPROVAL_ACTION_NAMES = Object.keys(APPROVAL_ACTIONS) as [ApprovalAction, ...ApprovalAction[]]; // Object.keys returns plain strings.
+
+/** Persons of one action at most. */
+export const PERSONS_MAX = 5;
+
+/** Who has to agree to an action. */
+export interface ApprovalRule {
+  /** Persons, with the one who requests it. */
+  readonly persons: number;
+  /** Names or ids of keys, or subjects, that may approve; null for everybody with the scope. */
+  readonly approvers: readonly string[] | null;
+}
+
+/** Rules by action; all other actions need nobody else. */
+export type ApprovalRules = { readonly [A in ApprovalAction]?: ApprovalRule | undefined };
+
+/** `approved`: every person has agreed, and the action was not done yet. `used`: it was done. */
+export const APPROVAL_STATES = ['pending', 'approved', 'used', 'rejected', 'withdrawn', 'expired'] as const;
+export type ApprovalState = (typeof APPROVAL_STATES)[number];
+
+const ApprovalStep = z
+  .strictObject({
+    at: z.string().meta({ description: 'Time, ISO-8601 UTC with offset.' }),
+    author: z.string().meta({ description: 'Name of the key; `local` where none is asked for.' }),
+    key_id: z.string().nullable().meta({ description: 'Id of the key; null where none is asked for.' }),
+    action: z
+      .enum(['requested', 'approved', 'rejected', 'withdrawn', 'commented', 'used'])
+      .meta({ description: 'What was done.' }),
+    comment: z.string().nullable().meta({ description: 'Comment; null if there is none.' }),
+  })
+  .meta({ id: 'ApprovalStep' });
+export type ApprovalStep = z.infer<typeof ApprovalStep>;
+
+/** A request for the agreement of other people, and what became of it. */
+export const Approval = z
+  .strictObject({
+    approval_id: z.int().min(1).meta({ description: 'From 1, without a gap.' }),
+    action: z.enum(APPROVAL_ACTION_NAMES).meta({ description: 'Change that is requested.' }),
+    subject: z.string().meta({ description: 'Id of the index or schedule concerned.' }),
+    state: z.enum(APPROVAL_STATES).meta({ description: 'Whether it was agreed to, and done.' }),
+    summary: z.string().meta({ description: 'The change in a sentence.' }),
+    detail: z.record(z.string(), z.unknown()).meta({ description: 'Figures of the change, before and after.' }),
+    digest: z.string().meta({
+      description: 'SHA-256 of what is approved. A change with any other content needs another approval.',
+    }),
+    requested_at: z.string().meta({ description: 'Time of the request.' }),
+    requested_by: z.string().meta({ description: 'Name of the key that requests it.' }),
+    expires_at: z.string().meta({ description: 'Time after which it can no longer be approved or used.' }),
+    persons: z.int().min(2).meta({ description: 'Persons who have to agree, with the one who requests it.' }),
+    missing: z.int().min(0).meta({ description: 'Persons who have not agreed yet.' }),
+    history: z.array(ApprovalStep).meta({ description: 'Request, comments and decisions, in their order.' }),
+  })
+  .meta({ id: 'Approval', description: 'A request for the agreement of a second person.' });
+export type Approval = z.infer<typeof Approval>;
+
+/** Approvals that are pending, or approved and not used. */
+export const OpenApprovals = z.strictObject({
+  open: z.array(z.strictObject({ approval_id: z.int(), digest: z.string() })),
+});
+export type OpenApprovals = z.infer<typeof OpenApprovals>;

@@ -1,0 +1,349 @@
+import { createHash } from 'node:crypto';
+import {
+  Approval,
+  APPROVAL_ACTIONS,
+  OpenApprovals,
+  type ApprovalAction,
+  type ApprovalRules,
+  type ApprovalState,
+  type ApprovalStep,
+} from '#domain/documents/approval-document.js';
+import type { Authorship } from '#domain/documents/version-document.js';
+import { canonicalJson } from '#domain/json/canonical-json.js';
+import { isWithin } from '#domain/documents/reach.js';
+import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
+import { numberedId } from '#store/document-id.js';
+import type { DocumentReader, DocumentStore, DocumentTransaction } from '#store/port.js';
+import { outside } from '#store/reach/guarded-store.js';
+import { beyondReach, currentReach } from '#store/reach/reach-context.js';
+import { formatTimestamp } from '#store/timestamp.js';
+
+/** A change that may need a second person. */
+export interface Requested {
+  readonly action: ApprovalAction;
+  /** Id of the index or schedule. */
+  readonly subject: string;
+  /** Everything that is agreed to: an approval is of this content and no other. */
+  readonly content: unknown;
+  readonly summary: string;
+  /** Figures for those who decide. */
+  readonly detail: Readonly<Record<string, unknown>>;
+}
+
+/** Admits changes; an undefined one, and one that nobody else has to agree to, is admitted. */
+export interface Admission {
+  /** Inside the transaction of the change, with which the approval is used up. */
+  admit(tx: DocumentTransaction, requested: Requested | undefined): Promise<void>;
+  /** Before work that precedes the transaction; it uses nothing up. */
+  foresee(reader: Pick<DocumentReader, 'get'>, requested: Requested | undefined): Promise<void>;
+}
+
+/** Holds back changes that need a second person. */
+export interface ApprovalGate {
+  /** Rule of an action; undefined if nobody else has to agree. */
+  ruleOf(action: ApprovalAction): ApprovalRules[ApprovalAction];
+  /**
+   * Performs work whose transaction admits a change. A change without an approval is not made: its request is stored.
+   * @throws Refusal APPROVAL_REQUIRED with the number of the request
+   */
+  guarded<T>(by: Authorship | undefined, work: (admission: Admission) => Promise<T>): Promise<T>;
+}
+
+export type ApprovalDecision = 'approve' | 'reject' | 'withdraw' | 'comment';
+
+/** Who decides. */
+export interface Decider {
+  readonly by: Authorship;
+  /** Names by which a list of approvers may know them. */
+  readonly names: readonly string[];
+  readonly scopes: ReadonlySet<string>;
+}
+
+export interface ApprovalQuery {
+  readonly state?: ApprovalState | undefined;
+  readonly action?: ApprovalAction | undefined;
+  readonly subject?: string | undefined;
+  readonly before?: number | undefined;
+  readonly limit: number;
+}
+
+export interface Approvals extends ApprovalGate {
+  readonly rules: ApprovalRules;
+  /** Newest first. */
+  list(query: ApprovalQuery): Promise<readonly Approval[]>;
+  /** @throws Refusal APPROVAL_NOT_FOUND */
+  get(approvalId: number): Promise<Approval>;
+  /** @throws Refusal APPROVAL_NOT_FOUND, APPROVAL_CLOSED, APPROVAL_FORBIDDEN */
+  decide(approvalId: number, decision: ApprovalDecision, comment: string | null, decider: Decider): Promise<Approval>;
+}
+
+export interface ApprovalsDependencies {
+  readonly documents: DocumentStore;
+  readonly rules: ApprovalRules;
+  /** Hours until a request expires. */
+  readonly hours: number;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+}
+
+/** Requests that are open at once: more than the indices of every family of a service. */
+const OPEN_MAX = 5000;
+const OWNER = 'approval';
+const keyOf = (approvalId: number): string => numberedId(OWNER, approvalId);
+
+/** A change that lacks its approval; caught by `guarded`. */
+class Unapproved extends Error {
+  readonly requested: Requested;
+  constructor(requested: Requested) {
+    super(requested.summary);
+    this.requested = requested;
+  }
+}
+
+export function createApprovals({ documents, rules, hours, now }: ApprovalsDependencies): Approvals {
+  const at = (): string => formatTimestamp(now());
+
+  /** An approval as it is now: one whose time is over has expired. */
+  const asOfNow = (approval: Approval): Approval =>
+    isOpen(approval) && Date.parse(approval.expires_at) <= now() ? { ...approval, state: 'expired' } : approval;
+
+  async function find(reader: Pick<DocumentReader, 'get'>, approvalId: number): Promise<Approval | undefined> {
+    const stored = await reader.get('approval', keyOf(approvalId));
+    const read = stored && !('unreadable' in stored) ? Approval.safeParse(stored.body).data : undefined;
+    return read && asOfNow(read);
+  }
+
+  async function get(approvalId: number): Promise<Approval> {
+    const approval = await find(documents, approvalId);
+    if (approval !== undefined) return approval;
+    throw new Refusal('APPROVAL_NOT_FOUND', `There is no approval ${approvalId}.`, { approval_id: approvalId });
+  }
+
+  /** The open approval of a content. */
+  async function openOf(reader: Pick<DocumentReader, 'get'>, digest: string): Promise<Approval | undefined> {
+    const found = (await openIn(reader)).find((open) => open.digest === digest);
+    const approval = found && (await find(reader, found.approval_id));
+    return approval && isOpen(approval) ? approval : undefined;
+  }
+
+  async function save(tx: DocumentTransaction, approval: Approval): Promise<void> {
+    await tx.put('approval', keyOf(approval.approval_id), approval);
+    const open = await openIn(tx);
+    const others = open.filter(({ approval_id: id }) => id !== approval.approval_id);
+    const { approval_id, digest } = approval;
+    const next = isOpen(approval) ? [...others, { approval_id, digest }] : others;
+    if (next.length !== open.length) await tx.put('approval-state', OWNER, { open: next } satisfies OpenApprovals);
+  }
+
+  /** Drops requests that have expired from those that are looked through. */
+  async function dropExpired(tx: DocumentTransaction): Promise<number> {
+    const open = await openIn(tx);
+    const kept = [];
+    for (const one of open) {
+      const approval = await find(tx, one.approval_id);
+      if (approval !== undefined && isOpen(approval)) kept.push(one);
+      else if (approval?.state === 'expired') await tx.put('approval', keyOf(one.approval_id), approval);
+    }
+    if (kept.length !== open.length) await tx.put('approval-state', OWNER, { open: kept } satisfies OpenApprovals);
+    return kept.length;
+  }
+
+  /** Stores the request of a change, unless there is one. */
+  async function request(requested: Requested, by: Authorship): Promise<Approval> {
+    const digest = digestOf(requested);
+    const before = await openOf(documents, digest);
+    if (before !== undefined) return before;
+    return documents.transaction(
+      async (tx) => {
+        const known = await openOf(tx, digest);
+        if (known !== undefined) return known;
+        if ((await dropExpired(tx)) >= OPEN_MAX)
+          throw new Refusal('OVERLOADED', `${OPEN_MAX} requests wait for approval.`);
+        const { persons } = rules[requested.action]!; // Only changes with a rule are unapproved.
+        const approval: Approval = {
+          approval_id: (await tx.lastNumber('approval', OWNER)) + 1,
+          action: requested.action,
+          subject: requested.subject,
+          state: 'pending',
+          summary: requested.summary,
+          detail: { ...requested.detail },
+          digest,
+          requested_at: at(),
+          requested_by: by.author,
+          expires_at: formatTimestamp(now() + hours * 3_600_000),
+          persons,
+          missing: persons - 1,
+          history: [stepOf('requested', by, { at: at(), comment: by.note })],
+        };
+        await save(tx, approval);
+        return approval;
+      },
+      { by },
+    );
+  }
+
+  /** The approval of a change; undefined for one that needs none. @throws Unapproved */
+  async function approvalOf(
+    reader: Pick<DocumentReader, 'get'>,
+    requested: Requested | undefined,
+  ): Promise<Approval | undefined> {
+    if (requested === undefined || rules[requested.action] === undefined) return undefined;
+    const approval = await openOf(reader, digestOf(requested));
+    if (approval?.state !== 'approved') throw new Unapproved(requested);
+    return approval;
+  }
+
+  const admissionOf = (by: Authorship): Admission => ({
+    async admit(tx, requested) {
+      const approval = await approvalOf(tx, requested);
+      if (approval === undefined) return;
+      const used = stepOf('used', by, { at: at(), comment: null });
+      await save(tx, { ...approval, state: 'used', history: [...approval.history, used] });
+    },
+    foresee: async (reader, requested) => void (await approvalOf(reader, requested)),
+  });
+
+  return {
+    rules,
+    ruleOf: (action) => rules[action],
+    async guarded(by = NOBODY, work) {
+      try {
+        return await work(admissionOf(by));
+      } catch (thrown) {
+        if (!(thrown instanceof Unapproved)) throw thrown;
+        // The requests of others are counted, too, whatever the client may read of them.
+        throw required(await beyondReach(() => request(thrown.requested, by)));
+      }
+    },
+    async list({ state, action, subject, before = Infinity, limit }) {
+      const found: Approval[] = [];
+      const isAsked = (approval: Approval): boolean =>
+        (state === undefined || approval.state === state) &&
+        (action === undefined || approval.action === action) &&
+        (subject === undefined || approval.subject === subject);
+      for await (const approval of newestFirst(state, before)) {
+        if (isAsked(approval)) found.push(approval);
+        if (found.length === limit) break;
+      }
+      return found;
+    },
+    get,
+    async decide(approvalId, decision, comment, decider) {
+      const { subject } = await get(approvalId);
+      const reach = currentReach();
+      if (reach !== undefined && !isWithin(reach, subject)) throw outside(reach, 'index', subject);
+      return documents.transaction(
+        async (tx) => {
+          const approval = (await find(tx, approvalId))!; // Approvals are not deleted.
+          const decided = decidedBy(approval, decision, { comment, decider, at: at(), rules });
+          await save(tx, decided);
+          if (decided.state === 'approved') tx.publish({ type: 'approval-given', approval_id: approvalId });
+          return decided;
+        },
+        { by: { ...decider.by, note: comment ?? decider.by.note } },
+      );
+    },
+  };
+
+  async function* newestFirst(state: ApprovalState | undefined, before: number): AsyncGenerator<Approval> {
+    const isFew = state === 'pending' || state === 'approved';
+    const last = await documents.lastNumber('approval', OWNER);
+    const numbers = isFew
+      ? (await openIn(documents)).map(({ approval_id: id }) => id).toSorted((a, b) => b - a)
+      : Array.from({ length: last }, (_, k) => last - k);
+    for (const number of numbers) {
+      if (number >= before) continue;
+      const approval = await find(documents, number);
+      if (approval !== undefined) yield approval;
+    }
+  }
+}
+
+/** Author of work that has none. */
+const NOBODY: Authorship = { author: 'local', note: null, requestId: '' };
+
+const isOpen = ({ state }: Pick<Approval, 'state'>): boolean => state === 'pending' || state === 'approved';
+
+async function openIn(reader: Pick<DocumentReader, 'get'>): Promise<OpenApprovals['open']> {
+  const stored = await reader.get('approval-state', OWNER);
+  return (stored && !('unreadable' in stored) && OpenApprovals.safeParse(stored.body).data?.open) || [];
+}
+
+const digestOf = ({ action, subject, content }: Requested): string =>
+  createHash('sha256').update(canonicalJson({ action, subject, content })).digest('hex');
+
+function stepOf(
+  action: ApprovalStep['action'],
+  { author, keyId = null }: Authorship,
+  rest: Pick<ApprovalStep, 'at' | 'comment'>,
+): ApprovalStep {
+  return { ...rest, action, author, key_id: keyId };
+}
+
+function required({ approval_id, state, action, subject, missing, expires_at, summary }: Approval): Refusal {
+  const persons = missing === 1 ? 'one more person' : `${missing} more persons`;
+  const rest = state === 'approved' ? 'It was approved meanwhile; repeat it.' : `It waits for ${persons}.`;
+  const message = `${summary} This needs approval ${approval_id}. ${rest}`;
+  return new Refusal('APPROVAL_REQUIRED', message, { approval_id, action, subject, missing, expires_at });
+}
+
+interface DecisionTerms {
+  readonly comment: string | null;
+  readonly decider: Decider;
+  readonly at: string;
+  readonly rules: ApprovalRules;
+}
+
+/** @throws Refusal APPROVAL_CLOSED, APPROVAL_FORBIDDEN */
+function decidedBy(approval: Approval, decision: ApprovalDecision, terms: DecisionTerms): Approval {
+  const { comment, decider, at } = terms;
+  const add = (action: ApprovalStep['action'], change: Partial<Approval> = {}): Approval => ({
+    ...approval,
+    ...change,
+    history: [...approval.history, stepOf(action, decider.by, { at, comment })],
+  });
+  const { approval_id, state } = approval;
+  if (decision === 'comment') return add('commented');
+  if (!isOpen(approval))
+    throw new Refusal('APPROVAL_CLOSED', `Approval ${approval_id} is ${state}.`, { approval_id, state });
+  if (decision === 'withdraw') {
+    if (!isSame(approval.history[0]!, decider.by) && !decider.scopes.has('admin'))
+      throw forbidden(approval, `Only ${approval.requested_by}, who requested it, may withdraw it.`);
+    return add('withdrawn', { state: 'withdrawn' });
+  }
+  assertMayDecide(approval, decision, terms);
+  if (decision === 'reject' && comment === null)
+    throw refuseWithFindings('request', [
+      { severity: 'error', code: 'REQUIRED', path: 'comment', message: 'A rejection needs a comment that says why.' },
+    ]);
+  if (decision === 'reject') return add('rejected', { state: 'rejected' });
+  if (state === 'approved')
+    throw new Refusal('APPROVAL_CLOSED', `Approval ${approval_id} is approved already.`, { approval_id, state });
+  const missing = approval.missing - 1;
+  return add('approved', { missing, ...(missing === 0 && { state: 'approved' }) });
+}
+
+/** @throws Refusal APPROVAL_FORBIDDEN for a person who requested it, has approved it, or is no approver */
+function assertMayDecide(approval: Approval, decision: ApprovalDecision, { decider, rules }: DecisionTerms): void {
+  const { by, names, scopes } = decider;
+  if (by.keyId == null) throw forbidden(approval, 'Without keys the service cannot distinguish persons: create keys.');
+  const earlier = approval.history.find(
+    (step) => (step.action === 'requested' || step.action === 'approved') && isSame(step, by),
+  );
+  if (earlier?.action === 'requested') throw forbidden(approval, `${by.author} requested it: another person decides.`);
+  if (earlier !== undefined && decision === 'approve')
+    throw forbidden(approval, `${by.author} has approved it: another person decides.`);
+  const { scope } = APPROVAL_ACTIONS[approval.action];
+  if (!scopes.has(scope) && !scopes.has('admin'))
+    throw forbidden(approval, `The key lacks the scope ${scope}, which ${approval.action} requires.`);
+  const approvers = rules[approval.action]?.approvers ?? null;
+  if (approvers !== null && !names.some((name) => approvers.includes(name)))
+    throw forbidden(approval, `${by.author} is no approver of ${approval.action}: ${approvers.join(', ')}.`);
+}
+
+/** A person with two keys of one name is one person. */
+const isSame = (step: ApprovalStep, { author, keyId = null }: Authorship): boolean =>
+  step.key_id === keyId || step.author === author;
+
+const forbidden = ({ approval_id }: Approval, message: string): Refusal =>
+  new Refusal('APPROVAL_FORBIDDEN', message, { approval_id });

@@ -1,0 +1,36 @@
+import type { IndexDocument } from '#domain/documents/index-document.js';
+import { changesBetween } from '#domain/documents/document-changes.js';
+import { readIndex } from '#domain/checks/validate-index.js';
+import { logHead } from '#store/publication/log.js';
+import type { DocumentReader } from '#store/port.js';
+import type { Requested } from '../approvals/approvals.js';
+
+/** Changes that a request lists for those who decide. */
+const CHANGES_MAX = 200;
+
+/**
+ * The request to change the definition of an index with published closes; undefined for any other index, and for a
+ * definition that stays as it is.
+ * @param after the definition to be written; null for a deletion
+ */
+export async function requestedDefinition(
+  reader: Pick<DocumentReader, 'get'>,
+  id: string,
+  after: IndexDocument | null,
+): Promise<Requested | undefined> {
+  if ((await logHead(reader, id)) === undefined) return undefined;
+  const stored = await reader.get('index', id);
+  const before = stored === undefined || 'unreadable' in stored ? null : (readIndex(stored.body) ?? null);
+  const changes = after === null ? [] : changesBetween(before ?? {}, after);
+  if (after !== null && before !== null && changes.length === 0) return undefined;
+  const added = amendmentsOf(after).slice(amendmentsOf(before).length);
+  return {
+    action: 'amend',
+    subject: id,
+    content: { before, after },
+    summary: after === null ? `Delete ${id}.` : `Change the definition of ${id}.`,
+    detail: { changes: changes.slice(0, CHANGES_MAX), total: changes.length, amendments: added },
+  };
+}
+
+const amendmentsOf = (document: IndexDocument | null): readonly unknown[] => document?.amendments ?? [];

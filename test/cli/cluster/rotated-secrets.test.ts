@@ -1,0 +1,176 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { Client } from 'pg';
+import { expect, onTestFinished, test } from 'vitest';
+import { migrateDatabase } from '#store/postgres/open-documents.js';
+import { createSecretBox } from '#store/secrets/secret-box.js';
+import { hasPostgresql, openTestDatabase } from '../../postgresql/shared-postgresql.js';
+import { runService, type RunningService } from '../../services/running-service.js';
+import { INDEX } from '../even-index.js';
+import { OLDER, openVersions } from './older-version.js';
+
+/** Two fronts on one database, which read the keys of stored secrets from one file at each start. */
+async function openFronts(keys: string) {
+  const { url, drop } = await openTestDatabase();
+  await migrateDatabase({ url });
+  const base = await mkdtemp(join(tmpdir(), 'divisor-rotation-'));
+  const client = new Client(url);
+  await client.connect();
+  const file = join(base, 'keys');
+  await writeFile(file, keys);
+  const environment = {
+    DATABASE_URL: url,
+    DIVISOR_ARTIFACTS: `file://${join(base, 'artifacts')}`,
+    DIVISOR_SECRET_KEY_FILE: file,
+    DIVISOR_DATABASE_HOSTS: new URL(url).host,
+  };
+  const fronts: RunningService[] = [];
+  onTestFinished(async () => {
+    for (const front of fronts) await front.close();
+    await client.end();
+    await drop();
+    await rm(base, { recursive: true, force: true });
+  });
+  for (let i = 0; i < 2; i++) fronts.push(await runService(['--workers', '1'], environment));
+  return { client, url, file, first: fronts[0]!, second: fronts[1]! };
+}
+
+/** Two months of two names; the index publishes one more session each time. */
+const DAYS = `SELECT name AS identifier, day::date AS date, 10.0::float8 AS "CLOSE"
+  FROM unnest(ARRAY['A', 'B']) name, generate_series('2024-01-02'::date, '2024-02-29'::date, '1 day') day
+  WHERE extract(isodow FROM day) < 6 AND day::date NOT IN ('2024-01-15', '2024-02-19')`;
+
+test.skipIf(!hasPostgresql)(
+  'the key of stored secrets is introduced, replaced, taken back and left on two fronts, one of which always works',
+  async () => {
+    const [one, two] = [0, 1].map(() => randomBytes(32).toString('base64'));
+    const { client, url, file, first, second } = await openFronts(`none ${one}`);
+    const password = new URL(url).password;
+    await client.query(`CREATE TABLE daily AS ${DAYS}`);
+    const store = { store_id: 'daily', name: 'daily', kind: 'database', location: url, tables: { market: 'daily' } };
+    expect((await first.ask('POST', '/data/stores', { ...store, activate: true })).status).toBe(201);
+    expect((await first.ask('PUT', '/indices/EVEN', INDEX)).status).toBe(200);
+    expect((await first.ask('POST', '/analytics/EVEN/backtest', {})).status).toBe(202);
+    expect(await first.finished('backtest:EVEN')).toMatchObject({ status: 'succeeded' });
+
+    const { body: run } = await first.ask<{ levels: { index: string[] } }>('GET', '/analytics/EVEN/levels');
+    const sessions = run.levels.index;
+    let published = 0;
+    /** Signs with the stored key, and reads the source with the stored password. */
+    async function works(front: RunningService): Promise<void> {
+      const through = sessions[published++];
+      expect(await front.ask('POST', '/analytics/EVEN/publish', { through })).toMatchObject({
+        status: 200,
+        body: { published: 1, through },
+      });
+      const { status } = await front.ask('POST', '/data/stores/daily/refresh');
+      expect(status).toBe(202);
+      expect(await front.finished('refresh:daily')).toMatchObject({ status: 'succeeded', error: null });
+    }
+    /** Returns the stored texts of the private key and of both passwords. */
+    async function stored(): Promise<readonly string[]> {
+      const { rows } = await client.query<{ kind: string; body: string }>(
+        `SELECT kind, body::text AS body FROM divisor.documents WHERE kind IN ('signing-key', 'store') ORDER BY kind`,
+      );
+      const bodies = rows.map(({ body }) => JSON.parse(body) as Record<string, string>);
+      const key = bodies.find(({ private_key: text }) => text !== undefined && text !== '')!;
+      const { location, source } = bodies.find(({ store_id: id }) => id === 'daily')!;
+      return [key['private_key']!, new URL(location!).password, new URL(source!).password];
+    }
+    /** Gives both fronts other keys, one after the other; the one that stays works meanwhile. */
+    async function restarted(keys: string): Promise<readonly string[]> {
+      await writeFile(file, keys);
+      await first.restart(() => works(second));
+      await works(first);
+      await second.restart(() => works(first));
+      await works(second);
+      return stored();
+    }
+
+    await works(first);
+    const plain = await stored();
+    expect(plain.slice(1)).toEqual([password, password]);
+    const encrypted = await restarted(`${one}\n`);
+    for (const text of encrypted) expect(text).toMatch(/^enc\.v1\./);
+    expect(await restarted(`${one}\n${two}\n`)).toEqual(encrypted);
+    const replaced = await restarted(`${two}\n${one}\n`);
+    for (const [i, text] of replaced.entries()) {
+      expect(text).toMatch(/^enc\.v1\./);
+      expect(text).not.toBe(encrypted[i]);
+    }
+    expect(await restarted(`${one}\n${two}\n`)).toEqual(encrypted);
+    expect(await restarted(`${two}\n${one}\n`)).toEqual(replaced);
+    expect(await restarted(`${two}\n`)).toEqual(replaced);
+
+    const { body: log } = await first.ask<{ entries: unknown[] }>('GET', '/analytics/EVEN/published');
+    expect(log.entries).toHaveLength(published);
+    expect((await first.ask<{ keys: unknown[] }>('GET', '/analytics/EVEN/published/keys')).body.keys).toHaveLength(1);
+    const { rows } = await client.query<{ n: number }>(
+      `SELECT count(*)::int AS n FROM divisor.documents WHERE position($1 in body::text) > 0`,
+      [password],
+    );
+    expect(rows).toEqual([{ n: 0 }]);
+    expect(await restarted(`none\n${two}\n`)).toEqual(plain);
+  },
+);
+
+test.skipIf(OLDER === undefined || !hasPostgresql)(
+  'secrets that an earlier release stored, in the open or encrypted, are encrypted with another key',
+  async () => {
+    const { finished, listening, query, url } = await openVersions();
+    const older = resolve(OLDER!);
+    const [one, two] = [0, 1].map(() => randomBytes(32).toString('base64'));
+    const hosts = { DIVISOR_DATABASE_HOSTS: new URL(url).host };
+    await query(`CREATE TABLE daily AS ${DAYS}`);
+    const ask = async (at: string, method: string, path: string, body?: unknown) => {
+      const headers = { 'content-type': 'application/json' };
+      const sent = { method, ...(body !== undefined && { headers, body: JSON.stringify(body) }) };
+      const answer = await fetch(`${at}${path}`, sent);
+      return { status: answer.status, body: (await answer.json()) as Record<string, unknown> };
+    };
+    const privateKey = async (): Promise<string> => {
+      const [row] = await query<{ text: string }>(
+        `SELECT body::jsonb ->> 'private_key' AS text FROM divisor.documents WHERE kind = 'signing-key'`,
+      );
+      return row!.text;
+    };
+    const documents = async (): Promise<string> => {
+      const rows = await query<{ body: string }>(
+        `SELECT body::text AS body FROM divisor.documents WHERE kind IN ('signing-key', 'store') ORDER BY kind, id`,
+      );
+      return rows.map(({ body }) => body).join('\n');
+    };
+    expect((await finished(older, ['migrate'])).status).toBe(0);
+    const plain = await listening(older, 'serve', 'plain', hosts);
+    const store = { store_id: 'daily', name: 'daily', kind: 'database', location: url, tables: { market: 'daily' } };
+    expect((await ask(plain.url, 'POST', '/data/stores', { ...store, activate: true })).status).toBe(201);
+    expect((await ask(plain.url, 'POST', '/publication/keys')).status).toBe(200);
+    expect(await documents()).toContain(new URL(url).password);
+    const signing = await privateKey();
+    await stopped(plain);
+    const encrypting = await listening(older, 'serve', 'encrypting', { ...hosts, DIVISOR_SECRET_KEY: one! });
+    await stopped(encrypting);
+    const before = await documents();
+    expect(before).toContain('enc.v1.');
+    expect(before).not.toContain(new URL(url).password);
+
+    expect((await finished('.', ['migrate'])).status).toBe(0);
+    const both = await listening('.', 'serve', 'both', { ...hosts, DIVISOR_SECRET_KEY: `${two},${one}` });
+    expect(await documents()).not.toBe(before);
+    await stopped(both);
+    const next = await listening('.', 'serve', 'next', { ...hosts, DIVISOR_SECRET_KEY: two! });
+    const { status, body } = await ask(next.url, 'POST', '/data/stores/daily/refresh');
+    expect(status).toBe(202);
+    await expect
+      .poll(async () => (await ask(next.url, 'GET', `/jobs/${String(body['job_id'])}?wait=10`)).body['status'])
+      .toBe('succeeded');
+    expect(createSecretBox(Buffer.from(two!, 'base64')).open(await privateKey())).toBe(signing);
+  },
+);
+
+async function stopped({ child, ended }: Awaited<ReturnType<Awaited<ReturnType<typeof openVersions>>['listening']>>) {
+  child.kill('SIGTERM');
+  await ended;
+}

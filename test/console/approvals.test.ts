@@ -1,0 +1,75 @@
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import type { Page } from 'playwright-core';
+import type { Approval } from '#clients/typescript/divisor.js';
+import { issueKey } from '#services/operations/keys.js';
+import { definition, familyOn } from '../services/daily-plans/family.js';
+import { runService, type RunningService } from '../services/running-service.js';
+import { tryBrowser } from './browser.js';
+import { eventually, WAIT_MS } from './desk.js';
+
+vi.setConfig({ testTimeout: 2 * WAIT_MS, hookTimeout: 4 * WAIT_MS });
+
+const tried = await tryBrowser();
+const people = ['ada', 'ben'].map((name) => issueKey({ name, scopes: ['admin'], expires: null }, Date.now()));
+const [ada, ben] = people.map(({ key }) => ({ 'x-api-key': key }));
+
+/** The definition of a published index waits for a second person. */
+describe.skipIf('why' in tried)('the page of approvals', () => {
+  let service: RunningService;
+  let page: Page;
+  const ask = <T = Record<string, unknown>>(method: string, path: string, body?: unknown) =>
+    service.ask<T>(method, path, body, ada);
+
+  beforeAll(async () => {
+    if (!('browser' in tried)) return;
+    const environment = people.map(({ record }) => `${record.name}:${record.id}:${record.sha256}:admin`).join(',');
+    service = await runService(['--approvals', 'amend=2'], { DIVISOR_API_KEYS: environment });
+    const asAda = { ...service, ask, finished: (id: string) => service.finished(id, ada) };
+    await familyOn(asAda as RunningService, 10);
+    await ask('POST', '/analytics/CORE/backtest', {});
+    await service.finished('backtest:CORE', ada);
+    expect((await ask('POST', '/analytics/CORE/publish', {})).status).toBe(200);
+    page = await tried.browser.newPage({ viewport: { width: 1280, height: 820 }, reducedMotion: 'reduce' });
+    page.setDefaultTimeout(WAIT_MS);
+  });
+  afterAll(async () => {
+    if ('browser' in tried) await tried.browser.close();
+    await service?.close();
+  });
+
+  const put = (name: string) => ask('PUT', '/indices/CORE', definition('CORE', 'EqualWeight', { name }));
+  const stateOf = async (id: number) => (await ask<Approval>('GET', `/approvals/${id}`)).body.state;
+
+  test('lists a request, shows its changes, and approves it with a comment', async () => {
+    expect((await put('Core, renamed')).status).toBe(409);
+    await page.goto(`${service.url()}/console/approvals`);
+    await page.getByLabel('Key', { exact: true }).fill(ben!['x-api-key']);
+    await page.keyboard.press('Enter');
+    await page.getByText('Change the definition of CORE.').first().click();
+    const panel = page.getByRole('complementary', { name: 'Approval 1' });
+    await panel.getByText('Core, renamed').first().waitFor();
+    expect(await panel.getByRole('button', { name: 'Reject' }).isDisabled()).toBe(true); // without a comment
+    await panel.getByLabel('Comment').fill('A name only');
+    await panel.getByRole('button', { name: 'Approve' }).click();
+    await panel.getByText('ben approved: A name only').waitFor();
+    await eventually(() => stateOf(1)).toBe('approved');
+    expect((await put('Core, renamed')).status).toBe(200);
+  });
+
+  test('offers those who requested a change to withdraw it, not to approve it', async () => {
+    const refused = await service.ask(
+      'PUT',
+      '/indices/CORE',
+      definition('CORE', 'EqualWeight', { name: 'Other' }),
+      ben,
+    );
+    expect(refused.status).toBe(409);
+    await page.goto(`${service.url()}/console/approvals?approval=2`);
+    const panel = page.getByRole('complementary', { name: 'Approval 2' });
+    await panel.getByRole('button', { name: 'Withdraw' }).waitFor();
+    expect(await panel.getByRole('button', { name: 'Approve' }).count()).toBe(0);
+    await panel.getByRole('button', { name: 'Withdraw' }).click();
+    await eventually(() => stateOf(2)).toBe('withdrawn');
+    await page.getByText('Nothing waits for approval').waitFor();
+  });
+});

@@ -1,0 +1,87 @@
+import type { AccountProgram } from '#kernels/lots/account-program.js';
+
+/** One thing that a security can do: its net trade with the gains that go with it. */
+interface Choice {
+  readonly trade: number;
+  readonly short: number;
+  readonly long: number;
+}
+
+/** Lowest objective of all whole-share trades, each evaluated from the definition: no part of the solver is used. */
+export function bruteForce(program: AccountProgram): number {
+  const choices = Array.from({ length: program.n }, (_, i) => choicesOf(program, i));
+  let best = Infinity;
+  const taken: Choice[] = [];
+  const visit = (i: number): void => {
+    if (i === program.n) {
+      best = Math.min(best, objectiveOf(program, taken));
+      return;
+    }
+    for (const choice of choices[i]!) {
+      taken[i] = choice;
+      visit(i + 1);
+    }
+  };
+  visit(0);
+  return best;
+}
+
+function choicesOf(program: AccountProgram, i: number): Choice[] {
+  const { unit, buyLimit, minimumTrade, lotStart, lotSize, lotShort, lotLong, isOrdered } = program;
+  const step = unit[i]!;
+  const found: Choice[] = [];
+  for (let count = 0; count * step <= buyLimit[i]! + 1e-9; count++)
+    if (count === 0 || count * step >= minimumTrade[i]! - 1e-12) found.push({ trade: count * step, short: 0, long: 0 });
+  const lots = Array.from({ length: lotStart[i + 1]! - lotStart[i]! }, (_, at) => lotStart[i]! + at);
+  const position = lots.reduce((sum, l) => sum + lotSize[l]!, 0);
+  const sell = (at: number, sold: number, short: number, long: number, mayGoOn: boolean): void => {
+    if (at === lots.length || !mayGoOn) {
+      const isLarge = sold >= minimumTrade[i]! - 1e-12 || Math.abs(sold - position) < 1e-12;
+      if (sold > 1e-12 && isLarge) found.push({ trade: -sold, short, long });
+      return;
+    }
+    const l = lots[at]!;
+    const most = Math.round(lotSize[l]! / step);
+    for (let count = 0; count <= most; count++)
+      sell(
+        at + 1,
+        sold + count * step,
+        short + count * step * lotShort[l]!,
+        long + count * step * lotLong[l]!,
+        isOrdered[i] === 0 || count === most,
+      );
+  };
+  sell(0, 0, 0, 0, true);
+  return found;
+}
+
+function objectiveOf(program: AccountProgram, taken: readonly Choice[]): number {
+  const { n, k, loadings, specific, target, held, rows, costRate } = program;
+  let [short, long, cost, variance] = [program.fixedShort, program.fixedLong, 0, 0];
+  const weights = taken.map(({ trade }, i) => held[i]! + trade);
+  taken.forEach((choice, i) => {
+    short += choice.short;
+    long += choice.long;
+    cost += Math.abs(choice.trade) * costRate[i]!;
+    variance += specific[i]! * (weights[i]! - target[i]!) ** 2;
+  });
+  for (let f = 0; f < k; f++) {
+    let exposure = 0;
+    for (let i = 0; i < n; i++) exposure += loadings[i * k + f]! * (weights[i]! - target[i]!);
+    variance += exposure ** 2;
+  }
+  for (const row of rows) {
+    const value = row.constant + row.cost * cost + row.short * short + row.long * long;
+    if (value + weights.reduce((sum, weight, i) => sum + row.weights![i]! * weight, 0) > 1e-9) return Infinity;
+  }
+  if (variance > program.varianceLimit) return Infinity;
+  return program.aversion * variance + cost + program.taxWeight * usTax(short, long);
+}
+
+/** US netting at 37 % and 20 %: each term separately, then together. */
+export function usTax(short: number, long: number): number {
+  if (short >= 0 && long >= 0) return 0.37 * short + 0.2 * long;
+  const net = short + long;
+  if (net <= 0) return 0;
+  return net * (short > 0 ? 0.37 : 0.2);
+}

@@ -1,0 +1,127 @@
+import type { AccountProgram, AccountRow } from '#kernels/lots/account-program.js';
+import { seeded } from '../../seeded.js';
+
+export interface RandomTerms {
+  readonly seed: number;
+  readonly n: number;
+  readonly k: number;
+  readonly lotsOf: number;
+  readonly share?: number;
+  readonly isOrdered?: boolean;
+  readonly trackingLimit?: number;
+  readonly minimumTrade?: number;
+  readonly aversion?: number;
+}
+
+const RATES = { short: 0.37, long: 0.2 };
+
+/** Account of gains and losses near a target: US netting, costs of 5 bp, cash between 0 and 1 %, of whole shares 1 % and two shares. */
+export function randomAccount({
+  seed,
+  n,
+  k,
+  lotsOf,
+  share = 0,
+  isOrdered = false,
+  trackingLimit = Infinity,
+  minimumTrade = 0,
+  aversion = 10,
+}: RandomTerms): AccountProgram {
+  const random = seeded(seed);
+  const normal = (): number => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
+  const loadings = Float64Array.from({ length: n * k }, (_, at) =>
+    at % k === 0 ? 0.15 + 0.04 * normal() : 0.05 * normal(),
+  );
+  const specific = Float64Array.from({ length: n }, () => 0.02 + 0.1 * random());
+  const raw = Float64Array.from({ length: n }, () => Math.exp(normal()));
+  const total = raw.reduce((sum, x) => sum + x, 0);
+  const target = raw.map((x) => x / total);
+  const drifted = target.map((x) => x * Math.exp(0.4 * normal()));
+  const sum = drifted.reduce((a, x) => a + x, 0);
+  const held = drifted.map((x) => (x / sum) * 0.99);
+  const { lotStart, lotSize, lotShort, lotLong } = randomLots(held, { random, normal, lotsOf, share });
+  const cashRow = (sign: 1 | -1, constant: number): AccountRow => ({
+    weights: new Float64Array(n).fill(sign),
+    short: 0,
+    long: 0,
+    cost: sign,
+    constant,
+    penalty: Infinity,
+  });
+  return {
+    n,
+    k,
+    loadings,
+    specific,
+    target,
+    held,
+    lotStart,
+    lotSize,
+    lotShort,
+    lotLong,
+    isOrdered: new Uint8Array(n).fill(isOrdered ? 1 : 0),
+    buyLimit: held.map((x, i) => Math.max(0, target[i]! + 0.05 - x)),
+    costRate: new Float64Array(n).fill(0.0005),
+    unit: new Float64Array(n).fill(share),
+    minimumTrade: new Float64Array(n).fill(minimumTrade),
+    lower: new Float64Array(n),
+    upper: new Float64Array(n).fill(1),
+    aversion,
+    varianceLimit: trackingLimit ** 2,
+    taxWeight: 1,
+    fixedShort: 0,
+    fixedLong: 0,
+    sides: usSides(RATES.short, RATES.long),
+    rows: [cashRow(1, -1), cashRow(-1, 0.99 - 2 * share)],
+  };
+}
+
+interface LotTerms {
+  readonly random: () => number;
+  readonly normal: () => number;
+  readonly lotsOf: number;
+  readonly share: number;
+}
+
+/** Lots of holdings, which are rounded to whole shares if there is a share. */
+function randomLots(held: Float64Array, { random, normal, lotsOf, share }: LotTerms) {
+  const n = held.length;
+  const lotStart = new Int32Array(n + 1);
+  const [lotSize, lotShort, lotLong]: number[][] = [[], [], []];
+  for (let i = 0; i < n; i++) {
+    const lots = 1 + Math.floor(random() * (2 * lotsOf - 1));
+    let unitsLeft = share === 0 ? 0 : Math.max(1, Math.round(held[i]! / share));
+    if (share > 0) held[i] = unitsLeft * share;
+    const parts = Array.from({ length: lots }, () => 0.2 + random());
+    const all = parts.reduce((a, x) => a + x, 0);
+    parts.forEach((part, at) => {
+      let size = (held[i]! * part) / all;
+      if (share > 0) {
+        const units = at === lots - 1 ? unitsLeft : Math.min(unitsLeft, Math.round(size / share));
+        unitsLeft -= units;
+        size = units * share;
+      }
+      if (!(size > 0)) return;
+      const gain = 0.15 + 0.3 * normal();
+      const isShort = random() < 0.4;
+      lotSize!.push(size);
+      lotShort!.push(isShort ? Math.min(gain, 0.9) : 0);
+      lotLong!.push(isShort ? 0 : Math.min(gain, 0.9));
+    });
+    lotStart[i + 1] = lotSize!.length;
+  }
+  return {
+    lotStart,
+    lotSize: Float64Array.from(lotSize!),
+    lotShort: Float64Array.from(lotShort!),
+    lotLong: Float64Array.from(lotLong!),
+  };
+}
+
+export function usSides(short: number, long: number): AccountProgram['sides'] {
+  const none = { short: 0, long: 0, constant: 0 };
+  return [
+    { longSign: 1, pieces: [{ short, long, constant: 0 }, { short: long, long, constant: 0 }, none] },
+    { longSign: -1, pieces: [{ short, long: short, constant: 0 }, none] },
+  ];
+}

@@ -1,0 +1,78 @@
+import { describe, expect, it } from 'vitest';
+import { dualBound } from '#kernels/lots/dual-bound.js';
+import { solveAccount } from '#kernels/lots/solve-account.js';
+import { bruteForce, usTax } from './brute-force.js';
+import { randomAccount } from './random-account.js';
+import { taxAt } from '#kernels/lots/account-program.js';
+
+const CASES = [
+  ...Array.from({ length: 10 }, (_, at) => ({ seed: at + 1, n: 4, k: 2, lotsOf: 2, share: 0.05, isOrdered: true })),
+  ...Array.from({ length: 10 }, (_, at) => ({
+    seed: at + 21,
+    n: 3,
+    k: 2,
+    lotsOf: 2,
+    share: 0.05,
+    minimumTrade: at % 2 === 0 ? 0 : 0.1,
+  })),
+];
+
+describe('solveAccount', () => {
+  it.each(CASES)('finds the best of all whole-share trades of account $seed', (terms) => {
+    const program = randomAccount(terms);
+    const least = bruteForce(program);
+    const answer = solveAccount(program, { nodes: 3000 });
+    if (least === Infinity) return expect(answer.status).toBe('infeasible');
+    expect(answer.figures.objective).toBeCloseTo(least, 11);
+    expect(answer.bound).toBeLessThanOrEqual(least + 1e-12);
+  });
+
+  it.each([1, 2, 3, 4, 5, 6])('proves the trades of an account of 120 securities to 1e-10 (%i)', (seed) => {
+    const program = randomAccount({ seed, n: 120, k: 10, lotsOf: 5 });
+    const { status, figures, bound, certificates } = solveAccount(program, { nodes: 0 });
+    expect(status).toBe('optimal');
+    expect(figures.objective - bound).toBeLessThan(1e-10);
+    expect(figures.objective - bound).toBeGreaterThan(-1e-10);
+    for (const { side, multipliers, bound: own } of certificates)
+      expect(dualBound(program, program.sides[side]!, multipliers).bound).toBe(own);
+  });
+
+  it('keeps a tracking error limit, at a price', () => {
+    const terms = { seed: 3, n: 60, k: 5, lotsOf: 4, aversion: 0.2 };
+    const free = solveAccount(randomAccount(terms), { nodes: 0 });
+    const limit = 0.7 * Math.sqrt(free.figures.variance);
+    const bound = solveAccount(randomAccount({ ...terms, trackingLimit: limit }), { nodes: 0 });
+    expect(Math.sqrt(bound.figures.variance)).toBeCloseTo(limit, 6);
+    expect(bound.figures.objective).toBeGreaterThan(free.figures.objective);
+    expect(bound.certificates[bound.own]!.multipliers.variance).toBeGreaterThan(0);
+  });
+
+  it('names an account without permitted trades infeasible', () => {
+    const program = randomAccount({ seed: 5, n: 20, k: 3, lotsOf: 2, trackingLimit: 1e-3 });
+    const stuck = { ...program, buyLimit: new Float64Array(program.n), lower: program.held.map((w) => w * 0.99) };
+    expect(solveAccount(stuck, { nodes: 0 }).status).toBe('infeasible');
+  });
+
+  it('gives the same bits again', () => {
+    const terms = { seed: 9, n: 80, k: 6, lotsOf: 4, share: 0.0005 };
+    const [one, two] = [
+      solveAccount(randomAccount(terms), { nodes: 0 }),
+      solveAccount(randomAccount(terms), { nodes: 0 }),
+    ];
+    expect(one).toEqual(two);
+  });
+});
+
+describe('taxAt', () => {
+  it.each([
+    [0.02, 0.03],
+    [0.02, -0.01],
+    [0.01, -0.02],
+    [-0.01, 0.02],
+    [-0.03, 0.02],
+    [-0.01, -0.02],
+  ])('nets short-term gains %f and long-term gains %f as the law does', (short, long) => {
+    const { sides } = randomAccount({ seed: 1, n: 2, k: 1, lotsOf: 1 });
+    expect(taxAt(sides, short, long)).toBeCloseTo(usTax(short, long), 15);
+  });
+});

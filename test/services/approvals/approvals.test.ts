@@ -1,0 +1,199 @@
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import type { Scope } from '#contract/route.js';
+import type { Approval } from '#domain/documents/approval-document.js';
+import type { AuditEntry } from '#domain/documents/audit-document.js';
+import { issueKey } from '#services/operations/keys.js';
+import {
+  dayOf,
+  definition,
+  familyOn,
+  fileOf,
+  performed,
+  publishedDates,
+  putSchedule,
+  SESSIONS,
+} from '../daily-plans/family.js';
+import { runService, type Answer, type RunningService } from '../running-service.js';
+
+/** One story of a family whose publication needs a second person: tests follow each other. */
+let service: RunningService;
+let folder: Awaited<ReturnType<typeof familyOn>>;
+const keys: Record<string, Record<string, string>> = {};
+const [day1, day2, day3] = SESSIONS.slice(9) as [string, string, string];
+
+function newKey(name: string, scopes: readonly Scope[]): string {
+  const { key, record } = issueKey({ name, scopes, expires: null }, Date.now());
+  keys[name + record.id] = keys[name] = { 'x-api-key': key };
+  return `${name}:${record.id}:${record.sha256}:${scopes.join('+')}`;
+}
+
+/** The service as a person asks it. */
+const as = (who: string): RunningService => ({
+  ...service,
+  ask: (method, path, body, headers) => service.ask(method, path, body, { ...keys[who], ...headers }),
+  finished: (jobId) => service.finished(jobId, keys[who]),
+});
+
+interface Failure {
+  readonly error: { readonly code: string; readonly message: string; readonly detail: Record<string, unknown> };
+}
+
+const listed = async (query = '') =>
+  (await as('ada').ask<{ readonly approvals: Approval[] }>('GET', `/approvals${query}`)).body.approvals;
+const decide = (who: string, id: number, decision: string, comment?: string) =>
+  as(who).ask<Approval & Failure>('POST', `/approvals/${id}/decisions`, { decision, ...(comment && { comment }) });
+const codeOf = ({ status, body }: Answer<Failure>) => `${status} ${body.error.code}`;
+
+beforeAll(async () => {
+  const given = [
+    newKey('ada', ['admin']),
+    newKey('ada', ['read', 'publish']),
+    newKey('ben', ['read', 'write', 'publish']),
+    newKey('cleo', ['read', 'write', 'run', 'publish']),
+    newKey('dora', ['read', 'publish']),
+  ];
+  keys['ada'] = keys[Object.keys(keys).find((name) => name.startsWith('ada') && name !== 'ada')!]!;
+  service = await runService(
+    ['--approvals', 'publish=2,restate=3:ben+cleo+dora,amend=2,waive=2', '--approval-hours', '48'],
+    { DIVISOR_API_KEYS: given.join(',') },
+  );
+  folder = await familyOn(as('ada'), 10);
+});
+afterAll(() => service.close());
+
+test('a schedule holds back closes until a second person approves them, and then publishes them by itself', async () => {
+  const put = await putSchedule(as('ada'), { enabled: false, indices: ['CORE'] });
+  expect(put.status).toBe(200);
+  const day = await performed(as('ada'), day1);
+  expect(day).toMatchObject({ state: 'blocked', held: [{ index_id: 'CORE', code: 'APPROVAL_REQUIRED' }] });
+  expect(await publishedDates(as('ada'), 'CORE')).toEqual([]);
+  const [approval, ...others] = await listed('?state=pending');
+  expect(others).toEqual([]);
+  expect(approval).toMatchObject({
+    action: 'publish',
+    subject: 'CORE',
+    requested_by: 'ada',
+    persons: 2,
+    missing: 1,
+    detail: { published: 10, restated: 0, first: SESSIONS[0], last: day1, previous: null },
+  });
+  expect(Date.parse(approval!.expires_at) - Date.parse(approval!.requested_at)).toBe(48 * 3_600_000);
+  await performed(as('ada'), day1);
+  expect(await listed()).toHaveLength(1); // The same closes wait under the same request.
+
+  expect((await decide('ben', 1, 'approve', 'Agrees with ours')).body).toMatchObject({ state: 'approved', missing: 0 });
+  const done = await vi.waitFor(
+    async () => {
+      const now = await dayOf(as('ada'), day1);
+      if (now.state !== 'done') throw new Error(now.state);
+      return now;
+    },
+    { timeout: 30_000, interval: 20 },
+  );
+  expect(done.reason).toBeNull();
+  expect(await publishedDates(as('ada'), 'CORE')).toEqual(SESSIONS.slice(0, 10));
+  const used = (await as('ada').ask<Approval>('GET', '/approvals/1')).body;
+  expect(used.history.map(({ author, action, comment }) => [author, action, comment])).toEqual([
+    ['ada', 'requested', `Schedule close, ${day1}`],
+    ['ben', 'approved', 'Agrees with ours'],
+    ['ada', 'used', null],
+  ]);
+});
+
+test('who requested a change does not decide it, under another key of the same name either', async () => {
+  await folder.write(fileOf(day2));
+  await performed(as('ada'), day2);
+  const [approval] = await listed('?state=pending');
+  const id = approval!.approval_id;
+  const ada = Object.keys(keys).filter((name) => name.startsWith('ada') && name !== 'ada');
+  expect(ada).toHaveLength(2);
+  for (const key of ada) {
+    expect(codeOf(await decide(key, id, 'approve'))).toBe('403 APPROVAL_FORBIDDEN');
+    expect(codeOf(await decide(key, id, 'reject', 'No'))).toBe('403 APPROVAL_FORBIDDEN');
+  }
+  expect(codeOf(await decide('ben', id, 'withdraw'))).toBe('403 APPROVAL_FORBIDDEN');
+  expect(codeOf(await decide('ben', 99, 'approve'))).toBe('404 APPROVAL_NOT_FOUND');
+  expect((await decide('ben', id, 'reject')).status).toBe(422);
+  expect((await decide('dora', id, 'comment', 'Who has the vendor on the phone?')).body.state).toBe('pending');
+  expect((await decide('ben', id, 'reject', 'BB is wrong')).body.state).toBe('rejected');
+  expect(codeOf(await decide('cleo', id, 'approve'))).toBe('409 APPROVAL_CLOSED');
+  expect(await publishedDates(as('ada'), 'CORE')).toEqual(SESSIONS.slice(0, 10));
+});
+
+/** Reads changed history again. */
+async function refreshed(): Promise<void> {
+  const { body } = await as('ada').ask<{ job_id: string }>('POST', '/data/sync', { full: true });
+  expect((await as('ada').finished(body.job_id)).status).toBe('succeeded');
+}
+
+test('a rejected change is requested again, and its approval covers exactly its figures', async () => {
+  await performed(as('ada'), day2);
+  const [approval] = await listed('?state=pending');
+  await decide('ben', approval!.approval_id, 'approve');
+  await vi.waitFor(async () => expect(await publishedDates(as('ada'), 'CORE')).toHaveLength(11), { timeout: 30_000 });
+
+  // A price is corrected after the request: the approval of the first figures publishes nothing.
+  await folder.write(fileOf(day3));
+  await performed(as('ada'), day3);
+  const [first] = await listed('?state=pending');
+  await folder.write(fileOf(day3, (price, security) => (security === 'BB' ? price + 1 : price)));
+  await refreshed();
+  await performed(as('ada'), day3, { again: ['refresh', 'run'] });
+  const pending = await listed('?state=pending');
+  expect(pending).toHaveLength(2);
+  expect((await decide('ben', first!.approval_id, 'approve')).body.state).toBe('approved');
+  await performed(as('ada'), day3);
+  expect(await publishedDates(as('ada'), 'CORE')).toHaveLength(11);
+  await decide('ben', pending[0]!.approval_id, 'approve');
+  await vi.waitFor(async () => expect(await publishedDates(as('ada'), 'CORE')).toHaveLength(12), { timeout: 30_000 });
+});
+
+test('a restatement follows the rule of restatements, and counts each person once', async () => {
+  await folder.write(fileOf(day3));
+  await refreshed();
+  const { body: run } = await as('ada').ask<{ job_id: string }>('POST', '/analytics/CORE/backtest', {});
+  await as('ada').finished(run.job_id);
+  const restated = { restate: true, reason: 'The price of BB was wrong' };
+  const ask = () => as('ada').ask<Failure & { restated: number }>('POST', '/analytics/CORE/publish', restated);
+  const refused = await ask();
+  expect(codeOf(refused)).toBe('409 APPROVAL_REQUIRED');
+  const { approval_id: number, missing } = refused.body.error.detail as { approval_id: number; missing: number };
+  expect(missing).toBe(2);
+  const { detail } = (await as('ben').ask<Approval>('GET', `/approvals/${number}`)).body;
+  expect(detail).toMatchObject({ restated: 1, published: 0, first: day3, levels_changed: 1, reason: restated.reason });
+  expect((await decide('ben', number, 'approve')).body).toMatchObject({ state: 'pending', missing: 1 });
+  expect(codeOf(await decide('ben', number, 'approve'))).toBe('403 APPROVAL_FORBIDDEN');
+  expect(codeOf(await ask())).toBe('409 APPROVAL_REQUIRED');
+  expect((await decide('dora', number, 'approve')).body.state).toBe('approved');
+  expect((await ask()).body).toMatchObject({ restated: 1 });
+  expect((await ask()).body).toMatchObject({ restated: 0 }); // It is done: nothing is left to approve.
+});
+
+test('a definition with published closes changes only with approval, any other at once', async () => {
+  const change = definition('CORE', 'EqualWeight', { name: 'Core, amended' });
+  const put = (body: object) => as('cleo').ask<Failure & { name: string }>('PUT', '/indices/CORE', body);
+  const refused = await put(change);
+  expect(codeOf(refused)).toBe('409 APPROVAL_REQUIRED');
+  const number = refused.body.error.detail['approval_id'] as number;
+  expect((await as('ben').ask<Approval>('GET', `/approvals/${number}`)).body.detail).toMatchObject({
+    changes: [{ path: '/name', op: 'replace', before: 'CORE', after: 'Core, amended' }],
+  });
+  expect(codeOf(await decide('dora', number, 'approve'))).toBe('403 APPROVAL_FORBIDDEN'); // without the scope write
+  await decide('ben', number, 'approve');
+  expect(codeOf(await put({ ...change, name: 'Something else' }))).toBe('409 APPROVAL_REQUIRED');
+  expect((await put(change)).status).toBe(200);
+  expect((await put(change)).status).toBe(200); // nothing changes
+  expect((await as('cleo').ask('PUT', '/indices/EVEN', definition('EVEN', 'EqualWeight'))).status).toBe(200);
+  expect(codeOf(await as('cleo').ask<Failure>('DELETE', '/indices/CORE'))).toBe('409 APPROVAL_REQUIRED');
+  expect((await as('cleo').ask('GET', '/indices/CORE')).status).toBe(200);
+});
+
+test('every request and decision is in the audit log, with its comment', async () => {
+  const { body } = await as('ada').ask<{ readonly entries: AuditEntry[] }>('GET', '/audit?kind=approval');
+  const first = body.entries.filter(({ id }) => id.endsWith('/0000000001'));
+  expect(first.map(({ author, action, note }) => [author, action, note])).toEqual([
+    ['ada', 'created', `Schedule close, ${day1}`],
+    ['ben', 'updated', 'Agrees with ours'],
+    ['ada', 'updated', `Schedule close, ${day1}`],
+  ]);
+});

@@ -6,6 +6,7 @@ import { panelRow } from '../market/session-market.js';
 import { RETURN_VARIANTS } from '../market/market-data.js';
 import { changeUnits } from './book-growth.js';
 import { placeOf, type BookState } from './book-state.js';
+import type { CountFactors } from './security-counts.js';
 
 /**
  * Adjusts previous closes before growth is computed: first changes of share counts, then special dividends, rights
@@ -13,11 +14,7 @@ import { placeOf, type BookState } from './book-state.js';
  * @param ofCounts factors, by position, of share counts that changed after the previous close
  * @returns market value after the adjustment over market value before it, by which the divisor changes
  */
-export function openSession(
-  state: BookState,
-  session: number,
-  ofCounts: ReadonlyMap<number, number> | null = null,
-): number {
+export function openSession(state: BookState, session: number, ofCounts: CountFactors | null = null): number {
   const { effects } = state;
   const counted = ofCounts === null ? 1 : changeShares(state, session, ofCounts);
   if (effects.isOpening[session] === 0 && state.input.rounding === undefined) return counted;
@@ -47,19 +44,22 @@ export function openSession(
  * Multiplies index shares by the change of their share counts.
  * @returns market value after the change over market value before it
  */
-function changeShares(state: BookState, session: number, factors: ReadonlyMap<number, number>): number {
+function changeShares(state: BookState, session: number, { places, values, count }: CountFactors): number {
   const { path, heldColumns, slotOf, transfers, input } = state;
   let counted = 1;
-  for (const [place, factor] of factors) counted += (valueAt(state, session - 1, place) / path) * (factor - 1);
+  for (let i = 0; i < count; i++) counted += (valueAt(state, session - 1, places[i]!) / path) * (values[i]! - 1);
   const isRecorded = !input.isBrief && !input.isSparse;
   if (isRecorded) {
     transfers.keptAt.push(session - input.from);
     transfers.kept.push(1 / counted);
   }
-  for (const [place, factor] of factors) {
-    const kept = valueAt(state, session - 1, place) / path / counted;
-    if (isRecorded)
+  for (let i = 0; i < count; i++) {
+    const place = places[i]!;
+    const factor = values[i]!;
+    if (isRecorded) {
+      const kept = valueAt(state, session - 1, place) / path / counted;
       record(state, session, { slot: slotOf[heldColumns[place]!]!, dividends: 0, moved: kept * (1 - factor) });
+    }
     changeUnits(state, place, factor);
   }
   return counted;

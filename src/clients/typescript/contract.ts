@@ -223,6 +223,72 @@ export interface AnyNodeInput {
   readonly text?: string | undefined;
 }
 
+/** A request for the agreement of a second person. */
+export interface Approval {
+  /** From 1, without a gap. */
+  readonly approval_id: number;
+  /** Change that is requested. */
+  readonly action: 'publish' | 'restate' | 'amend' | 'waive';
+  /** Id of the index or schedule concerned. */
+  readonly subject: string;
+  /** Whether it was agreed to, and done. */
+  readonly state: 'pending' | 'approved' | 'used' | 'rejected' | 'withdrawn' | 'expired';
+  /** The change in a sentence. */
+  readonly summary: string;
+  /** Figures of the change, before and after. */
+  readonly detail: Readonly<Record<string, unknown>>;
+  /** SHA-256 of what is approved. A change with any other content needs another approval. */
+  readonly digest: string;
+  /** Time of the request. */
+  readonly requested_at: string;
+  /** Name of the key that requests it. */
+  readonly requested_by: string;
+  /** Time after which it can no longer be approved or used. */
+  readonly expires_at: string;
+  /** Persons who have to agree, with the one who requests it. */
+  readonly persons: number;
+  /** Persons who have not agreed yet. */
+  readonly missing: number;
+  /** Request, comments and decisions, in their order. */
+  readonly history: readonly ApprovalStep[];
+}
+
+export interface ApprovalCollection {
+  /** Changes that need approval (`--approvals`). */
+  readonly rules: readonly ApprovalRule[];
+  /** Newest first. */
+  readonly approvals: readonly Approval[];
+}
+
+export interface ApprovalDecisionRequest {
+  /** `withdraw` is for the person who requested it. */
+  readonly decision: 'approve' | 'reject' | 'withdraw' | 'comment';
+  /** Comment; a rejection needs one. */
+  readonly comment?: string | null | undefined;
+}
+
+export interface ApprovalRule {
+  /** Change. */
+  readonly action: 'publish' | 'restate' | 'amend' | 'waive';
+  /** Persons who have to agree, with the one who requests it. */
+  readonly persons: number;
+  /** Names or ids of keys that may approve; null for every key with the scope. */
+  readonly approvers: readonly string[] | null;
+}
+
+export interface ApprovalStep {
+  /** Time, ISO-8601 UTC with offset. */
+  readonly at: string;
+  /** Name of the key; `local` where none is asked for. */
+  readonly author: string;
+  /** Id of the key; null where none is asked for. */
+  readonly key_id: string | null;
+  /** What was done. */
+  readonly action: 'requested' | 'approved' | 'rejected' | 'withdrawn' | 'commented' | 'used';
+  /** Comment; null if there is none. */
+  readonly comment: string | null;
+}
+
 /** Operands from left to right; a single operand of - is negated. */
 export interface ArithmeticNode {
   readonly node: 'arithmetic';
@@ -322,7 +388,7 @@ export interface AuditEntry {
   readonly at: string;
   /** Name of the key; for the result of a job, of the key that started it; `local` without authentication. */
   readonly author: string;
-  /** Id of that key, or subject of the token; absent without authentication. */
+  /** Id of that key, or `sub:` and the subject of the token; absent without authentication. */
   readonly key_id?: string | undefined;
   /** Id of the request; empty for a write of the service itself. */
   readonly request_id: string;
@@ -331,7 +397,7 @@ export interface AuditEntry {
   /** Action on the document. */
   readonly action: 'created' | 'updated' | 'restored' | 'deleted' | 'purged' | 'loaded' | 'activated' | 'cancelled' | 'refused' | 'read';
   /** Kind of the document, or of the other subject. */
-  readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'schedule' | 'judgement' | 'run' | 'optimisation-run' | 'risk-model' | 'render' | 'publication' | 'data-version' | 'signing-key' | 'key' | 'job' | 'authentication' | 'read';
+  readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'schedule' | 'judgement' | 'approval' | 'run' | 'optimisation-run' | 'risk-model' | 'render' | 'publication' | 'data-version' | 'signing-key' | 'key' | 'job' | 'authentication' | 'read';
   /** Its id: for a run that of the index, for a publication with a number, for a data version that of the store; the address whose key was refused, or the path that was read. */
   readonly id: string;
   /** Id of the run; absent for other kinds. */
@@ -435,7 +501,7 @@ export interface BacktestBatchRequest {
 }
 
 export interface BacktestJobStatus {
-  /** {kind}:{id}, for example backtest:GOLD4. */
+  /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'backtest';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
@@ -2311,12 +2377,12 @@ export interface DivisorCheckInput {
 export interface DocumentAccess {
   /** Author of the first version; null where that was purged. */
   readonly owner: {
-    /** Key or subject; null where none was asked for. */
+    /** Id of the key, or `sub:` and the subject of the token; null where none was asked for. */
     readonly key_id: string | null;
     /** Its name. */
     readonly name: string;
   } | null;
-  /** Keys or subjects that may read it beyond their prefixes. */
+  /** Clients that may read it beyond their prefixes: ids or names of keys, or `sub:` and the subject of a token. */
   readonly shared_with: readonly string[];
 }
 
@@ -2340,7 +2406,7 @@ export interface DocumentVersion {
   readonly at: string;
   /** Name of the key; local where none is asked for. */
   readonly author: string;
-  /** Id of the key, or subject of the token; null if there is none. */
+  /** Id of the key, or `sub:` and the subject of the token; null if there is none. */
   readonly key_id: string | null;
   /** X-Change-Note of the write, at most 500 characters; null if there is none. */
   readonly note: string | null;
@@ -2445,7 +2511,7 @@ export interface EqualWeightWeighting {
 
 export interface ErrorDetail {
   /** Stable code to branch on. */
-  readonly code: 'MALFORMED_REQUEST' | 'BODY_TOO_LARGE' | 'UNAUTHENTICATED' | 'FORBIDDEN_SCOPE' | 'QUOTA_EXCEEDED' | 'FORBIDDEN_ID' | 'READ_ONLY' | 'FORBIDDEN_ORIGIN' | 'ROUTE_NOT_FOUND' | 'INDEX_NOT_FOUND' | 'RUN_NOT_FOUND' | 'ASSET_NOT_IN_RUN' | 'BENCHMARK_NOT_FOUND' | 'CONSTRAINT_SET_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'STRATEGY_NOT_FOUND' | 'TEMPLATE_NOT_FOUND' | 'RENDER_NOT_FOUND' | 'NOTHING_PUBLISHED' | 'VERSION_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PLUGIN_NOT_FOUND' | 'SCHEDULE_NOT_FOUND' | 'DAY_NOT_FOUND' | 'STORE_NOT_FOUND' | 'IDENTIFIER_NOT_FOUND' | 'JOB_NOT_FOUND' | 'DOCUMENT_UNREADABLE' | 'METHOD_NOT_ALLOWED' | 'NOT_ACCEPTABLE' | 'CHECK_FAILED' | 'DAY_ENDED' | 'INDEX_EXISTS' | 'STRATEGY_EXISTS' | 'TEMPLATE_EMPTY' | 'STORE_EXISTS' | 'STORE_ACTIVE' | 'STORE_PUBLISHED' | 'STORE_LOADING' | 'STORE_REFRESHING' | 'FOLDER_REGISTERED' | 'NOTHING_TO_REFRESH' | 'STORE_NOT_SERVED' | 'STORE_MISMATCH' | 'JOB_RUNNING' | 'RESTATEMENT' | 'NO_CURRENT_RUN' | 'NOT_REPRODUCED' | 'PARTIAL_CLOSES' | 'PRECONDITION_FAILED' | 'VALIDATION_FAILED' | 'INVALID_IDENTIFIER' | 'VERSION_NOT_RESTORABLE' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'RANGE_TOO_SHORT' | 'CALENDAR_NOT_COVERED' | 'NO_DATA_IN_RANGE' | 'PLUGIN_FAILED' | 'NO_DATA_AT_DATE' | 'NO_DATA_KNOWN' | 'NO_COMMON_DATES' | 'UNIVERSE_REQUIRED' | 'EXPIRY_NOT_AFTER_AS_OF' | 'EXPIRY_ORDER' | 'RATE_OUT_OF_RANGE' | 'INDEX_REQUIRED' | 'TEMPLATE_BUILT_IN' | 'VARIANT_NOT_AVAILABLE' | 'TOTAL_LOSS' | 'INFEASIBLE' | 'OBJECTIVE_UNATTAINABLE' | 'EMPTY_INDEX' | 'NO_RATE' | 'FX_MISSING' | 'RISK_INSUFFICIENT_DATA' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES' | 'QUERY_LIMIT' | 'NUMERIC_FAILURE' | 'SOLVER_FAILED' | 'MISSING_PRICE' | 'RATE_LIMITED' | 'INTERNAL' | 'NOT_SUPPORTED' | 'NO_DATA_SOURCE' | 'STORE_UNAVAILABLE' | 'OVERLOADED' | 'DRAINING' | 'STORAGE_FULL' | 'UNCLASSIFIED_FAILURE' | 'RISK_MODEL_CHANGED' | 'WORKER_CRASHED' | 'JOB_INTERRUPTED' | 'WORKER_OUT_OF_MEMORY' | 'JOB_TIMEOUT' | 'INDEX_DELETED' | 'RENDER_FAILED' | 'STORE_READ_FAILED' | 'REFRESH_REJECTED' | 'STORE_WRITE_FAILED';
+  readonly code: 'MALFORMED_REQUEST' | 'BODY_TOO_LARGE' | 'UNAUTHENTICATED' | 'FORBIDDEN_SCOPE' | 'QUOTA_EXCEEDED' | 'APPROVAL_FORBIDDEN' | 'FORBIDDEN_ID' | 'READ_ONLY' | 'FORBIDDEN_ORIGIN' | 'ROUTE_NOT_FOUND' | 'INDEX_NOT_FOUND' | 'RUN_NOT_FOUND' | 'ASSET_NOT_IN_RUN' | 'BENCHMARK_NOT_FOUND' | 'CONSTRAINT_SET_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'STRATEGY_NOT_FOUND' | 'TEMPLATE_NOT_FOUND' | 'RENDER_NOT_FOUND' | 'NOTHING_PUBLISHED' | 'VERSION_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PLUGIN_NOT_FOUND' | 'SCHEDULE_NOT_FOUND' | 'DAY_NOT_FOUND' | 'APPROVAL_NOT_FOUND' | 'STORE_NOT_FOUND' | 'IDENTIFIER_NOT_FOUND' | 'JOB_NOT_FOUND' | 'DOCUMENT_UNREADABLE' | 'METHOD_NOT_ALLOWED' | 'NOT_ACCEPTABLE' | 'CHECK_FAILED' | 'APPROVAL_REQUIRED' | 'APPROVAL_CLOSED' | 'DAY_ENDED' | 'INDEX_EXISTS' | 'STRATEGY_EXISTS' | 'TEMPLATE_EMPTY' | 'STORE_EXISTS' | 'STORE_ACTIVE' | 'STORE_PUBLISHED' | 'STORE_LOADING' | 'STORE_REFRESHING' | 'FOLDER_REGISTERED' | 'NOTHING_TO_REFRESH' | 'STORE_NOT_SERVED' | 'STORE_MISMATCH' | 'JOB_RUNNING' | 'RESTATEMENT' | 'NO_CURRENT_RUN' | 'NOT_REPRODUCED' | 'PARTIAL_CLOSES' | 'PRECONDITION_FAILED' | 'VALIDATION_FAILED' | 'INVALID_IDENTIFIER' | 'VERSION_NOT_RESTORABLE' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'RANGE_TOO_SHORT' | 'CALENDAR_NOT_COVERED' | 'NO_DATA_IN_RANGE' | 'PLUGIN_FAILED' | 'NO_DATA_AT_DATE' | 'NO_DATA_KNOWN' | 'NO_COMMON_DATES' | 'UNIVERSE_REQUIRED' | 'EXPIRY_NOT_AFTER_AS_OF' | 'EXPIRY_ORDER' | 'RATE_OUT_OF_RANGE' | 'INDEX_REQUIRED' | 'TEMPLATE_BUILT_IN' | 'VARIANT_NOT_AVAILABLE' | 'TOTAL_LOSS' | 'INFEASIBLE' | 'OBJECTIVE_UNATTAINABLE' | 'EMPTY_INDEX' | 'NO_RATE' | 'FX_MISSING' | 'RISK_INSUFFICIENT_DATA' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES' | 'QUERY_LIMIT' | 'NUMERIC_FAILURE' | 'SOLVER_FAILED' | 'MISSING_PRICE' | 'RATE_LIMITED' | 'INTERNAL' | 'NOT_SUPPORTED' | 'NO_DATA_SOURCE' | 'STORE_UNAVAILABLE' | 'OVERLOADED' | 'DRAINING' | 'STORAGE_FULL' | 'UNCLASSIFIED_FAILURE' | 'RISK_MODEL_CHANGED' | 'WORKER_CRASHED' | 'JOB_INTERRUPTED' | 'WORKER_OUT_OF_MEMORY' | 'JOB_TIMEOUT' | 'INDEX_DELETED' | 'RENDER_FAILED' | 'STORE_READ_FAILED' | 'REFRESH_REJECTED' | 'STORE_WRITE_FAILED';
   /** A sentence for people. */
   readonly message: string;
   /** Members that go with the code, or null. */
@@ -3349,7 +3415,7 @@ export interface FuturesPriceResponse {
 }
 
 export interface GenerateJobStatus {
-  /** {kind}:{id}, for example backtest:GOLD4. */
+  /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'generate';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
@@ -4397,7 +4463,7 @@ export interface JobRetries {
   readonly retried: readonly string[];
   /** Failed jobs that were not, with the reason. */
   readonly refused: readonly {
-    /** {kind}:{id}, for example backtest:GOLD4. */
+    /** {kind}:{id}, for example backtest:LARGE-100. */
     readonly job_id: string;
     /** Stable code to branch on. */
     readonly code: string;
@@ -4421,7 +4487,7 @@ export interface JobRetryRequest {
 
 /** A job, whatever its kind. */
 export interface JobStatus {
-  /** {kind}:{id}, for example backtest:GOLD4. */
+  /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   /** What it is. */
   readonly kind: 'backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'simulate' | 'replay' | 'diff';
@@ -4932,7 +4998,7 @@ export interface Liveness {
 }
 
 export interface LoadJobStatus {
-  /** {kind}:{id}, for example backtest:GOLD4. */
+  /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'load';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
@@ -5625,7 +5691,7 @@ export interface OnePerIssuerRule {
 export type OpenApiDocument = Readonly<Record<string, unknown>>;
 
 export interface OptimisationJobStatus {
-  /** {kind}:{id}, for example backtest:GOLD4. */
+  /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'optimise';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
@@ -6463,7 +6529,7 @@ export interface PricesResponse {
 }
 
 export interface PrincipalView {
-  /** Of the key that was sent; null of a service without keys. */
+  /** Id of the key, or `sub:` and the subject of the token; null without authentication. */
   readonly key_id: string | null;
   /** What it may do; admin may do everything. */
   readonly scopes: readonly ('read' | 'write' | 'run' | 'data' | 'publish' | 'admin')[];
@@ -7064,7 +7130,7 @@ export interface ReferenceResponse {
 }
 
 export interface RefreshJobStatus {
-  /** {kind}:{id}, for example backtest:GOLD4. */
+  /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'refresh';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
@@ -7308,7 +7374,7 @@ export interface RenderCollection {
 }
 
 export interface RenderJobStatus {
-  /** {kind}:{id}, for example backtest:GOLD4. */
+  /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'render';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
@@ -7428,7 +7494,7 @@ export interface Replacement {
 }
 
 export interface ReplayJobStatus {
-  /** {kind}:{id}, for example backtest:GOLD4. */
+  /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'replay';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
@@ -7867,7 +7933,7 @@ export interface RiskModelImportResult {
 }
 
 export interface RiskModelJobStatus {
-  /** {kind}:{id}, for example backtest:GOLD4. */
+  /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'risk';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
@@ -8018,7 +8084,7 @@ export interface RiskPayload {
 }
 
 export interface RiskValidationJobStatus {
-  /** {kind}:{id}, for example backtest:GOLD4. */
+  /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'validate';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
@@ -8359,7 +8425,7 @@ export interface RunsDifference {
 }
 
 export interface RunsDifferenceJobStatus {
-  /** {kind}:{id}, for example backtest:GOLD4. */
+  /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'diff';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
@@ -8819,7 +8885,7 @@ export interface SeriesPayload {
 }
 
 export interface SharingRequest {
-  /** Ids or names of keys, or subjects of tokens. Empty: nobody. */
+  /** Ids or names of keys, or `sub:` and the subject of a token. Empty: nobody. */
   readonly shared_with: readonly string[];
 }
 
@@ -8842,7 +8908,7 @@ export interface ShockScenarioInput {
 }
 
 export interface SimulationJobStatus {
-  /** {kind}:{id}, for example backtest:GOLD4. */
+  /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'simulate';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
@@ -9369,7 +9435,7 @@ export interface SweepFoldsView {
 }
 
 export interface SweepJobStatus {
-  /** {kind}:{id}, for example backtest:GOLD4. */
+  /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'sweep';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
@@ -9573,7 +9639,7 @@ export interface SweepView {
 }
 
 export interface SyncJobStatus {
-  /** {kind}:{id}, for example backtest:GOLD4. */
+  /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'sync';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
@@ -10685,7 +10751,7 @@ export interface WorstCase {
   readonly volatility: number;
 }
 
-/** What every operation takes and answers. */
+/** The input and the output of every operation. */
 export interface Operations {
   /** Version, served data store, jobs, checks and limits. */
   getHealth: {
@@ -10744,7 +10810,7 @@ export interface Operations {
   };
   /** Model Context Protocol for agents: one JSON-RPC message. */
   callMcp: {
-    request: { readonly query?: { readonly tools?: readonly ('jobs' | 'indices' | 'analytics' | 'optimise' | 'risk-models' | 'reports' | 'data' | 'documentation' | 'strategies' | 'derivatives' | 'stores' | 'watchlists' | 'schedules' | 'publication' | 'versions' | 'service' | 'all')[] | undefined } | undefined; readonly body: McpMessage };
+    request: { readonly query?: { readonly tools?: readonly ('jobs' | 'indices' | 'analytics' | 'optimise' | 'risk-models' | 'reports' | 'data' | 'documentation' | 'strategies' | 'derivatives' | 'stores' | 'watchlists' | 'schedules' | 'approvals' | 'publication' | 'versions' | 'service' | 'all')[] | undefined } | undefined; readonly body: McpMessage };
     answer: unknown;
   };
   /** Jobs, newest first. */
@@ -11648,6 +11714,21 @@ export interface Operations {
     request: Readonly<Record<never, never>>;
     answer: PublicKey;
   };
+  /** Changes that wait for the agreement of other people, and decided ones. */
+  listApprovals: {
+    request: { readonly query?: { readonly state?: 'pending' | 'approved' | 'used' | 'rejected' | 'withdrawn' | 'expired' | undefined; readonly action?: 'publish' | 'restate' | 'amend' | 'waive' | undefined; readonly subject?: string | undefined; readonly limit?: number | undefined; readonly before?: number | undefined } | undefined };
+    answer: ApprovalCollection;
+  };
+  /** One approval: the change, and who requested, commented and decided. */
+  getApproval: {
+    request: { readonly params: { readonly approval_id: number } };
+    answer: Approval;
+  };
+  /** Approves, rejects, withdraws or comments on a change that waits for agreement. */
+  decideApproval: {
+    request: { readonly params: { readonly approval_id: number }; readonly body: ApprovalDecisionRequest };
+    answer: Approval;
+  };
   /** Whose a document is, and who else may read it. */
   getAccess: {
     request: { readonly params: { readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'schedule'; readonly document_id: string } };
@@ -11660,7 +11741,7 @@ export interface Operations {
   };
   /** Every write of a document and every publication: by whom, when, in which request, which version. */
   getAudit: {
-    request: { readonly query?: { readonly start?: string | undefined; readonly end?: string | undefined; readonly kind?: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'schedule' | 'judgement' | 'run' | 'optimisation-run' | 'risk-model' | 'render' | 'publication' | 'data-version' | 'signing-key' | 'key' | 'job' | 'authentication' | 'read' | undefined; readonly id?: string | undefined; readonly author?: string | undefined; readonly after?: number | undefined; readonly limit?: number | undefined; readonly format?: 'json' | 'ndjson' | undefined } | undefined };
+    request: { readonly query?: { readonly start?: string | undefined; readonly end?: string | undefined; readonly kind?: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'schedule' | 'judgement' | 'approval' | 'run' | 'optimisation-run' | 'risk-model' | 'render' | 'publication' | 'data-version' | 'signing-key' | 'key' | 'job' | 'authentication' | 'read' | undefined; readonly id?: string | undefined; readonly author?: string | undefined; readonly after?: number | undefined; readonly limit?: number | undefined; readonly format?: 'json' | 'ndjson' | undefined } | undefined };
     answer: AuditLog;
   };
 }
@@ -11861,6 +11942,9 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   getPublishedBundle: 'GET /analytics/{index_id}/published/bundle',
   getPublishedKeys: 'GET /analytics/{index_id}/published/keys',
   rotateSigningKey: 'POST /publication/keys',
+  listApprovals: 'GET /approvals',
+  getApproval: 'GET /approvals/{approval_id}',
+  decideApproval: 'POST /approvals/{approval_id}/decisions',
   getAccess: 'GET /access/{kind}/{document_id}',
   putAccess: 'PUT /access/{kind}/{document_id}',
   getAudit: 'GET /audit',

@@ -33,6 +33,7 @@ import { runRoutes } from './analytics/runs.js';
 import { runViewRoutes } from './analytics/run-view-routes.js';
 import { sweepRoutes } from './sweeps.js';
 import { versionRoutes } from './versions.js';
+import { clientRoutes } from './clients.js';
 import { watchlistRoutes } from './watchlists.js';
 import { pluginRoutes } from './plugins.js';
 
@@ -70,6 +71,7 @@ export const API = {
   ...storeRoutes,
   ...dataVersionRoutes,
   ...dataRoutes,
+  ...clientRoutes,
   ...watchlistRoutes,
   ...pluginRoutes,
   ...scheduleRoutes,

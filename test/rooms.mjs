@@ -160,6 +160,7 @@ export const FAMILIES = {
     'reports',
     'delivery',
     'daily-plans',
+    'governance',
   ],
   'src/store': [
     'timestamp.ts',

@@ -44,9 +44,8 @@ const OPEN: ReadonlySet<string> = new Set(
   listRiskModels startSweep renderReport listRenders listTemplates
   listStrategies createStrategy validateStrategy
   listPlugins
-  listStores createStore inspectData importStore generateSynthetic listWatchlists listSchedules listApprovals listClients`.split(
-    /\s+/,
-  ),
+  listStores createStore inspectData importStore generateSynthetic listWatchlists listSchedules listApprovals listClients
+  listProcedures`.split(/\s+/),
 );
 
 /** Returns true if a client with prefixes may call an operation at all. */

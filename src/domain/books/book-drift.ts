@@ -23,7 +23,7 @@ import {
 } from './book-state.js';
 import { assertWorth } from './book-limits.js';
 import { changeUnits, growUnits } from './book-growth.js';
-import { openSession, reinvestDividends } from './book-income.js';
+import { openSession, reinvestDividends, roundCountFactors } from './book-income.js';
 import type { CountFactors } from './security-counts.js';
 import { countFactors } from './share-changes.js';
 
@@ -43,6 +43,7 @@ export function driftTo(state: BookState, session: number): void {
   state.today = isStructural ? eventsOn(state, session) : undefined;
   state.droppedChildren = NONE;
   const ofCounts = countFactors(state, session);
+  roundCountFactors(state, session, ofCounts);
   const spunOff = state.today === undefined ? NOTHING : spunOffOn(state, session, ofCounts);
   const opened = openSession(state, session, ofCounts);
   if (state.inIndex) adjustCash(state, session);

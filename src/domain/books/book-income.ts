@@ -1,4 +1,4 @@
-import { openingShareFactor } from './book-rounding.js';
+import { countedShareFactor, openingShareFactor } from './book-rounding.js';
 import { dividendPoints, nextLevel } from '../index-mathematics/levels.js';
 import { carriedAtEffect, carriedUnder } from '../index-mathematics/growth.js';
 import { openingAt } from '../index-mathematics/session-effects.js';
@@ -29,7 +29,7 @@ export function openSession(state: BookState, session: number, ofCounts: CountFa
     const weight = valueAt(state, session - 1, place) / before;
     const factor =
       openingAt(effects, e, carriedUnder(state.sm, effects, session - 1, column)) *
-      openingShareFactor(state, session, { effect: e, column, weight });
+      openingShareFactor(state, session, { effect: e, column, weight: weight * counted });
     if (factor === 1 || factor !== factor) continue;
     opened += weight * (factor - 1);
     factors.set(place, factor);
@@ -38,6 +38,21 @@ export function openSession(state: BookState, session: number, ofCounts: CountFa
   recordMoves(state, session, { factors, opened, before });
   for (const [place, factor] of factors) changeUnits(state, place, factor);
   return opened * counted;
+}
+
+/** Rounds the factors of share counts, and their records, so that they produce the index shares that the book stores. */
+export function roundCountFactors(state: BookState, session: number, factors: CountFactors | null): void {
+  if (factors === null || state.input.rounding === undefined) return;
+  const { places, values, count } = factors;
+  const { before, after } = state.shareCounts!.changes;
+  for (let i = 0, recorded = after.length - count; i < count; i++, recorded++) {
+    const column = state.heldColumns[places[i]!]!;
+    const weight = valueAt(state, session - 1, places[i]!) / state.path;
+    const rounded = countedShareFactor(state, session, { column, weight }, values[i]!);
+    if (rounded === 1) continue;
+    values[i]! *= rounded;
+    after.values()[recorded] = before.values()[recorded]! * values[i]!;
+  }
 }
 
 /**

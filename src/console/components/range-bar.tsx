@@ -52,7 +52,7 @@ export function RangeBar({ start, end }: RangeBarProps) {
   );
 }
 
-/** Ranges that were chosen before, as far as they are within the dates. */
+/** Earlier ranges within the dates. */
 function EarlierRanges({ start, end }: RangeBarProps) {
   const now = chosenRange();
   const others = earlierRanges.value

@@ -3,7 +3,7 @@ import { keptList } from './kept.js';
 /** A remark on a day or a period of an index, kept in this browser. */
 export interface Note {
   readonly id: string;
-  /** What it is about: the id of an index, for example. */
+  /** Subject: the id of an index, for example. */
   readonly subject: string;
   readonly from: string;
   /** Last day of a period; null for a single day. */

@@ -1,4 +1,4 @@
-/** What somebody types to filter a column: words, or for numbers a comparison such as `> 5`, `2..4` or `<= 3%`. */
+/** Filters as they are typed: words, or for numbers a comparison such as `> 5`, `2..4` or `<= 3%`. */
 
 type Value = number | string | null;
 

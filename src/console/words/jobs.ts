@@ -74,7 +74,7 @@ export const STATUS_KINDS = {
 /** Least progress from which a remaining time is estimated. */
 const ESTIMATED_MIN = 0.05;
 
-/** Seconds that a running job will take from now on, if it goes on at the same pace; null before that can be said. */
+/** Seconds that a running job will take from now on, at its present pace; null before that can be said. */
 export function remainingSeconds(
   { status, progress, started_at: started }: Pick<JobStatus, 'status' | 'progress' | 'started_at'>,
   nowMs: number,

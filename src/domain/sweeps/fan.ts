@@ -3,7 +3,7 @@ import { quantile } from '../numbers/order-statistics.js';
 /** Quantiles of the levels of variants at each date of a fan. */
 export const FAN_SHARES = [0, 0.25, 0.5, 0.75, 1] as const;
 
-/** Dates of a fan: more are not told apart on a chart. */
+/** Dates of a fan: about one for each eight pixels of a chart. */
 export const FAN_DATES_MAX = 120;
 /** Variants behind a fan: their levels are kept, 1 MB for a thousand. */
 export const FAN_VARIANTS_MAX = 1000;

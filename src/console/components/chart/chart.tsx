@@ -35,7 +35,7 @@ export interface ChartProps {
   readonly unit?: Unit;
   /** Periods that are shaded. */
   readonly bands?: readonly Band[];
-  /** What notes of the reader are about. Default: no notes. */
+  /** Subject of the notes of the reader. Default: no notes. */
   readonly subject?: string;
   /** True if the whole course stands below the chart, to choose a range from. */
   readonly hasBrush?: boolean;

@@ -16,7 +16,7 @@ export interface Flag {
 
 type Style = CSSStyleDeclaration;
 
-/** Shades periods behind the lines, as far as they are in sight. */
+/** Shades the visible part of periods behind the lines. */
 export function drawBands(plot: uPlot, bands: readonly Band[], style: Style): void {
   const { ctx, bbox } = plot;
   const sight = rangeOf(plot);

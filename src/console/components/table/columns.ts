@@ -80,7 +80,7 @@ export interface TableProps<R> {
   readonly openKey?: string | null;
   /** Rows that are selected by their checkboxes, by their keys. */
   readonly selection?: Selection;
-  /** Controls beside the search. */
+  /** Controls next to the search. */
   readonly tools?: ComponentChildren;
 }
 

@@ -4,7 +4,7 @@ import type { Column } from './columns.js';
 /** Least width of a column that somebody narrows, in pixels. */
 export const WIDTH_MIN = 44;
 
-/** Columns with the widths that were chosen; a pinned one does not grow, as the next one stands beside it. */
+/** Columns with the chosen widths; a pinned one does not grow, because the position of the next one depends on its width. */
 export function arranged<R>(columns: readonly Column<R>[], layout: TableLayout): readonly Column<R>[] {
   return columns.map((column) => {
     const width = layout.widths[column.id];

@@ -18,7 +18,7 @@ interface ScenarioMatrixProps {
   readonly asked: readonly JsonObject[];
 }
 
-/** Indices beside this one. */
+/** Maximum number of other indices. */
 const OTHERS_MAX = 11;
 
 interface Row {
@@ -43,7 +43,7 @@ export function ScenarioMatrix({ id, own, asked }: ScenarioMatrixProps) {
   return (
     <Section title="Indices by scenarios" aside="each with its newest holdings">
       <Toggles
-        label="Indices beside this one"
+        label="Other indices"
         values={free.slice(0, 40)}
         chosen={others}
         onChoose={(next) => setParameters({ beside: next.length === 0 ? null : next.slice(0, OTHERS_MAX).join() })}

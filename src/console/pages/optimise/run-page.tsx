@@ -236,7 +236,7 @@ function Figures({ run, measure }: ResultOfProps) {
 
 type IndexFigures = NonNullable<OptimisationRunResult['before']>;
 
-/** The same figure of the index weights; nothing for runs of earlier versions. */
+/** Note with the figure of the index weights; none for runs of earlier versions. */
 function indexNote(before: IndexFigures | undefined, write: (figures: IndexFigures) => string | null) {
   const text = before === undefined ? null : write(before);
   return text === null ? {} : { note: `index ${text}` };

@@ -202,7 +202,7 @@ function Asked({ scenario, findings, path, onChange, onRemove }: AskedProps) {
           Remove
         </Button>
         <Button
-          aria-label={`Save ${name} in the library`}
+          aria-label={`Save in the library: ${name}`}
           disabled={isEmptyShock(scenario)}
           onClick={() => {
             saveScenario(scenario);

@@ -6,6 +6,7 @@ const tasks: { readonly [N in TaskName]: () => Promise<Task<N>> } = {
   backtest: async () => (await import('./runs/backtest.js')).backtest,
   replay: async () => (await import('./runs/replay.js')).replay,
   'sweep-part': async () => (await import('./runs/sweep.js')).sweepPart,
+  'sum-rerun': async () => (await import('./runs/rerun.js')).sumRerun,
   'sum-sweep': async () => (await import('./runs/sweep.js')).sumSweep,
   'view-run': async () => (await import('./views/view-run.js')).viewRun,
   'run-text': async () => (await import('./runs/run-text.js')).runText,

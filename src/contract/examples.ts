@@ -23,6 +23,7 @@ export const PARAMETER_EXAMPLES: Readonly<Record<string, unknown>> = {
   approval_id: 1,
   plugin_id: 'near-high',
   sweep_id: 'caps',
+  rerun_id: 'after-refresh',
   page: 'backtest',
   kind: 'index',
   document_id: 'LARGE-100',

@@ -7,6 +7,7 @@ import { inspectData } from './inspect.js';
 import { optimise } from './optimise.js';
 import { report } from './report.js';
 import { risk } from './risk.js';
+import { rerun } from './rerun.js';
 import { sweep } from './sweep.js';
 import { validateRisk } from './validate-risk.js';
 
@@ -16,6 +17,7 @@ export const JOB_COMMANDS: Readonly<Record<string, JobCommand<unknown>>> = {
   inspect: inspectData,
   backtest,
   backtests,
+  rerun,
   sweep,
   optimise,
   risk,

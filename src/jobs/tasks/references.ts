@@ -15,6 +15,8 @@ import type {
   OutcomesFile,
   PlanSimulationInput,
   ReplayInput,
+  RerunFile,
+  SumRerunInput,
   SumSweepInput,
   SweepPartInput,
 } from './runs.js';
@@ -75,6 +77,10 @@ export type SweepPartOrder = OnMarket<Omit<SweepPartInput, 'models' | 'known'>> 
 
 export type SumSweepOrder = OnMarket<Omit<SumSweepInput, 'files'>> & {
   readonly files: readonly (Omit<OutcomesFile, 'path'> & ArtifactReference)[];
+};
+
+export type SumRerunOrder = WithOutputNames<Omit<SumRerunInput, 'files'>> & {
+  readonly files: readonly (Omit<RerunFile, 'path'> & ArtifactReference)[];
 };
 
 export type BacktestOrder = OnMarket<Omit<BacktestInput, 'stored' | 'models' | 'known' | 'checkedFiles'>> &

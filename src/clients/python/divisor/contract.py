@@ -5321,8 +5321,6 @@ class IndexSummary(t.TypedDict):
     has_run: bool
     #: Capture time of that record.
     run_at: t.Optional[str]
-    #: Labels of the document.
-    tags: t.Sequence[str]
 
 
 class InspectRequest(t.TypedDict, total=False):
@@ -5460,9 +5458,7 @@ class JobRetries(t.TypedDict):
 
 class JobRetryRequest(t.TypedDict, total=False):
     #: Kinds of job. Default: all kinds.
-    kinds: t.Sequence[t.Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "simulate", "replay", "diff"]]
-    #: Only these jobs, as far as they failed. Default: all jobs.
-    job_ids: t.Sequence[str]
+    kinds: t.Sequence[t.Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "rerun", "simulate", "replay", "diff"]]
     #: Only jobs that failed at this time or later, with offset. Default: no limit.
     since: str
     #: Maximum number of jobs, the newest first.
@@ -5475,7 +5471,7 @@ class JobStatus(t.TypedDict):
     #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     #: What it is.
-    kind: t.Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "simulate", "replay", "diff"]
+    kind: t.Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "rerun", "simulate", "replay", "diff"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
     status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
     #: Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded.
@@ -5744,6 +5740,8 @@ class Limits(t.TypedDict):
     CANCEL_GRACE_SECONDS: float
     #: Indices of `POST /analytics/backtests`: as many answers as a listing of jobs.
     MAX_BATCH_IDS: float
+    #: Indices and strategies of `POST /analytics/reruns`, whose runs are stored in one transaction.
+    MAX_RERUN_IDS: float
     #: Runs of `GET /analytics/compare`.
     MAX_COMPARE_IDS: float
     #: Starts of one job before it is considered poison.
@@ -7029,8 +7027,6 @@ class OptimisationRunResult(_OptimisationRunResult, total=False):
     tail: t.Optional[TailOutcome]
     #: With `uncertainty`; null without, absent in runs of earlier versions.
     worst_case: t.Optional[WorstCase]
-    #: Figures of the index weights. Absent in runs of earlier versions.
-    before: WeightFigures
     #: Effect of relaxing each binding bound: a fraction by a percentage point, a count by one, others by a hundredth; at most 20, the most expensive first. If rows choose securities, the securities held stay held. Absent in runs of earlier versions, as are the next two.
     sensitivities: t.Sequence[SensitivityRow]
     #: What each of the client's first 20 rows costs.
@@ -7692,10 +7688,6 @@ class PreviewSolve(t.TypedDict):
     objective: str
     #: Latest parent rebalance on or before as_of.
     rebalance_date: str
-    #: Figures of the index weights.
-    before: WeightFigures
-    #: Figures of the solved weights.
-    after: WeightFigures
     #: Labels of binding constraints.
     binding: t.Sequence[str]
     #: Every constraint, binding or not.
@@ -9065,6 +9057,100 @@ class ReportTemplateDocumentInput(_ReportTemplateDocumentInput, total=False):
     blocks: t.Sequence[ReportBlockInput]
     #: Size, orientation and margin of the pages.
     page: ReportPageInput
+
+
+class RerunJobStatus(t.TypedDict):
+    #: {kind}:{id}, for example backtest:LARGE-100.
+    job_id: str
+    kind: t.Literal["rerun"]
+    #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
+    status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
+    #: Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded.
+    progress: float
+    #: What is being done now.
+    message: str
+    #: Set exactly when the job failed.
+    error: t.Optional[ErrorDetail]
+    #: Time of the submission, ISO-8601 UTC with offset.
+    created_at: str
+    #: Start of the current attempt.
+    started_at: t.Optional[str]
+    #: Time of the end, ISO-8601 UTC with offset; null until then.
+    finished_at: t.Optional[str]
+    #: Last time the running attempt was seen alive.
+    heartbeat_at: t.Optional[str]
+    #: Counts starts; written before the work starts.
+    attempt: int
+    #: Attempts in their order, the last eleven at most; the current one is the last of them.
+    attempts: t.Sequence[JobAttempt]
+    #: The body as accepted.
+    request: t.Any
+    #: SHA-256 of everything the work depends on besides the market.
+    input_hash: str
+    #: X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself.
+    request_id: t.Optional[str]
+    #: Trace that this request was part of, by its header traceparent.
+    trace_id: t.Optional[str]
+    #: Addresses that are sent word of its end.
+    callbacks: t.Sequence[JobCallback]
+    #: Set when the job succeeded; null once the run of a backtest was deleted.
+    result: t.Optional[RerunView]
+
+
+class RerunRequest(t.TypedDict, total=False):
+    #: Id of the rerun. Default: a generated one.
+    rerun_id: t.Optional[str]
+    #: Indices and strategies, at most 10000; an id that is named twice counts once. Null: all that have a stored run.
+    ids: t.Optional[t.Sequence[str]]
+
+
+class RerunRow(t.TypedDict):
+    #: The index, or the strategy where strategies are runs too.
+    index_id: str
+    #: `stored`: it was run again. `current`: its stored run is not stale. `refused`: see `error`; its stored run stays.
+    outcome: t.Literal["stored", "current", "refused"]
+    #: Its run; null if it was refused.
+    run_id: t.Optional[str]
+    #: Stored run that was stale; null if it was not run again.
+    previous_run_id: t.Optional[str]
+    #: Last date of its run; null if it was refused.
+    end: t.Optional[str]
+    #: Last date that was taken over from the stale run; null if all of it was computed.
+    extended_from: t.Optional[str]
+    #: Why the stale run was not extended; null if it was, or if it was not run again.
+    full_run_reason: t.Optional[t.Literal["definition_changed", "request_changed", "no_checkpoint", "names_changed", "history_changed", "no_new_session", "rebalance", "new_name", "holdings_diverged", "breach", "member_change", "default_changed", "overlay", "file_rewritten", "parted", "rewritten"]]
+    #: Set exactly when refused: the error that its backtest has.
+    error: t.Optional[ErrorDetail]
+
+
+class RerunRows(t.TypedDict):
+    #: The rerun.
+    rerun_id: str
+    #: Rows of all blocks.
+    count: int
+    #: Which block, counted from 0.
+    block: int
+    #: Number of blocks.
+    blocks: int
+    #: In the order of the ids.
+    rows: t.Sequence[RerunRow]
+
+
+class RerunView(t.TypedDict):
+    #: The rerun.
+    rerun_id: str
+    #: Indices and strategies that were looked at.
+    indices: int
+    #: Of these, those with a new run.
+    stored: int
+    #: Those whose stored run is not stale.
+    current: int
+    #: Those that cannot be run.
+    refused: int
+    #: In the order of the ids: the first 2000. All are read in blocks by GET /analytics/reruns/{rerun_id}/rows.
+    rows: t.Sequence[RerunRow]
+    #: Version of the engine that computed it.
+    engine_version: str
 
 
 class ResampledFrontierPoints(t.TypedDict):
@@ -10926,24 +11012,6 @@ class StrategyDocumentInput(_StrategyDocumentInput, total=False):
     exposure: float
 
 
-class SweepFanQuantiles(t.TypedDict):
-    #: Share of the variants at or below it.
-    share: float
-    #: Levels by date, 100 at the first.
-    data: t.Sequence[float]
-
-
-class SweepFan(t.TypedDict):
-    #: Dates, evenly spread over the common dates of the variants.
-    index: t.Sequence[str]
-    #: Variants behind the quantiles: all, or a thousand evenly spread.
-    variants: int
-    #: Quantiles of the levels on each date, from the lowest to the highest.
-    quantiles: t.Sequence[SweepFanQuantiles]
-    #: Levels of the variant ranked first.
-    first: t.Optional[t.Sequence[float]]
-
-
 class SweepFoldChoice(t.TypedDict):
     #: Groups that chose, by position.
     train: t.Sequence[int]
@@ -11235,8 +11303,6 @@ class SweepView(_SweepView, total=False):
     folds: t.Optional[SweepFoldsView]
     #: Positions of variants whose levels are equal bit for bit, a list for each that several have; each list counts as one trial. Absent in sweeps of earlier versions.
     identical_variants: t.Sequence[t.Sequence[int]]
-    #: Levels of the variants through time. Null with fewer than two common dates; absent in sweeps of earlier versions.
-    fan: t.Optional[SweepFan]
     #: How a map over some of the parameters is to be read. Absent in sweeps of earlier versions.
     map: SweepMap
     #: Conclusions from the figures, one sentence each. Absent in sweeps of earlier versions.
@@ -12186,19 +12252,6 @@ class WeightChange(t.TypedDict):
     after: float
     #: After less before.
     change: float
-
-
-class WeightFigures(t.TypedDict):
-    #: The objective in its own terms, costs included; null where the weights have none.
-    objective_value: t.Optional[float]
-    #: Annualised, before costs; null without expected returns.
-    expected_return: t.Optional[float]
-    #: Annualised, by the risk model of the optimisation.
-    volatility: float
-    #: Annualised, against the index.
-    tracking_error: float
-    #: One-way, against the index weights.
-    turnover: float
 
 
 class WeightRow(t.TypedDict):

@@ -110,6 +110,7 @@ export const FAMILIES = {
     'rules',
     'optimisation',
     'strategies',
+    'personal',
     'checks',
     'backtest',
     'exports',

@@ -1,0 +1,98 @@
+import { dualBound } from '#kernels/lots/dual-bound.js';
+import { figuresOf } from '#kernels/lots/trade-figures.js';
+import type { Account } from './account-request.js';
+import type { AccountResult } from './account-result.js';
+import type { BatchCommon } from './batch-common.js';
+import { buildAccount } from './build-account.js';
+
+/** Differences up to which recomputed figures agree, in shares of the value. */
+const TOLERANCE = 1e-9;
+/** Violation of hard rows that counts as rounding. */
+const FEASIBLE = 1e-7;
+
+/**
+ * Verifies a result without the solver: trades come from lots of the account and keep its rules, figures follow from
+ * the trades, and no permitted trades are better than the bound that the multipliers give.
+ * @returns sentences about what is wrong; empty if the result is verified
+ */
+export function verifyResult(common: BatchCommon, account: Account, result: AccountResult): string[] {
+  const built = buildAccount(common, account);
+  const { program, value, names, lots, forced, forcedCost } = built;
+  const wrong: string[] = [];
+  const bought = new Float64Array(program.n);
+  const sold = new Float64Array(program.lotSize.length);
+  const placeOf = new Map(names.map((name, i) => [common.identifiers[name]!, i]));
+  const left = forced.map(({ lot }) => ({ ...lot }));
+  for (const trade of result.trades) {
+    const i = placeOf.get(trade.identifier);
+    if (i === undefined || !(trade.shares > 0)) {
+      wrong.push(`${trade.identifier} is no security of the account`);
+      continue;
+    }
+    const weight = (trade.shares * common.prices[names[i]!]!) / value;
+    if (trade.side === 'buy') {
+      bought[i]! += weight;
+      continue;
+    }
+    const forcedAt = left.findIndex(({ lot, disallowed }) => lot === trade.lot && disallowed > 0 === (trade.disallowed_loss ?? 0) > 0);
+    if (forcedAt >= 0) {
+      left.splice(forcedAt, 1);
+      continue;
+    }
+    const at = lots.findIndex(
+      ({ lot, disallowed }, l) => lot === trade.lot && disallowed > 0 === (trade.disallowed_loss ?? 0) > 0 && sold[l] === 0,
+    );
+    if (at < 0) wrong.push(`lot ${String(trade.lot)} of ${trade.identifier} cannot be sold`);
+    else sold[at] = Math.min(weight, program.lotSize[at]! * (1 + 1e-12));
+    if (at >= 0 && weight > program.lotSize[at]! * (1 + 1e-9)) wrong.push(`more than lot ${trade.lot} is sold`);
+  }
+  if (left.length > 0) wrong.push(`${left.length} lots of excluded securities are not sold`);
+  for (let i = 0; i < program.n; i++) {
+    const name = common.identifiers[names[i]!]!;
+    let amount = 0;
+    for (let l = program.lotStart[i]!; l < program.lotStart[i + 1]!; l++) amount += sold[l]!;
+    if (bought[i]! > 0 && amount > 0) wrong.push(`${name} is bought and sold`);
+    if (bought[i]! > program.buyLimit[i]! + TOLERANCE) wrong.push(`${name} may not be bought so much`);
+  }
+  const figures = figuresOf(program, { bought, sold });
+  const { certificate } = result;
+  if (result.status !== 'infeasible' && figures.worst > FEASIBLE) wrong.push(`a hard row is violated by ${figures.worst}`);
+  differs('objective', figures.objective + forcedCost, certificate.objective);
+  differs('tracking error', figures.variance, result.tracking_error ** 2);
+  differs('tax', figures.tax, result.tax / value);
+  let least = Infinity;
+  const known = new Set<number>();
+  for (const side of certificate.sides) {
+    known.add(side.side);
+    const multipliers = {
+      exposures: Float64Array.from(side.exposures),
+      variance: side.variance,
+      rows: Float64Array.from(side.rows),
+    };
+    const { bound } = dualBound(program, program.sides[side.side]!, multipliers);
+    least = Math.min(least, bound + forcedCost);
+    if (side.bound > bound + forcedCost + TOLERANCE && certificate.gap > 0 && result.nodes === 0)
+      wrong.push(`side ${side.side}: the multipliers prove ${bound + forcedCost}, not ${side.bound}`);
+  }
+  program.sides.forEach(({ longSign }, at) => {
+    if (!known.has(at) && !isImpossible(longSign)) wrong.push(`side ${at} of the tax has no certificate`);
+  });
+  if (result.status === 'optimal' && result.nodes === 0 && figures.objective + forcedCost - least > 1e-8 + TOLERANCE)
+    wrong.push(`the gap is ${figures.objective + forcedCost - least}`);
+  return wrong;
+
+  function differs(what: string, own: number, stated: number): void {
+    if (!(Math.abs(own - stated) <= TOLERANCE)) wrong.push(`${what}: ${stated} is stated, ${own} follows from the trades`);
+  }
+
+  /** True if no permitted trades have long-term gains of this sign. */
+  function isImpossible(longSign: number): boolean {
+    let [lowest, highest] = [program.fixedLong, program.fixedLong];
+    program.lotSize.forEach((size, l) => {
+      const gain = size * program.lotLong[l]!;
+      if (gain < 0) lowest += gain;
+      else highest += gain;
+    });
+    return longSign > 0 ? highest <= 0 : lowest >= 0;
+  }
+}

@@ -31,6 +31,7 @@ import { strategyRoutes } from './strategies.js';
 import { runDifferenceRoutes } from './analytics/run-differences.js';
 import { runRoutes } from './analytics/runs.js';
 import { runViewRoutes } from './analytics/run-view-routes.js';
+import { batchRoutes } from './batches.js';
 import { sweepRoutes } from './sweeps.js';
 import { versionRoutes } from './versions.js';
 import { watchlistRoutes } from './watchlists.js';
@@ -62,6 +63,7 @@ export const API = {
   ...riskModelImportRoutes,
   ...replayRoutes,
   ...sweepRoutes,
+  ...batchRoutes,
   ...simulationRoutes,
   ...rollingRiskRoutes,
   ...reportRoutes,

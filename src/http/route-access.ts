@@ -10,6 +10,7 @@ const LOOKED_UP: ReadonlySet<string> = new Set([
   'render_id',
   'job_id',
   'sweep_id',
+  'batch_id',
   'kind',
   'document_id',
   'approval_id',
@@ -40,7 +41,7 @@ const OPEN: ReadonlySet<string> = new Set(
   listIndices createIndex validateIndex previewDocument whatIf evaluateDatapoint
   startBacktests listBacktests compareRuns listSummaries
   listConstraintSets createConstraintSet validateConstraintSet startOptimisation previewOptimisation
-  listRiskModels startSweep renderReport listRenders listTemplates
+  listRiskModels startSweep startBatch renderReport listRenders listTemplates
   listStrategies createStrategy validateStrategy
   listPlugins
   listStores createStore inspectData importStore generateSynthetic listWatchlists listSchedules listApprovals`.split(

@@ -35,7 +35,12 @@ export const AccountTax = z
       .strictObject({ short: z.number().default(0), long: z.number().default(0) })
       .prefault({})
       .meta({ description: 'Net gains realised this year before this trade, in money.' }),
-    wash_sale_days: z.int().min(0).max(366).default(30).meta({ description: 'Days before and after a sale at a loss.' }),
+    wash_sale_days: z
+      .int()
+      .min(0)
+      .max(366)
+      .default(30)
+      .meta({ description: 'Days before and after a sale at a loss.' }),
     wash_sales: z.enum(['disallow', 'forbid']).default('disallow').meta({
       description: 'Losses within the window are disallowed and added to the basis, or not realised.',
     }),
@@ -60,7 +65,11 @@ export const Account = z
     account_id: Id,
     cash: amount('Cash, in the currency of the index.').default(0),
     lots: z.array(AccountLot).max(LIMITS.MAX_ACCOUNT_LOTS).default([]),
-    exclusions: z.array(AssetIdentifier).max(5000).default([]).meta({ description: 'Securities that are sold and not bought.' }),
+    exclusions: z
+      .array(AssetIdentifier)
+      .max(5000)
+      .default([])
+      .meta({ description: 'Securities that are sold and not bought.' }),
     tilts: z.record(z.string(), z.number().min(-1).max(1)).default({}).meta({
       description: 'Weights added to those of the parent, by security.',
     }),

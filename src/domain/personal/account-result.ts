@@ -29,12 +29,17 @@ export function accountResult(common: BatchCommon, built: BuiltAccount, solved: 
   const averseness = program.aversion + own.multipliers.variance;
   return {
     account_id: account.account_id,
-    status: answer.status === 'optimal' && objective - bound - forcedCost > GAP_OPTIMAL ? ('feasible' as const) : answer.status,
+    status:
+      answer.status === 'optimal' && objective - bound - forcedCost > GAP_OPTIMAL
+        ? ('feasible' as const)
+        : answer.status,
     value,
     cash: value * (1 - figures.weights.reduce((sum, w) => sum + w, 0) - figures.cost - forcedCost),
     trades: tradesOf(common, built, solved),
     weights: Object.fromEntries(
-      names.flatMap((name, i) => (figures.weights[i]! > LEAST_TRADE ? [[common.identifiers[name]!, figures.weights[i]!]] : [])),
+      names.flatMap((name, i) =>
+        figures.weights[i]! > LEAST_TRADE ? [[common.identifiers[name]!, figures.weights[i]!]] : [],
+      ),
     ),
     tracking_error: trackingError,
     tracking_error_before: Math.sqrt(before.variance),
@@ -120,7 +125,12 @@ function tradesOf(common: BatchCommon, built: BuiltAccount, { answer }: SolvedAc
   names.forEach((name, i) => {
     const price = common.prices[name]!;
     for (let l = program.lotStart[i]!; l < program.lotStart[i + 1]!; l++)
-      if (sold[l]! > LEAST_TRADE) sale(name, lots[l]!, sharesOf(sold[l]! === program.lotSize[l]! ? lots[l]!.shares : (sold[l]! * value) / price, common));
+      if (sold[l]! > LEAST_TRADE)
+        sale(
+          name,
+          lots[l]!,
+          sharesOf(sold[l]! === program.lotSize[l]! ? lots[l]!.shares : (sold[l]! * value) / price, common),
+        );
     if (bought[i]! > LEAST_TRADE) {
       const shares = sharesOf((bought[i]! * value) / price, common);
       trades.push({ identifier: common.identifiers[name]!, side: 'buy', shares, price, value: shares * price });
@@ -174,7 +184,12 @@ function fifoTax({ asOf }: BatchCommon, { program, lots, account }: BuiltAccount
 
 /** Trades that the wash sale rule prevents: sales at a loss, and purchases after one. */
 function avoided(common: BatchCommon, { wash, blocked, account, names }: BuiltAccount, { substitutes }: SolvedAccount) {
-  const sales = [...blocked].map(([identifier, shares]) => ({ identifier, prevented: 'sale' as const, shares, until: null }));
+  const sales = [...blocked].map(([identifier, shares]) => ({
+    identifier,
+    prevented: 'sale' as const,
+    shares,
+    until: null,
+  }));
   const purchases = [...wash].flatMap(([identifier, { noPurchaseUntil }]) =>
     noPurchaseUntil === null
       ? []
@@ -213,13 +228,20 @@ function deviationsOf(common: BatchCommon, built: BuiltAccount, { answer, substi
           : active > 0 && gainsLeft(built, i)
             ? 'tax'
             : 'balance';
-    return { identifier, active_weight: active, variance_share: variance > 0 ? (active * slope) / variance : 0, reason };
+    return {
+      identifier,
+      active_weight: active,
+      variance_share: variance > 0 ? (active * slope) / variance : 0,
+      reason,
+    };
   });
   const tilt = Object.keys(account.tilts).length;
   const byReason: Record<string, number> = {};
   for (const { reason, variance_share } of shares) byReason[reason] = (byReason[reason] ?? 0) + variance_share;
   const largest = shares
-    .toSorted((a, b) => Math.abs(b.variance_share) - Math.abs(a.variance_share) || (a.identifier < b.identifier ? -1 : 1))
+    .toSorted(
+      (a, b) => Math.abs(b.variance_share) - Math.abs(a.variance_share) || (a.identifier < b.identifier ? -1 : 1),
+    )
     .slice(0, DEVIATIONS_SHOWN);
   return { tilts: tilt, variance_by_reason: byReason, largest };
 }

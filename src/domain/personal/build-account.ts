@@ -146,7 +146,13 @@ function targetsOf(common: BatchCommon, { tilts }: Account, names: readonly numb
 
 function lotArrays(
   { prices }: BatchCommon,
-  { names, lots, lotStart, value, count }: Pick<Base, 'names' | 'lots' | 'lotStart' | 'value'> & { readonly count: number },
+  {
+    names,
+    lots,
+    lotStart,
+    value,
+    count,
+  }: Pick<Base, 'names' | 'lots' | 'lotStart' | 'value'> & { readonly count: number },
 ) {
   const [lotSize, lotShort, lotLong] = [new Float64Array(count), new Float64Array(count), new Float64Array(count)];
   names.forEach((name, i) => {

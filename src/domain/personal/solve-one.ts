@@ -42,7 +42,11 @@ export function solveOne(common: BatchCommon, built: BuiltAccount): SolvedAccoun
 }
 
 /** Returns securities of a group that are bought while another is sold at a loss. */
-function brokenIn({ lotStart, lotShort, lotLong }: AccountProgram, { trades }: AccountAnswer, group: readonly number[]) {
+function brokenIn(
+  { lotStart, lotShort, lotLong }: AccountProgram,
+  { trades }: AccountAnswer,
+  group: readonly number[],
+) {
   const losing = group.filter((i) => {
     for (let l = lotStart[i]!; l < lotStart[i + 1]!; l++)
       if (trades.sold[l]! > 0 && (lotShort[l]! < 0 || lotLong[l]! < 0)) return true;

@@ -1,5 +1,6 @@
 import { dualBound } from '#kernels/lots/dual-bound.js';
 import { figuresOf } from '#kernels/lots/trade-figures.js';
+import { dayFrom } from '../time/days.js';
 import type { Account } from './account-request.js';
 import type { AccountResult } from './account-result.js';
 import type { BatchCommon } from './batch-common.js';
@@ -34,13 +35,18 @@ export function verifyResult(common: BatchCommon, account: Account, result: Acco
       bought[i]! += weight;
       continue;
     }
-    const forcedAt = left.findIndex(({ lot, disallowed }) => lot === trade.lot && disallowed > 0 === (trade.disallowed_loss ?? 0) > 0);
+    const forcedAt = left.findIndex(
+      ({ lot, disallowed }) => lot === trade.lot && disallowed > 0 === (trade.disallowed_loss ?? 0) > 0,
+    );
     if (forcedAt >= 0) {
-      left.splice(forcedAt, 1);
+      const [lot] = left.splice(forcedAt, 1);
+      if (!(Math.abs(trade.shares - lot!.shares) <= 1e-9 * lot!.shares))
+        wrong.push(`lot ${String(trade.lot)} of ${trade.identifier} is excluded and not sold whole`);
       continue;
     }
     const at = lots.findIndex(
-      ({ lot, disallowed }, l) => lot === trade.lot && disallowed > 0 === (trade.disallowed_loss ?? 0) > 0 && sold[l] === 0,
+      ({ lot, disallowed }, l) =>
+        lot === trade.lot && disallowed > 0 === (trade.disallowed_loss ?? 0) > 0 && sold[l] === 0,
     );
     if (at < 0) wrong.push(`lot ${String(trade.lot)} of ${trade.identifier} cannot be sold`);
     else sold[at] = Math.min(weight, program.lotSize[at]! * (1 + 1e-12));
@@ -51,12 +57,14 @@ export function verifyResult(common: BatchCommon, account: Account, result: Acco
     const name = common.identifiers[names[i]!]!;
     let amount = 0;
     for (let l = program.lotStart[i]!; l < program.lotStart[i + 1]!; l++) amount += sold[l]!;
+    if (program.isOrdered[i] === 1 && !isInOrder(i)) wrong.push(`lots of ${name} are not sold in their order`);
     if (bought[i]! > 0 && amount > 0) wrong.push(`${name} is bought and sold`);
     if (bought[i]! > program.buyLimit[i]! + TOLERANCE) wrong.push(`${name} may not be bought so much`);
   }
   const figures = figuresOf(program, { bought, sold });
   const { certificate } = result;
-  if (result.status !== 'infeasible' && figures.worst > FEASIBLE) wrong.push(`a hard row is violated by ${figures.worst}`);
+  if (result.status !== 'infeasible' && figures.worst > FEASIBLE)
+    wrong.push(`a hard row is violated by ${figures.worst}`);
   differs('objective', figures.objective + forcedCost, certificate.objective);
   differs('tracking error', figures.variance, result.tracking_error ** 2);
   differs('tax', figures.tax, result.tax / value);
@@ -81,8 +89,19 @@ export function verifyResult(common: BatchCommon, account: Account, result: Acco
     wrong.push(`the gap is ${figures.objective + forcedCost - least}`);
   return wrong;
 
+  /** True if each sold lot follows lots that are sold completely. */
+  function isInOrder(i: number): boolean {
+    let isComplete = true;
+    for (let l = program.lotStart[i]!; l < program.lotStart[i + 1]!; l++) {
+      if (sold[l]! > TOLERANCE && !isComplete) return false;
+      isComplete &&= sold[l]! >= program.lotSize[l]! * (1 - 1e-9);
+    }
+    return true;
+  }
+
   function differs(what: string, own: number, stated: number): void {
-    if (!(Math.abs(own - stated) <= TOLERANCE)) wrong.push(`${what}: ${stated} is stated, ${own} follows from the trades`);
+    if (!(Math.abs(own - stated) <= TOLERANCE))
+      wrong.push(`${what}: ${stated} is stated, ${own} follows from the trades`);
   }
 
   /** True if no permitted trades have long-term gains of this sign. */
@@ -95,4 +114,28 @@ export function verifyResult(common: BatchCommon, account: Account, result: Acco
     });
     return longSign > 0 ? highest <= 0 : lowest >= 0;
   }
+}
+
+/** Common data as the service returns it. */
+export interface CommonJson {
+  readonly terms: BatchCommon['terms'];
+  readonly as_of: string;
+  readonly identifiers: readonly string[];
+  readonly prices: readonly number[];
+  readonly weights: readonly number[];
+  readonly factors: number;
+  readonly loadings: readonly number[];
+  readonly specific: readonly number[];
+  readonly groups: BatchCommon['groups'];
+}
+
+export function commonFrom(json: CommonJson): BatchCommon {
+  return {
+    ...json,
+    asOf: dayFrom(json.as_of),
+    prices: Float64Array.from(json.prices),
+    weights: Float64Array.from(json.weights),
+    loadings: Float64Array.from(json.loadings),
+    specific: Float64Array.from(json.specific),
+  };
 }

@@ -40,7 +40,9 @@ export function washStates({ recent, lots, substitutes, tax }: Account, asOf: Da
         state.noPurchaseUntil = Math.max(state.noPurchaseUntil ?? 0, day + days);
       }
   }
-  const listed = new Set(recent.filter(({ shares }) => shares > 0).map(({ identifier, date }) => `${identifier} ${date}`));
+  const listed = new Set(
+    recent.filter(({ shares }) => shares > 0).map(({ identifier, date }) => `${identifier} ${date}`),
+  );
   for (const { identifier, shares, acquired } of lots)
     if (isInWindow(dayFrom(acquired)) && !listed.has(`${identifier} ${acquired}`))
       for (const name of alike(identifier)) stateOf(name).replaced += shares;

@@ -13,7 +13,7 @@ export async function readSweepRows(
   const stored = found?.stored;
   const rows = stored != null && 'rows' in stored ? stored.rows : undefined;
   if (rows === undefined) throw withoutRows(sweepId, found);
-  const text = await textOf(rows, block, artifacts);
+  const text = await readBlock(rows, block, { what: 'sweep', artifacts });
   const head = JSON.stringify({ sweep_id: sweepId, count: rows.count, block, blocks: rows.blocks.length });
   const bytes = Buffer.concat([Buffer.from(`${head.slice(0, -1)},"rows":[`), text, Buffer.from(']}')]);
   return new Uint8Array(bytes.buffer as ArrayBuffer, bytes.byteOffset, bytes.length);
@@ -29,10 +29,11 @@ function withoutRows(sweepId: string, found: FoundJob | undefined): Refusal {
   return new Refusal('JOB_NOT_FOUND', `The sweep ${sweepId} has no rows: ${why}.`, { job_id: `sweep:${sweepId}` });
 }
 
-async function textOf(
+/** Reads a block of the rows of a result. @throws Refusal VALIDATION_FAILED beyond the last block; DOCUMENT_UNREADABLE */
+export async function readBlock(
   { artifact, blocks }: RowsInBlocks,
   block: number,
-  artifacts: Pick<ArtifactStore, 'read'>,
+  { what, artifacts }: { readonly what: string; readonly artifacts: Pick<ArtifactStore, 'read'> },
 ): Promise<Uint8Array> {
   const wanted = blocks[block];
   if (wanted === undefined)
@@ -41,7 +42,7 @@ async function textOf(
         severity: 'error',
         code: 'OUT_OF_RANGE',
         path: 'block',
-        message: `The sweep has ${blocks.length} blocks, 0 to ${blocks.length - 1}; block is ${block}.`,
+        message: `The ${what} has ${blocks.length} blocks, 0 to ${blocks.length - 1}; block is ${block}.`,
         value: block,
       },
     ]);

@@ -83,7 +83,7 @@ export function accountResult(common: BatchCommon, built: BuiltAccount, solved: 
 }
 
 /** Gap up to which a result is called optimal, in shares of the value. */
-const GAP_OPTIMAL = 1e-8;
+export const GAP_OPTIMAL = 1e-8;
 
 function heldFigures({ n, k, held, target, specific, loadings }: AccountProgram): { readonly variance: number } {
   let variance = 0;
@@ -121,16 +121,13 @@ function tradesOf(common: BatchCommon, built: BuiltAccount, { answer }: SolvedAc
       term: at.isLong ? 'long' : 'short',
     });
   };
+  const isWhole = (l: number): boolean => sold[l] === program.lotSize[l];
   for (const { name, lot } of forced) sale(name, lot, lot.shares);
   names.forEach((name, i) => {
     const price = common.prices[name]!;
     for (let l = program.lotStart[i]!; l < program.lotStart[i + 1]!; l++)
       if (sold[l]! > LEAST_TRADE)
-        sale(
-          name,
-          lots[l]!,
-          sharesOf(sold[l]! === program.lotSize[l]! ? lots[l]!.shares : (sold[l]! * value) / price, common),
-        );
+        sale(name, lots[l]!, sharesOf(isWhole(l) ? lots[l]!.shares : (sold[l]! * value) / price, common));
     if (bought[i]! > LEAST_TRADE) {
       const shares = sharesOf((bought[i]! * value) / price, common);
       trades.push({ identifier: common.identifiers[name]!, side: 'buy', shares, price, value: shares * price });

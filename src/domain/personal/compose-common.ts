@@ -34,27 +34,8 @@ export function composeCommon(composer: Composer, terms: BatchCommon['terms']): 
   const input = { document, sm, treatment, outgoing: { ...outgoing, effective: session + 1 }, decision: session };
   const held = weightsBefore(input);
   const weightOf = new Map(Array.from(held.columns, (column, i) => [column, held.weights[i]!] as const));
-  const model = modelInForce(composer.riskModel(modelId), asOf);
-  if (model.observedEnd > asOf)
-    throw new Refusal(
-      'LOOK_AHEAD',
-      `The risk model ${modelId} is estimated on returns up to ${formatDay(model.observedEnd)}, after ${formatDay(asOf)}.`,
-      { model_id: modelId, observed_end: formatDay(model.observedEnd), decision_date: formatDay(asOf) },
-    );
-  if (model.factors === undefined) throw withoutFactors(modelId);
-  const factored = model.factors();
-  const placeOf = new Map(model.names.map((name, at) => [name, at]));
   const columns = [...held.columns].filter((column) => weightOf.get(column)! > 0);
-  const lacking = columns.map((column) => sm.identifiers[column]!).filter((name) => !placeOf.has(name));
-  if (lacking.length > 0)
-    throw new Refusal(
-      'MODEL_LACKS_NAMES',
-      `The risk model ${modelId} has no estimate for ${lacking.slice(0, 5).join(', ')}.`,
-      {
-        model_id: modelId,
-        identifiers: lacking,
-      },
-    );
+  const { model, factored, placeOf } = modelOf(composer, { modelId, sm, columns, asOf });
   const isOfParent = new Set(columns);
   const rates = exchangeRates(sm, document.currency);
   const priceAt = (column: number): number =>
@@ -79,6 +60,39 @@ export function composeCommon(composer: Composer, terms: BatchCommon['terms']): 
     specific: Float64Array.from(chosen, (place) => factored.specific[place]!),
     groups: terms.constraints.flatMap((row, at) => groupsOf(sm, { row, at, columns: all, asOf })),
   };
+}
+
+interface ModelQuestion {
+  readonly modelId: string;
+  readonly sm: SessionMarket;
+  /** Columns of the parent. */
+  readonly columns: readonly number[];
+  readonly asOf: Day;
+}
+
+/** Returns the factors of the model in force. @throws Refusal LOOK_AHEAD, MODEL_LACKS_NAMES, VALIDATION_FAILED */
+function modelOf(composer: Composer, { modelId, sm, columns, asOf }: ModelQuestion) {
+  const model = modelInForce(composer.riskModel(modelId), asOf);
+  if (model.observedEnd > asOf)
+    throw new Refusal(
+      'LOOK_AHEAD',
+      `The risk model ${modelId} is estimated on returns up to ${formatDay(model.observedEnd)}, after ${formatDay(asOf)}.`,
+      { model_id: modelId, observed_end: formatDay(model.observedEnd), decision_date: formatDay(asOf) },
+    );
+  if (model.factors === undefined) throw withoutFactors(modelId);
+  const factored = model.factors();
+  const placeOf = new Map(model.names.map((name, at) => [name, at]));
+  const lacking = columns.map((column) => sm.identifiers[column]!).filter((name) => !placeOf.has(name));
+  if (lacking.length > 0)
+    throw new Refusal(
+      'MODEL_LACKS_NAMES',
+      `The risk model ${modelId} has no estimate for ${lacking.slice(0, 5).join(', ')}.`,
+      {
+        model_id: modelId,
+        identifiers: lacking,
+      },
+    );
+  return { model, factored, placeOf };
 }
 
 interface GroupQuestion {

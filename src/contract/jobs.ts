@@ -14,7 +14,7 @@ export const jobIdSchema = z
     new RegExp(`^(?:${JOB_KINDS.join('|')}):[A-Za-z0-9_-]{1,64}$`),
     'must be a kind of job, a colon and an id of 1 to 64 letters, digits, dashes and underscores',
   )
-  .meta({ description: '{kind}:{id}, for example backtest:GOLD4.', example: 'backtest:GOLD4' });
+  .meta({ description: '{kind}:{id}, for example backtest:LARGE-100.', example: 'backtest:LARGE-100' });
 
 export const JobCallback = z
   .strictObject({

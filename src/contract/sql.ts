@@ -58,7 +58,7 @@ export const sqlRoutes = routes({
       schema: SqlRequest,
       example: {
         query:
-          "SELECT w.date, sum(w.weight * p.CLOSE) AS average_price FROM weights w JOIN prices p USING (date, identifier) WHERE w.index_id = 'GOLD4' GROUP BY w.date ORDER BY w.date",
+          "SELECT w.date, sum(w.weight * p.CLOSE) AS average_price FROM weights w JOIN prices p USING (date, identifier) WHERE w.index_id = 'LARGE-100' GROUP BY w.date ORDER BY w.date DESC LIMIT 3",
       },
     },
     success: {

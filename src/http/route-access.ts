@@ -39,7 +39,7 @@ const OPEN: ReadonlySet<string> = new Set(
   priceFutures priceTrs
   listJobs followJobs retryJobs listEvents getAudit
   listIndices createIndex validateIndex previewDocument whatIf evaluateDatapoint
-  startBacktests listBacktests compareRuns listSummaries
+  startBacktests listBacktests compareRuns listSummaries runSql
   listConstraintSets createConstraintSet validateConstraintSet startOptimisation previewOptimisation
   listRiskModels startSweep startBatch renderReport listRenders listTemplates
   listStrategies createStrategy validateStrategy

@@ -53,6 +53,8 @@ describe.skipIf(!isRunnable).each(guideSources())('$file', ({ file, examples }) 
     if (expected[0]! < 100) expect(exitStatus, tail).toBe(expected[0]);
     else expect([exitStatus, ...calls.map(({ status }) => status)], tail).toEqual([0, ...expected]);
     for (const call of calls) expect(broken(call), `${call.method} ${call.path}`).toEqual([]);
+    for (const { path, status, text: answered } of calls)
+      if (path === '/sql' && status === 200) expect(JSON.parse(answered)).not.toMatchObject({ rows: 0 });
     if (excerpt !== undefined) expect(missingFrom(JSON.parse(calls.at(-1)?.text ?? output), excerpt)).toEqual([]);
   });
 });

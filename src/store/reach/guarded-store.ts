@@ -60,6 +60,8 @@ const GUARDED: Partial<Record<DocumentKind, Guarded>> = {
 };
 
 /** Space for the ordinal of an access below a revision. */
+const ORDINALS = 2 ** 22;
+/** Accesses whose ordinals are remembered; a forgotten one gets another ordinal. */
 const REACHES_MAX = 2 ** 16;
 
 /**
@@ -68,14 +70,16 @@ const REACHES_MAX = 2 ** 16;
  */
 export function guardDocuments(documents: DocumentStore): DocumentStore {
   const ordinals = new Map<string, number>();
+  let last = 0;
   /** Returns the ordinal of an access, because cached results of one access are invalid for another. */
   function ordinalOf({ prefixes, shared }: Reach): number {
     const name = JSON.stringify([prefixes, [...shared]]);
     const known = ordinals.get(name);
     if (known !== undefined) return known;
-    if (ordinals.size >= REACHES_MAX - 1) ordinals.clear();
-    ordinals.set(name, ordinals.size + 1);
-    return ordinals.size;
+    if (ordinals.size >= REACHES_MAX) ordinals.clear();
+    last = (last % (ORDINALS - 1)) + 1; // Ordinals continue after a clear: caches may hold results of earlier ones.
+    ordinals.set(name, last);
+    return last;
   }
 
   return {
@@ -83,7 +87,7 @@ export function guardDocuments(documents: DocumentStore): DocumentStore {
     ...guardedReader(documents, currentReach),
     async revision(kind) {
       const reach = currentReach();
-      return (await documents.revision(kind)) * REACHES_MAX + (reach === undefined ? 0 : ordinalOf(reach));
+      return (await documents.revision(kind)) * ORDINALS + (reach === undefined ? 0 : ordinalOf(reach));
     },
     async list<T>(kind: DocumentKind, read: BodyReader<T>) {
       const [reach, guarded] = [currentReach(), GUARDED[kind]];

@@ -573,7 +573,7 @@ class BacktestBatchRequest(_BacktestBatchRequest, total=False):
 
 
 class BacktestJobStatus(t.TypedDict):
-    #: {kind}:{id}, for example backtest:GOLD4.
+    #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["backtest"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
@@ -4164,7 +4164,7 @@ class FuturesPriceResponse(t.TypedDict):
 
 
 class GenerateJobStatus(t.TypedDict):
-    #: {kind}:{id}, for example backtest:GOLD4.
+    #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["generate"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
@@ -5332,7 +5332,7 @@ class JobCollection(t.TypedDict):
 
 
 class JobRetriesRefused(t.TypedDict):
-    #: {kind}:{id}, for example backtest:GOLD4.
+    #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     #: Stable code to branch on.
     code: str
@@ -5361,7 +5361,7 @@ class JobRetryRequest(t.TypedDict, total=False):
 class JobStatus(t.TypedDict):
     """A job, whatever its kind."""
 
-    #: {kind}:{id}, for example backtest:GOLD4.
+    #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     #: What it is.
     kind: t.Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "batch", "simulate", "replay", "diff"]
@@ -5919,7 +5919,7 @@ class Liveness(t.TypedDict):
 
 
 class LoadJobStatus(t.TypedDict):
-    #: {kind}:{id}, for example backtest:GOLD4.
+    #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["load"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
@@ -6704,7 +6704,7 @@ class OnePerIssuerRule(_OnePerIssuerRule, total=False):
 OpenApiDocument = t.Mapping[str, t.Any]
 
 class OptimisationJobStatus(t.TypedDict):
-    #: {kind}:{id}, for example backtest:GOLD4.
+    #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["optimise"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
@@ -8260,7 +8260,7 @@ class ReferenceResponse(t.TypedDict):
 
 
 class RefreshJobStatus(t.TypedDict):
-    #: {kind}:{id}, for example backtest:GOLD4.
+    #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["refresh"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
@@ -8533,7 +8533,7 @@ class RenderCollection(t.TypedDict):
 
 
 class RenderJobStatus(t.TypedDict):
-    #: {kind}:{id}, for example backtest:GOLD4.
+    #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["render"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
@@ -8664,7 +8664,7 @@ class Replacement(t.TypedDict):
 
 
 class ReplayJobStatus(t.TypedDict):
-    #: {kind}:{id}, for example backtest:GOLD4.
+    #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["replay"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
@@ -9136,7 +9136,7 @@ class RiskModelImportResult(t.TypedDict):
 
 
 class RiskModelJobStatus(t.TypedDict):
-    #: {kind}:{id}, for example backtest:GOLD4.
+    #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["risk"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
@@ -9294,7 +9294,7 @@ class RiskPayload(t.TypedDict):
 
 
 class RiskValidationJobStatus(t.TypedDict):
-    #: {kind}:{id}, for example backtest:GOLD4.
+    #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["validate"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
@@ -9657,7 +9657,7 @@ class RunsDifference(t.TypedDict):
 
 
 class RunsDifferenceJobStatus(t.TypedDict):
-    #: {kind}:{id}, for example backtest:GOLD4.
+    #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["diff"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
@@ -10155,7 +10155,7 @@ class ShockScenarioInput(_ShockScenarioInput, total=False):
 
 
 class SimulationJobStatus(t.TypedDict):
-    #: {kind}:{id}, for example backtest:GOLD4.
+    #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["simulate"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
@@ -10693,7 +10693,7 @@ class SweepFoldsView(t.TypedDict):
 
 
 class SweepJobStatus(t.TypedDict):
-    #: {kind}:{id}, for example backtest:GOLD4.
+    #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["sweep"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
@@ -10902,7 +10902,7 @@ class SweepView(_SweepView, total=False):
 
 
 class SyncJobStatus(t.TypedDict):
-    #: {kind}:{id}, for example backtest:GOLD4.
+    #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["sync"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.

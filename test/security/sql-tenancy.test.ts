@@ -1,0 +1,119 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { SqlResult } from '#contract/sql.js';
+import { LIST_VIEWS, MARKET_VIEWS, RUN_VIEWS } from '#domain/sql/views.js';
+import { startProvider, type Provider } from '../http/oidc-provider.js';
+import { runService, type RunningService } from '../services/running-service.js';
+import { DIVISOR_API_KEYS, GRANTS, indexOf, keys, operator, otherOf, TENANTS, type Tenant } from './two-tenants.js';
+
+/** Two tenants have an index, an index derived from it and a strategy each; all query every view. */
+let service: RunningService;
+let provider: Provider;
+const token: Record<string, Readonly<Record<string, string>>> = {};
+
+type Headers = Readonly<Record<string, string>>;
+const own = (tenant: Tenant): Headers => ({ 'x-api-key': keys[tenant].key });
+const all: Headers = { 'x-api-key': operator.key };
+
+async function must(method: string, path: string, body: unknown, headers: Headers): Promise<Record<string, unknown>> {
+  const answer = await service.ask(method, path, body, headers);
+  if (answer.status >= 300) throw new Error(`${method} ${path}: ${answer.status} ${JSON.stringify(answer.body)}`);
+  return answer.body;
+}
+async function done(path: string, body: unknown, headers: Headers): Promise<void> {
+  const { job_id: id } = await must('POST', path, body, headers);
+  expect(await service.finished(String(id), headers)).toMatchObject({ status: 'succeeded' });
+}
+const ask = async (query: string, headers: Headers) =>
+  (await must('POST', '/sql', { query }, headers)) as unknown as SqlResult;
+
+const namesOf = (tenant: Tenant): readonly string[] => [`${tenant}desk`, `${tenant}eq`, `${tenant}half`];
+
+beforeAll(async () => {
+  provider = await startProvider('console');
+  const oidc = ['--oidc-issuer', provider.issuer, '--oidc-audience', 'divisor'];
+  const grants = GRANTS.flatMap((grant) => ['--oidc-scopes', grant]);
+  service = await runService(['--tenancy', 'prefix', ...oidc, ...grants], { DIVISOR_API_KEYS });
+  const market = {
+    store_id: 'market',
+    seed: 3,
+    assets: 6,
+    start: '2022-01-03',
+    end: '2024-06-28',
+    splits_per_year: 0.5,
+  };
+  await done('/data/synthetic', market, all);
+  for (const tenant of TENANTS) {
+    const [desk, index, half] = namesOf(tenant);
+    await must('PUT', `/indices/${index}`, indexOf(index!), own(tenant));
+    const overlay = { kind: 'overlay', source_index_id: index, overlay: { type: 'decrement', percent: 2 } };
+    const { pipeline: _, ...fields } = indexOf(half!);
+    await must('PUT', `/indices/${half}`, { ...fields, ...overlay }, own(tenant));
+    await must('PUT', `/strategies/${desk}`, { id: desk, name: `${desk} secret`, index_id: index }, own(tenant));
+    for (const id of [index, half, desk]) await done(`/analytics/${id}/backtest`, {}, own(tenant));
+    token[tenant] = { authorization: `Bearer ${await provider.token({ sub: 'someone', team: tenant })}` };
+  }
+});
+afterAll(async () => {
+  await service.close();
+  await provider.close();
+});
+
+const PRIVATE_VIEWS = [...RUN_VIEWS, ...LIST_VIEWS];
+
+describe.each(TENANTS)('a client limited to %s', (tenant) => {
+  const other = otherOf(tenant);
+
+  test.each(PRIVATE_VIEWS)('sees its own rows of %s, and no others', async (view) => {
+    const query = `SELECT * FROM ${view} ORDER BY ALL`;
+    const everything = await ask(query, all); // First, so that its tables are kept on disk.
+    const at = everything.columns.findIndex(({ name }) => name === 'index_id');
+    const wanted = everything.data.filter((row) => String(row[at]).startsWith(tenant));
+    expect([wanted.length > 0, everything.data.length - wanted.length > 0]).toEqual([true, true]);
+    for (const headers of [own(tenant), token[tenant]!]) {
+      const seen = await ask(query, headers);
+      expect(seen.columns).toEqual(everything.columns);
+      expect(seen.data).toEqual(wanted);
+      expect(JSON.stringify(seen)).not.toContain(other);
+      expect((await ask(`SELECT count(*) FROM ${view}`, headers)).data).toEqual([[wanted.length]]);
+      for (const condition of [`= '${other}eq'`, `LIKE '${other}%'`, `IN ('${other}eq', '${other}desk')`])
+        expect((await ask(`SELECT * FROM ${view} WHERE index_id ${condition}`, headers)).rows).toBe(0);
+    }
+  });
+
+  test.each(MARKET_VIEWS)('sees %s as everybody does', async (view) => {
+    const query = `SELECT * FROM ${view} ORDER BY ALL LIMIT 50`;
+    expect(await ask(query, own(tenant))).toEqual(await ask(query, all));
+  });
+
+  test('learns of no others by a join, a description, a listing or an error', async () => {
+    const joined = await ask(
+      `SELECT DISTINCT index_id FROM (${PRIVATE_VIEWS.map((view) => `SELECT index_id FROM ${view}`).join(' UNION ALL ')}) ORDER BY 1`,
+      own(tenant),
+    );
+    expect(joined.data.map(([id]) => id)).toEqual(namesOf(tenant));
+    for (const query of [
+      'SHOW TABLES',
+      'SHOW ALL TABLES',
+      'DESCRIBE weights',
+      'SUMMARIZE runs',
+      'SELECT nothing FROM levels',
+    ]) {
+      const { body } = await service.ask('POST', '/sql', { query }, own(tenant));
+      expect(JSON.stringify(body)).not.toContain(other.slice(0, -1));
+    }
+  });
+});
+
+test('sharing shows the rows of a document in every view, until it ends', async () => {
+  const share = (names: readonly string[]) =>
+    must('PUT', '/access/index/alpha-eq', { shared_with: names }, own('alpha-'));
+  const ids = async (view: string) =>
+    (await ask(`SELECT DISTINCT index_id FROM ${view} ORDER BY 1`, own('bravo-'))).data.map(([id]) => id);
+  const before = new Map<string, unknown>();
+  for (const view of PRIVATE_VIEWS) before.set(view, await ids(view));
+  await share(['bravo']);
+  for (const view of PRIVATE_VIEWS)
+    expect([view, await ids(view)]).toEqual([view, ['alpha-eq', ...(before.get(view) as string[])]]);
+  await share([]);
+  for (const view of PRIVATE_VIEWS) expect([view, await ids(view)]).toEqual([view, before.get(view)]);
+});

@@ -12,16 +12,16 @@ const money = (description: string) => z.number().meta({ description });
 export const BatchTrade = z
   .strictObject({
     identifier: z.string(),
-    side: z.enum(['buy', 'sell']),
-    shares: z.number(),
-    price: z.number(),
-    value: z.number(),
+    side: z.enum(['buy', 'sell']).meta({ description: 'Direction of the trade.' }),
+    shares: z.number().meta({ description: 'Number of shares.' }),
+    price: z.number().meta({ description: 'Price per share in the currency of the index.' }),
+    value: z.number().meta({ description: 'Shares times price.' }),
     lot: z.int().optional().meta({ description: 'Position of the sold lot in the account.' }),
-    acquired: z.string().optional(),
+    acquired: z.string().optional().meta({ description: 'Day on which the lot was bought.' }),
     cost: z.number().optional().meta({ description: 'Cost basis per share.' }),
     gain: z.number().optional().meta({ description: 'Realised gain that is taxed.' }),
     disallowed_loss: z.number().optional().meta({ description: 'Loss added to the basis of the replacement.' }),
-    term: z.enum(['short', 'long']).optional(),
+    term: z.enum(['short', 'long']).optional().meta({ description: 'Holding period of the lot.' }),
   })
   .meta({ id: 'BatchTrade' });
 
@@ -31,40 +31,42 @@ export const BatchCertificate = z
     bound: z.number().meta({ description: 'No permitted trades have a lower objective.' }),
     gap: z.number().meta({ description: 'Objective less bound.' }),
     primal_residual: z.number().meta({ description: 'Largest violation of a hard row.' }),
-    sides: z.array(
-      z.strictObject({
-        side: z.int().meta({ description: '0: net long-term gains, 1: net long-term losses.' }),
-        bound: z.number(),
-        exposures: z.array(z.number()).meta({ description: 'Factor exposures of the tangent.' }),
-        variance: z.number().meta({ description: 'Multiplier of the tracking error limit.' }),
-        rows: z.array(z.number()).meta({ description: 'Multipliers of the rows and of the pieces of the tax.' }),
-      }),
-    ),
+    sides: z
+      .array(
+        z.strictObject({
+          side: z.int().meta({ description: '0: net long-term gains, 1: net long-term losses.' }),
+          bound: z.number().meta({ description: 'Bound of this side.' }),
+          exposures: z.array(z.number()).meta({ description: 'Factor exposures of the tangent.' }),
+          variance: z.number().meta({ description: 'Multiplier of the tracking error limit.' }),
+          rows: z.array(z.number()).meta({ description: 'Multipliers of the rows and of the pieces of the tax.' }),
+        }),
+      )
+      .meta({ description: 'Proofs for both signs of net long-term gains.' }),
   })
   .meta({ id: 'BatchCertificate' });
 
 export const BatchAccount = z
   .looseObject({
-    account_id: z.string().nullable(),
+    account_id: z.string().nullable().meta({ description: 'Id of the account; null if it has none.' }),
     status: z.enum(['optimal', 'feasible', 'infeasible', 'stalled', 'refused']).meta({
       description:
         'optimal: the gap is at most 1e-8 of the value; feasible: it is larger; stalled: the solver stopped early; refused: see `findings`.',
     }),
-    findings: z.array(Finding),
-    trades: z.array(BatchTrade).optional(),
+    findings: z.array(Finding).meta({ description: 'Reasons why the account was refused.' }),
+    trades: z.array(BatchTrade).optional().meta({ description: 'Sales by lot, and purchases.' }),
     tracking_error: z.number().optional().meta({ description: 'Annual, after the trades.' }),
-    tax: z.number().optional(),
+    tax: z.number().optional().meta({ description: 'Tax of the year after the trades, in money.' }),
     tax_saved: z.number().optional().meta({ description: 'Compared with selling the oldest lots first.' }),
     conflicts: z.array(z.string()).optional().meta({ description: 'Conflicting rows of an infeasible account.' }),
-    certificate: BatchCertificate.optional(),
+    certificate: BatchCertificate.optional().meta({ description: 'Proof of the gap, which needs no solver.' }),
   })
   .meta({ id: 'BatchAccount', description: 'Result of one account.' });
 
 export const BatchView = z
   .strictObject({
-    batch_id: z.string(),
-    parent: z.string(),
-    risk_model: z.string(),
+    batch_id: z.string().meta({ description: 'The batch.' }),
+    parent: z.string().meta({ description: 'Index that the accounts follow.' }),
+    risk_model: z.string().meta({ description: 'Stored factor model.' }),
     as_of: z.string(),
     accounts: count('Accounts of the batch.'),
     by_status: z.record(z.string(), z.int()).meta({ description: 'Accounts by status.' }),
@@ -79,7 +81,13 @@ export const BatchView = z
     avoided_wash_sales: count('Trades that the wash sale rule prevented.'),
     conflicts: z.record(z.string(), z.int()).meta({ description: 'Infeasible accounts by conflicting row.' }),
     refused: z
-      .array(z.strictObject({ account_id: z.string().nullable(), position: z.int(), findings: z.array(Finding) }))
+      .array(
+        z.strictObject({
+          account_id: z.string().nullable().meta({ description: 'Id of the account; null if it has none.' }),
+          position: z.int().meta({ description: 'Position in the request, from 0.' }),
+          findings: z.array(Finding).meta({ description: 'Reasons.' }),
+        }),
+      )
       .meta({ description: 'The first 100 accounts that are not valid.' }),
     blocks: count(`Blocks of 100 accounts, see GET /optimise/batches/{batch_id}/accounts.`),
     store_content_hash: z.string(),
@@ -90,7 +98,7 @@ export type BatchView = z.infer<typeof BatchView>;
 
 export const BatchAccounts = z
   .strictObject({
-    batch_id: z.string(),
+    batch_id: z.string().meta({ description: 'The batch.' }),
     count: count('Accounts of all blocks.'),
     block: count('Number of the block, from 0.'),
     blocks: count('Number of blocks.'),

@@ -20,6 +20,7 @@ export const PARAMETER_EXAMPLES: Readonly<Record<string, unknown>> = {
   approval_id: 1,
   plugin_id: 'near-high',
   sweep_id: 'caps',
+  batch_id: 'clients',
   page: 'backtest',
   kind: 'index',
   document_id: 'LARGE-100',

@@ -501,7 +501,7 @@ export interface BacktestBatchRequest {
 }
 
 export interface BacktestJobStatus {
-  /** {kind}:{id}, for example backtest:GOLD4. */
+  /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'backtest';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
@@ -711,23 +711,28 @@ export interface BarChartBlockInput {
 
 /** Result of one account. */
 export interface BatchAccount {
+  /** Id of the account; null if it has none. */
   readonly account_id: string | null;
   /** optimal: the gap is at most 1e-8 of the value; feasible: it is larger; stalled: the solver stopped early; refused: see `findings`. */
   readonly status: 'optimal' | 'feasible' | 'infeasible' | 'stalled' | 'refused';
-  /** Findings, worst first. */
+  /** Reasons why the account was refused. */
   readonly findings: readonly Finding[];
+  /** Sales by lot, and purchases. */
   readonly trades?: readonly BatchTrade[] | undefined;
   /** Annual, after the trades. */
   readonly tracking_error?: number | undefined;
+  /** Tax of the year after the trades, in money. */
   readonly tax?: number | undefined;
   /** Compared with selling the oldest lots first. */
   readonly tax_saved?: number | undefined;
   /** Conflicting rows of an infeasible account. */
   readonly conflicts?: readonly string[] | undefined;
+  /** Proof of the gap, which needs no solver. */
   readonly certificate?: BatchCertificate | undefined;
 }
 
 export interface BatchAccounts {
+  /** The batch. */
   readonly batch_id: string;
   /** Accounts of all blocks. */
   readonly count: number;
@@ -748,9 +753,11 @@ export interface BatchCertificate {
   readonly gap: number;
   /** Largest violation of a hard row. */
   readonly primal_residual: number;
+  /** Proofs for both signs of net long-term gains. */
   readonly sides: readonly {
     /** 0: net long-term gains, 1: net long-term losses. */
     readonly side: number;
+    /** Bound of this side. */
     readonly bound: number;
     /** Factor exposures of the tangent. */
     readonly exposures: readonly number[];
@@ -780,7 +787,7 @@ export interface BatchCommonData {
 }
 
 export interface BatchJobStatus {
-  /** {kind}:{id}, for example backtest:GOLD4. */
+  /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'batch';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
@@ -822,6 +829,7 @@ export interface BatchObjective {
   readonly risk_aversion?: number | undefined;
   /** Cost of a trade in basis points. */
   readonly cost_bps?: number | undefined;
+  /** Minimum weight of cash after trading. */
   readonly cash_minimum?: number | undefined;
   /** Maximum weight of cash after trading. */
   readonly cash_maximum?: number | undefined;
@@ -857,35 +865,41 @@ export interface BatchRequest {
 
 export type BatchRow = {
   readonly type: 'PositionBounds';
-  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
+  /** Name of the row in results. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params: {
+    /** Smallest weight. */
     readonly lower?: number | undefined;
+    /** Largest weight. */
     readonly upper?: number | undefined;
   };
 } | {
   readonly type: 'GroupBounds';
-  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
+  /** Name of the row in results. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params: {
     /** Reference field. */
     readonly field: string;
+    /** Smallest weight. */
     readonly lower?: number | undefined;
+    /** Largest weight. */
     readonly upper?: number | undefined;
     /** Price of a unit of violation, in shares of the value; without it the row is hard. */
     readonly penalty?: number | undefined;
   };
 } | {
   readonly type: 'ActiveGroupBounds';
-  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
+  /** Name of the row in results. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params: {
     /** Reference field. */
     readonly field: string;
+    /** Smallest weight. */
     readonly lower?: number | undefined;
+    /** Largest weight. */
     readonly upper?: number | undefined;
     /** Price of a unit of violation, in shares of the value; without it the row is hard. */
     readonly penalty?: number | undefined;
@@ -895,15 +909,17 @@ export type BatchRow = {
 export interface BatchTrade {
   /** Asset identifier. */
   readonly identifier: string;
-  /** Bought or sold. */
+  /** Direction of the trade. */
   readonly side: 'buy' | 'sell';
+  /** Number of shares. */
   readonly shares: number;
-  /** CLOSE on the dates of the run. */
+  /** Price per share in the currency of the index. */
   readonly price: number;
-  /** The value. */
+  /** Shares times price. */
   readonly value: number;
   /** Position of the sold lot in the account. */
   readonly lot?: number | undefined;
+  /** Day on which the lot was bought. */
   readonly acquired?: string | undefined;
   /** Cost basis per share. */
   readonly cost?: number | undefined;
@@ -911,12 +927,16 @@ export interface BatchTrade {
   readonly gain?: number | undefined;
   /** Loss added to the basis of the replacement. */
   readonly disallowed_loss?: number | undefined;
+  /** Holding period of the lot. */
   readonly term?: 'short' | 'long' | undefined;
 }
 
 export interface BatchView {
+  /** The batch. */
   readonly batch_id: string;
+  /** Index that the accounts follow. */
   readonly parent: string;
+  /** Stored factor model. */
   readonly risk_model: string;
   /** The resolved date. */
   readonly as_of: string;
@@ -942,10 +962,11 @@ export interface BatchView {
   readonly conflicts: Readonly<Record<string, number>>;
   /** The first 100 accounts that are not valid. */
   readonly refused: readonly ({
+    /** Id of the account; null if it has none. */
     readonly account_id: string | null;
-    /** Place in the order. */
+    /** Position in the request, from 0. */
     readonly position: number;
-    /** Findings, worst first. */
+    /** Reasons. */
     readonly findings: readonly Finding[];
   })[];
   /** Blocks of 100 accounts, see GET /optimise/batches/{batch_id}/accounts. */
@@ -3655,7 +3676,7 @@ export interface FuturesPriceResponse {
 }
 
 export interface GenerateJobStatus {
-  /** {kind}:{id}, for example backtest:GOLD4. */
+  /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'generate';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
@@ -4701,7 +4722,7 @@ export interface JobRetries {
   readonly retried: readonly string[];
   /** Failed jobs that were not, with the reason. */
   readonly refused: readonly {
-    /** {kind}:{id}, for example backtest:GOLD4. */
+    /** {kind}:{id}, for example backtest:LARGE-100. */
     readonly job_id: string;
     /** Stable code to branch on. */
     readonly code: string;
@@ -4723,7 +4744,7 @@ export interface JobRetryRequest {
 
 /** A job, whatever its kind. */
 export interface JobStatus {
-  /** {kind}:{id}, for example backtest:GOLD4. */
+  /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   /** What it is. */
   readonly kind: 'backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'batch' | 'simulate' | 'replay' | 'diff';
@@ -5240,7 +5261,7 @@ export interface Liveness {
 }
 
 export interface LoadJobStatus {
-  /** {kind}:{id}, for example backtest:GOLD4. */
+  /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'load';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
@@ -5933,7 +5954,7 @@ export interface OnePerIssuerRule {
 export type OpenApiDocument = Readonly<Record<string, unknown>>;
 
 export interface OptimisationJobStatus {
-  /** {kind}:{id}, for example backtest:GOLD4. */
+  /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'optimise';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
@@ -7366,7 +7387,7 @@ export interface ReferenceResponse {
 }
 
 export interface RefreshJobStatus {
-  /** {kind}:{id}, for example backtest:GOLD4. */
+  /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'refresh';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
@@ -7610,7 +7631,7 @@ export interface RenderCollection {
 }
 
 export interface RenderJobStatus {
-  /** {kind}:{id}, for example backtest:GOLD4. */
+  /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'render';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
@@ -7730,7 +7751,7 @@ export interface Replacement {
 }
 
 export interface ReplayJobStatus {
-  /** {kind}:{id}, for example backtest:GOLD4. */
+  /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'replay';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
@@ -8169,7 +8190,7 @@ export interface RiskModelImportResult {
 }
 
 export interface RiskModelJobStatus {
-  /** {kind}:{id}, for example backtest:GOLD4. */
+  /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'risk';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
@@ -8320,7 +8341,7 @@ export interface RiskPayload {
 }
 
 export interface RiskValidationJobStatus {
-  /** {kind}:{id}, for example backtest:GOLD4. */
+  /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'validate';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
@@ -8661,7 +8682,7 @@ export interface RunsDifference {
 }
 
 export interface RunsDifferenceJobStatus {
-  /** {kind}:{id}, for example backtest:GOLD4. */
+  /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'diff';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
@@ -9144,7 +9165,7 @@ export interface ShockScenarioInput {
 }
 
 export interface SimulationJobStatus {
-  /** {kind}:{id}, for example backtest:GOLD4. */
+  /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'simulate';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
@@ -9655,7 +9676,7 @@ export interface SweepFoldsView {
 }
 
 export interface SweepJobStatus {
-  /** {kind}:{id}, for example backtest:GOLD4. */
+  /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'sweep';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
@@ -9857,7 +9878,7 @@ export interface SweepView {
 }
 
 export interface SyncJobStatus {
-  /** {kind}:{id}, for example backtest:GOLD4. */
+  /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'sync';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */

@@ -87,14 +87,18 @@ export const Account = z
 export type Account = z.infer<typeof Account>;
 
 const bounds = {
-  lower: z.number().min(-1).max(1).optional(),
-  upper: z.number().min(-1).max(1).optional(),
+  lower: z.number().min(-1).max(1).optional().meta({ description: 'Smallest weight.' }),
+  upper: z.number().min(-1).max(1).optional().meta({ description: 'Largest weight.' }),
   penalty: z.number().positive().optional().meta({
     description: 'Price of a unit of violation, in shares of the value; without it the row is hard.',
   }),
 };
 const ofGroups = { field: z.string().min(1).max(64).meta({ description: 'Reference field.' }), ...bounds };
-const rowId = z.string().max(64).default('');
+const rowId = z
+  .string()
+  .max(64)
+  .default('')
+  .meta({ description: 'Name of the row in results. Default: its position.' });
 
 /** Rows that all accounts of a batch keep. */
 export const BatchRow = z
@@ -116,7 +120,7 @@ export const BatchObjective = z
       description: 'Price of the annual tracking variance, in shares of the value.',
     }),
     cost_bps: z.number().min(0).max(1000).default(5).meta({ description: 'Cost of a trade in basis points.' }),
-    cash_minimum: z.number().min(0).max(1).default(0),
+    cash_minimum: z.number().min(0).max(1).default(0).meta({ description: 'Minimum weight of cash after trading.' }),
     cash_maximum: z.number().min(0).max(1).default(0.01).meta({ description: 'Maximum weight of cash after trading.' }),
   })
   .meta({ id: 'BatchObjective' });

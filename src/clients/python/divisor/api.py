@@ -110,7 +110,7 @@ class Operations:
     def get_job(self, job_id: str, *, wait: Optional[float] = None) -> c.JobStatus:
         """Status of a job, with its result once it succeeded.
 
-        :param job_id: {kind}:{id}, for example backtest:GOLD4.
+        :param job_id: {kind}:{id}, for example backtest:LARGE-100.
         :param wait: Longest time to wait for a change of status, seconds.
         """
         return cast("c.JobStatus", self._transport.json("GET", f"/jobs/{word(job_id)}", query={"wait": wait}))
@@ -118,7 +118,7 @@ class Operations:
     def cancel_job(self, job_id: str, *, if_match: Optional[str] = None) -> c.JobStatus:
         """Cancels a job.
 
-        :param job_id: {kind}:{id}, for example backtest:GOLD4.
+        :param job_id: {kind}:{id}, for example backtest:LARGE-100.
         :param if_match: Change the document only when its etag is one of these.
         """
         return cast("c.JobStatus", self._transport.json("DELETE", f"/jobs/{word(job_id)}", if_match=if_match))
@@ -130,7 +130,7 @@ class Operations:
     def follow_job(self, job_id: str) -> Iterator[Event]:
         """Status of a job as server-sent events.
 
-        :param job_id: {kind}:{id}, for example backtest:GOLD4.
+        :param job_id: {kind}:{id}, for example backtest:LARGE-100.
         """
         return self._transport.events("GET", f"/jobs/{word(job_id)}/events")
 

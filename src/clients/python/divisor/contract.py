@@ -789,28 +789,33 @@ class BarChartBlockInput(_BarChartBlockInput, total=False):
 
 
 class _BatchAccount(t.TypedDict):
+    #: Id of the account; null if it has none.
     account_id: t.Optional[str]
     #: optimal: the gap is at most 1e-8 of the value; feasible: it is larger; stalled: the solver stopped early; refused: see `findings`.
     status: t.Literal["optimal", "feasible", "infeasible", "stalled", "refused"]
-    #: Findings, worst first.
+    #: Reasons why the account was refused.
     findings: t.Sequence[Finding]
 
 
 class BatchAccount(_BatchAccount, total=False):
     """Result of one account."""
 
+    #: Sales by lot, and purchases.
     trades: t.Sequence[BatchTrade]
     #: Annual, after the trades.
     tracking_error: float
+    #: Tax of the year after the trades, in money.
     tax: float
     #: Compared with selling the oldest lots first.
     tax_saved: float
     #: Conflicting rows of an infeasible account.
     conflicts: t.Sequence[str]
+    #: Proof of the gap, which needs no solver.
     certificate: BatchCertificate
 
 
 class BatchAccounts(t.TypedDict):
+    #: The batch.
     batch_id: str
     #: Accounts of all blocks.
     count: int
@@ -825,6 +830,7 @@ class BatchAccounts(t.TypedDict):
 class BatchCertificateSides(t.TypedDict):
     #: 0: net long-term gains, 1: net long-term losses.
     side: int
+    #: Bound of this side.
     bound: float
     #: Factor exposures of the tangent.
     exposures: t.Sequence[float]
@@ -843,6 +849,7 @@ class BatchCertificate(t.TypedDict):
     gap: float
     #: Largest violation of a hard row.
     primal_residual: float
+    #: Proofs for both signs of net long-term gains.
     sides: t.Sequence[BatchCertificateSides]
 
 
@@ -866,7 +873,7 @@ class BatchCommonData(t.TypedDict):
 
 
 class BatchJobStatus(t.TypedDict):
-    #: {kind}:{id}, for example backtest:GOLD4.
+    #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["batch"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
@@ -908,6 +915,7 @@ class BatchObjective(t.TypedDict, total=False):
     risk_aversion: float
     #: Cost of a trade in basis points.
     cost_bps: float
+    #: Minimum weight of cash after trading.
     cash_minimum: float
     #: Maximum weight of cash after trading.
     cash_maximum: float
@@ -945,7 +953,9 @@ class BatchRequest(_BatchRequest, total=False):
 
 
 class BatchRow2Params(t.TypedDict, total=False):
+    #: Smallest weight.
     lower: float
+    #: Largest weight.
     upper: float
 
 
@@ -956,7 +966,7 @@ class _BatchRow2(t.TypedDict):
 
 
 class BatchRow2(_BatchRow2, total=False):
-    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    #: Name of the row in results. Default: its position.
     id: str
 
 
@@ -966,7 +976,9 @@ class _BatchRow3Params(t.TypedDict):
 
 
 class BatchRow3Params(_BatchRow3Params, total=False):
+    #: Smallest weight.
     lower: float
+    #: Largest weight.
     upper: float
     #: Price of a unit of violation, in shares of the value; without it the row is hard.
     penalty: float
@@ -979,7 +991,7 @@ class _BatchRow3(t.TypedDict):
 
 
 class BatchRow3(_BatchRow3, total=False):
-    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    #: Name of the row in results. Default: its position.
     id: str
 
 
@@ -989,7 +1001,9 @@ class _BatchRow4Params(t.TypedDict):
 
 
 class BatchRow4Params(_BatchRow4Params, total=False):
+    #: Smallest weight.
     lower: float
+    #: Largest weight.
     upper: float
     #: Price of a unit of violation, in shares of the value; without it the row is hard.
     penalty: float
@@ -1002,7 +1016,7 @@ class _BatchRow4(t.TypedDict):
 
 
 class BatchRow4(_BatchRow4, total=False):
-    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    #: Name of the row in results. Default: its position.
     id: str
 
 
@@ -1011,18 +1025,20 @@ BatchRow = t.Union["BatchRow2", "BatchRow3", "BatchRow4"]
 class _BatchTrade(t.TypedDict):
     #: Asset identifier.
     identifier: str
-    #: Bought or sold.
+    #: Direction of the trade.
     side: t.Literal["buy", "sell"]
+    #: Number of shares.
     shares: float
-    #: CLOSE on the dates of the run.
+    #: Price per share in the currency of the index.
     price: float
-    #: The value.
+    #: Shares times price.
     value: float
 
 
 class BatchTrade(_BatchTrade, total=False):
     #: Position of the sold lot in the account.
     lot: int
+    #: Day on which the lot was bought.
     acquired: str
     #: Cost basis per share.
     cost: float
@@ -1030,20 +1046,25 @@ class BatchTrade(_BatchTrade, total=False):
     gain: float
     #: Loss added to the basis of the replacement.
     disallowed_loss: float
+    #: Holding period of the lot.
     term: t.Literal["short", "long"]
 
 
 class BatchViewRefused(t.TypedDict):
+    #: Id of the account; null if it has none.
     account_id: t.Optional[str]
-    #: Place in the order.
+    #: Position in the request, from 0.
     position: int
-    #: Findings, worst first.
+    #: Reasons.
     findings: t.Sequence[Finding]
 
 
 class BatchView(t.TypedDict):
+    #: The batch.
     batch_id: str
+    #: Index that the accounts follow.
     parent: str
+    #: Stored factor model.
     risk_model: str
     #: The resolved date.
     as_of: str

@@ -16,7 +16,7 @@ const FEASIBLE = 1e-7;
 /**
  * Verifies a result without the solver: trades come from lots of the account and keep its rules, figures follow from
  * the trades, and no permitted trades are better than the bound that the multipliers give.
- * @returns sentences about what is wrong; empty if the result is verified
+ * @returns faults as sentences; empty if the result is verified
  */
 export function verifyResult(common: BatchCommon, account: Account, result: AccountResult): string[] {
   const built = buildAccount(common, account);

@@ -83,7 +83,17 @@ await writeFile(
 // A script too, because a script imports no modules: loaded with the first message of an agent.
 const agents = await rolldown({ ...options, input: 'dist/src/http/mcp/sdk.js' });
 const sdk = await agents.write({ file: join(OUT, 'mcp-sdk.cjs'), format: 'cjs', codeSplitting: false });
-const modules = [...output, ...sdk.output].flatMap((file) => (file.type === 'chunk' ? file.moduleIds : []));
+// Loaded with the first delivery by SFTP or mail. Optional native modules of ssh2 are left out: it works without them.
+const NATIVE = ['cpu-features', './crypto/build/Release/sshcrypto.node'];
+const transports = await rolldown({
+  ...options,
+  input: 'dist/src/services/delivery/transports.js',
+  external: (id) => NATIVE.includes(id),
+});
+const sending = await transports.write({ file: join(OUT, 'transports.cjs'), format: 'cjs', codeSplitting: false });
+const modules = [...output, ...sdk.output, ...sending.output].flatMap((file) =>
+  file.type === 'chunk' ? file.moduleIds : [],
+);
 await writeFile(join(OUT, 'LICENSES.txt'), licencesOf(modules));
 await writeFile(join(OUT, 'built.json'), `${JSON.stringify(Object.keys(ENTRIES))}\n`);
 

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 
 /** Code that a process or thread begins with or loads later; `scripts/bundle.mjs` makes a file of each. */
-export type Entry = 'dispatch' | 'market-process-tasks' | 'mcp-sdk.cjs' | 'result-writer' | 'tasks';
+export type Entry = 'dispatch' | 'market-process-tasks' | 'mcp-sdk.cjs' | 'result-writer' | 'tasks' | 'transports.cjs';
 
 const BUNDLE = new URL('../bundle/', import.meta.url);
 const COMPILED = new URL('../.build/sources.tsbuildinfo', import.meta.url);

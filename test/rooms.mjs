@@ -74,6 +74,7 @@ export const ALCOVES = {
   'src/base/tracing': { room: 'src/base', packages: ['node:*'] },
   'src/http/mcp': { room: 'src/http', packages: ['@modelcontextprotocol/sdk/**', 'zod', 'node:*', '#bundle'] },
   'src/http/oidc': { room: 'src/http', packages: ['jose', 'openid-client', 'node:*'] },
+  'src/services/delivery': { room: 'src/services', packages: ['ssh2', 'nodemailer', 'node:*', '#bundle'] },
   'src/store/postgres': { room: 'src/store', packages: ['pg', 'node:*'] },
   'src/store/s3': { room: 'src/store', packages: ['aws4fetch', 'node:*'] },
 };
@@ -123,6 +124,7 @@ export const FAMILIES = {
     'reports',
     'jobs',
     'daily-plans',
+    'delivery',
   ],
   'src/market': [
     'tables',
@@ -158,6 +160,7 @@ export const FAMILIES = {
     'optimisation',
     'personal',
     'reports',
+    'delivery',
     'daily-plans',
   ],
   'src/store': [

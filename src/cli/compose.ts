@@ -171,7 +171,7 @@ async function composeOn(
     answerFor: (request, client) => app.answerFor(request, client),
   });
 
-  const plans = composeSchedules(rooms, { role, removals: history.removals, open, runs, reports });
+  const plans = composeSchedules(rooms, { role, removals: history.removals, open, keys, runs, reports });
 
   // A kind of job or a route without a handler does not compile.
   const kinds: JobHandlers = { ...datasets.kinds, ...indices.kinds, ...runs.kinds, ...reports.kinds };
@@ -183,7 +183,7 @@ async function composeOn(
     ...runs.handlers,
     ...reports.handlers,
     ...plans.handlers,
-    ...history.handlers({ ...indices, ...reports, ...datasets, schedules: plans.schedules, datasets: rooms.datasets }),
+    ...history.handlers({ ...indices, ...reports, ...datasets, ...plans, datasets: rooms.datasets }),
   };
 
   await startJobs(rooms, kinds, plans.start);

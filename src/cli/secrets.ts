@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { ClientSecrets } from '#domain/delivery/client-document.js';
 import { SigningKey } from '#domain/documents/publication-document.js';
 import type { DocumentStore } from '#store/port.js';
 import {
@@ -41,7 +42,7 @@ async function keysOf(file: string | undefined, text: string): Promise<SecretKey
   );
 }
 
-/** Encrypts signing keys and source passwords that are unencrypted or encrypted with another key. */
+/** Encrypts signing keys, source passwords and secrets of clients that are unencrypted or encrypted with another key. */
 async function protectStored(documents: DocumentStore, { renew }: SecretBox): Promise<void> {
   const { documents: keys } = await documents.list('signing-key', (body) => SigningKey.safeParse(body).data);
   const { documents: stores } = await documents.list('store', (body) => body as Readonly<Record<string, unknown>>);
@@ -53,9 +54,17 @@ async function protectStored(documents: DocumentStore, { renew }: SecretBox): Pr
     const sealed = { ...store, ...sealedUrls(store, renew) };
     return JSON.stringify(sealed) === JSON.stringify(store) ? [] : [sealed];
   });
-  if (openKeys.length + openStores.length === 0) return;
+  const { documents: clients } = await documents.list('client-secrets', (body) => ClientSecrets.safeParse(body).data);
+  const openClients = clients.flatMap(({ client_id, secrets }) => {
+    const sealed = Object.fromEntries(
+      Object.entries(secrets).map(([target, secret]) => [target, { ...secret, sealed: renew(secret.sealed) }]),
+    );
+    return JSON.stringify(sealed) === JSON.stringify(secrets) ? [] : [{ client_id, secrets: sealed }];
+  });
+  if (openKeys.length + openStores.length + openClients.length === 0) return;
   await documents.transaction(async (tx) => {
     for (const key of openKeys) await tx.put('signing-key', key.key_id, key);
+    for (const client of openClients) await tx.put('client-secrets', client.client_id, client);
     for (const store of openStores) await tx.put('store', String(store['store_id']), store);
   });
 }

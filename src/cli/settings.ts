@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os';
-import { delimiter, resolve } from 'node:path';
+import { delimiter, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { z } from 'zod';
 import { firstSentence } from './flag-words.js';
@@ -25,6 +25,7 @@ import {
   whole,
   type Setting,
 } from './setting-schemas.js';
+import { DELIVERY_SETTINGS } from './delivery-settings.js';
 import { JOB_SETTINGS } from './job-settings.js';
 import { PLACE_SETTINGS } from './place-settings.js';
 import { SECURITY_SETTINGS } from './security-settings.js';
@@ -138,6 +139,7 @@ export const SETTINGS = {
     schema: list(',').pipe(z.array(z.string().regex(SIGNING_SECRET, 'must be whsec_ and 24 to 64 bytes in base64'))),
     isSecret: true,
   }),
+  ...DELIVERY_SETTINGS,
   apiKeys: declare({
     variable: 'DIVISOR_API_KEYS',
     otherwise: () => '',
@@ -246,6 +248,8 @@ export function readSettings(argv: readonly string[], environment: NodeJS.Proces
   const settings = withDependentDefaults(values as Settings, sources.workers !== 'default');
   if (settings.callbackHosts.length > 0 && settings.callbackSecrets.length === 0)
     throw new StartRefusal(EXIT_CONFIGURATION, `The setting ${sources.callbackHosts} needs DIVISOR_CALLBACK_SECRET.`);
+  if (settings.smtpUrl !== undefined && settings.smtpFrom === undefined)
+    throw new StartRefusal(EXIT_CONFIGURATION, `The setting ${sources.smtpUrl} needs --smtp-from.`);
   const rows = entries().map(([name, setting]) => ({
     name,
     value: shownValue(setting, settings[name]),
@@ -271,11 +275,12 @@ function ineffectiveOf(settings: Settings, sources: Partial<Record<SettingName, 
  * listens only there. Heavy jobs default to the workers, if there are any.
  */
 function withDependentDefaults(settings: Settings, areWorkersGiven: boolean): Settings {
-  const { dataRoots, databaseHosts, home, host, artifacts, workers } = settings;
+  const { dataRoots, databaseHosts, deliveryRoots, home, host, artifacts, workers } = settings;
   return {
     ...settings,
     heavyPlaces: artifacts === undefined || areWorkersGiven ? workers : 0,
     dataRoots: dataRoots.length > 0 ? dataRoots : [home],
+    deliveryRoots: deliveryRoots.length > 0 ? deliveryRoots : [join(home, 'delivery')],
     databaseHosts: databaseHosts.length > 0 || !isLoopbackName(host) ? databaseHosts : LOOPBACK_HOSTS,
   };
 }

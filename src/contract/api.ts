@@ -34,6 +34,7 @@ import { runViewRoutes } from './analytics/run-view-routes.js';
 import { batchRoutes } from './batches.js';
 import { sweepRoutes } from './sweeps.js';
 import { versionRoutes } from './versions.js';
+import { clientRoutes } from './clients.js';
 import { watchlistRoutes } from './watchlists.js';
 import { pluginRoutes } from './plugins.js';
 
@@ -72,6 +73,7 @@ export const API = {
   ...storeRoutes,
   ...dataVersionRoutes,
   ...dataRoutes,
+  ...clientRoutes,
   ...watchlistRoutes,
   ...pluginRoutes,
   ...scheduleRoutes,

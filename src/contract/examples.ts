@@ -17,6 +17,8 @@ export const PARAMETER_EXAMPLES: Readonly<Record<string, unknown>> = {
   store_id: 'two-names',
   watchlist_id: 'favourites',
   schedule_id: 'close',
+  client_id: 'ACME',
+  file_name: 'LARGE-100_20240621_closing.csv',
   approval_id: 1,
   plugin_id: 'near-high',
   sweep_id: 'caps',

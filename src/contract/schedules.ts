@@ -6,6 +6,7 @@ import { ScheduleBody, ScheduleDocument } from '#domain/daily-plans/schedule-doc
 import { STEP_CATALOGUE, STEP_TYPES } from '#domain/daily-plans/step-catalogue.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import { Id, IsoDate } from '#domain/schema/shape.js';
+import { Deliveries } from './clients.js';
 import { listingQuery, purgeQuery, skippedFields } from './common.js';
 import { routes } from './route.js';
 
@@ -190,6 +191,30 @@ export const scheduleRoutes = routes({
         .meta({ description: 'Longest time to wait, seconds.' }),
     }),
     success: { status: 200, description: 'The day.', schema: ScheduleDay },
+    errors: ['SCHEDULE_NOT_FOUND', 'DAY_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
+  },
+  getScheduleFile: {
+    method: 'GET',
+    path: '/schedules/{schedule_id}/days/{date}/files/{file_name}',
+    scope: 'read',
+    tag,
+    withoutMarket: true,
+    summary: 'A file that a step of the day has made.',
+    params: dayParams.extend({
+      file_name: z.string().min(1).max(200).meta({ description: 'Name of the file.' }),
+    }),
+    success: { status: 200, description: 'The file.', media: ['application/octet-stream'] },
+    errors: ['SCHEDULE_NOT_FOUND', 'DAY_NOT_FOUND', 'FILE_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
+  },
+  listDayDeliveries: {
+    method: 'GET',
+    path: '/schedules/{schedule_id}/days/{date}/deliveries',
+    scope: 'read',
+    tag,
+    withoutMarket: true,
+    summary: 'Files of the day by client and target, with the log of attempts.',
+    params: dayParams,
+    success: { status: 200, description: 'Clients by id.', schema: Deliveries },
     errors: ['SCHEDULE_NOT_FOUND', 'DAY_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
   },
   runScheduleDay: {

@@ -9,6 +9,7 @@ import { SavedReportTemplate } from './reports.js';
 import { routes, type Scope } from './route.js';
 import { DataStore } from './stores/store.js';
 import { SavedStrategy } from './strategies.js';
+import { Client } from './clients.js';
 import { Plugin } from './plugins.js';
 import { Schedule } from './schedules.js';
 import { Watchlist } from './watchlists.js';
@@ -256,6 +257,17 @@ const schedule = {
   errors: ['VALIDATION_FAILED'],
 } as const;
 
+const client = {
+  path: '/clients/{client_id}',
+  params: { client_id: Id },
+  tag: 'clients',
+  word: 'client',
+  scope: 'publish',
+  missing: 'CLIENT_NOT_FOUND',
+  saved: Client,
+  errors: ['VALIDATION_FAILED'],
+} as const;
+
 const store = {
   path: '/data/stores/{store_id}/document',
   params: { store_id: Id },
@@ -293,6 +305,10 @@ export const versionRoutes = routes({
   diffPluginVersions: differenceOf(plugin),
   getPluginVersion: readingOf(plugin),
   restorePluginVersion: restorationOf(plugin),
+  listClientVersions: listOf(client),
+  diffClientVersions: differenceOf(client),
+  getClientVersion: readingOf(client),
+  restoreClientVersion: restorationOf(client),
   listScheduleVersions: listOf(schedule),
   diffScheduleVersions: differenceOf(schedule),
   getScheduleVersion: readingOf(schedule),

@@ -24,6 +24,7 @@ const SHARED: ReadonlySet<string> = new Set([
   'version',
   'page',
   'picture',
+  'file_name',
   'methodology_id',
 ]);
 
@@ -44,7 +45,7 @@ const OPEN: ReadonlySet<string> = new Set(
   listRiskModels startSweep startBatch renderReport listRenders listTemplates
   listStrategies createStrategy validateStrategy
   listPlugins
-  listStores createStore inspectData importStore generateSynthetic listWatchlists listSchedules listApprovals`.split(
+  listStores createStore inspectData importStore generateSynthetic listWatchlists listSchedules listApprovals listClients`.split(
     /\s+/,
   ),
 );

@@ -33,6 +33,7 @@ export function patientDocuments({ documents, clock, isOver }: PatientDocumentsO
     get: (kind, id) => waiting(() => documents.get(kind, id)),
     ids: (kind) => waiting(() => documents.ids(kind)),
     lastNumber: (kind, owner) => waiting(() => documents.lastNumber(kind, owner)),
+    numbers: (kind, owner, query) => waiting(() => documents.numbers(kind, owner, query)),
     revision: (kind) => waiting(() => documents.revision(kind)),
     list: (kind, readBody) => waiting(() => documents.list(kind, readBody)),
   };

@@ -37,6 +37,9 @@ export const DOCUMENT_KINDS = [
   'schedule-day',
   'schedule-state',
   'judgement',
+  'client',
+  'client-secrets',
+  'file-delivery',
   'approval',
   'approval-state',
 ] as const;

@@ -58,6 +58,14 @@ export interface DocumentReader {
   lastNumber(kind: DocumentKind, owner: string): Promise<number>;
 }
 
+/** Which numbers of an owner are asked for. */
+export interface NumbersQuery {
+  /** Only numbers below this one. Default: all. */
+  readonly below?: number | undefined;
+  /** Longest list. */
+  readonly limit: number;
+}
+
 /**
  * The document store: every acknowledged write is durable, every read sees all writes acknowledged before it. An
  * engine is an adapter of this port; `test/store/document-store-contract.ts` runs against each.
@@ -68,6 +76,11 @@ export interface DocumentStore extends DocumentReader {
    * is unchanged.
    */
   revision(kind: DocumentKind): Promise<number>;
+  /**
+   * Lists numbers of the documents of an owner (`numberedId`), readable or not, the highest first.
+   * @cost the length of the list
+   */
+  numbers(kind: DocumentKind, owner: string, query: NumbersQuery): Promise<readonly number[]>;
   /** Lists every document of a kind by id, ascending, in one snapshot; counts unreadable ones by cause. */
   list<T>(kind: DocumentKind, read: BodyReader<T>): Promise<Listing<T>>;
   /**

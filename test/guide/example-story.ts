@@ -49,6 +49,9 @@ const LATER_DAY = '2025-01-02';
 /** Operations whose answers depend on what was done to that day. */
 const OF_A_DAY = ['waiveScheduleCheck', 'skipScheduleDay', 'backfillSchedule', 'getScheduleDay', 'listScheduleDays'];
 
+/** Operations about the files of a day. */
+const OF_DELIVERED_DAY = ['getScheduleFile', 'listDayDeliveries'];
+
 /** Daily prices of a security with an unreported three-for-one split. */
 function withoutItsSplit() {
   const days = Array.from({ length: 150 }, (_, i) => new Date(Date.UTC(2011, 3, 1 + i)))
@@ -115,10 +118,32 @@ export function createTeller(service: LiveService): Teller {
       await finish(await service.ok<JobStatus>('POST', '/risk-models/factors/estimate', estimator));
     },
     diffRuns: listRuns,
+    ...Object.fromEntries(OF_DELIVERED_DAY.map((id) => [id, deliveredDay])),
     decideApproval: requestRestatement,
     ...Object.fromEntries(OF_A_DAY.map((id) => [id, settledDay])),
     deleteStore: async () => finish(await service.ok<JobStatus>('POST', '/data/stores/market/activate')),
   };
+
+  /** A day of another schedule, whose files a client has received. */
+  async function deliveredDay(): Promise<void> {
+    await service.ok('PUT', '/indices/EQUAL-100', EQUAL_100);
+    await finish(await service.ok<JobStatus>('POST', '/analytics/EQUAL-100/backtest', {}));
+    await service.ok('PUT', '/clients/ACME', { name: 'Acme', entitlements: [{}] });
+    const steps = [
+      { type: 'export', files: [{ table: 'closing' }] },
+      { type: 'deliver', clients: ['ACME'] },
+    ];
+    await service.ok('PUT', '/schedules/files', {
+      name: 'Files',
+      enabled: false,
+      indices: ['EQUAL-100'],
+      calendar: 'XNYS',
+      at: '18:00',
+      steps,
+    });
+    await service.ok('POST', '/schedules/files/days/2024-06-21/run', {});
+    await service.ok('GET', '/schedules/files/days/2024-06-21?wait=60');
+  }
 
   /** Published closes that another definition would restate: it needs the agreement of a second person. */
   async function requestRestatement(): Promise<void> {
@@ -161,6 +186,8 @@ export function createTeller(service: LiveService): Teller {
     if (id === 'importRiskModel') return { ...request, path: request.path.replace(/[^/]+(?=[/]import$)/, 'vendor') };
     if (id.endsWith('ScheduleDay') || id === 'waiveScheduleCheck')
       return { ...request, path: request.path.replace('2024-06-21', LATER_DAY) };
+    if (OF_DELIVERED_DAY.includes(id))
+      return { ...request, path: request.path.replace('/close/', '/files/').replace('LARGE-100_', 'EQUAL-100_') };
     const store = OTHER_STORES[id];
     if (store !== undefined) return { ...request, path: request.path.replace('two-names', store) };
     return request;

@@ -105,6 +105,21 @@ function describeWhole(stores: Stores): void {
       expect(await store.lastNumber('version', 'a')).toBe(2);
     });
 
+    test('lists the numbers of an owner, the highest first, in pages', async () => {
+      const { store } = await stores.open();
+      await store.transaction(async (tx) => {
+        for (const number of [3, 1, 20_000, 2]) await tx.put('version', numberedId('a', number), {});
+        for (const other of ['a0', 'a-', 'a/b']) await tx.put('version', numberedId(other, 7), {});
+        await tx.put('history', numberedId('a', 9), {});
+      });
+      const numbers = (below: number | undefined, limit: number) => store.numbers('version', 'a', { below, limit });
+      expect(await numbers(undefined, 10)).toEqual([20_000, 3, 2, 1]);
+      expect(await numbers(undefined, 2)).toEqual([20_000, 3]);
+      expect(await numbers(3, 1)).toEqual([2]);
+      expect(await numbers(1, 5)).toEqual([]);
+      expect(await store.numbers('version', 'b', { limit: 5 })).toEqual([]);
+    });
+
     test('gives each number once, however many number on at once', async () => {
       const { store } = await stores.open();
       const given = await Promise.all(

@@ -3,7 +3,7 @@ import type { CommitEvent } from '#domain/documents/commit-events.js';
 import { canonicalJson } from '#domain/json/canonical-json.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { createCommitListeners } from '#store/commit-listeners.js';
-import { isDocumentId, ownerOf } from '#store/document-id.js';
+import { isDocumentId, numberOf, ownerOf } from '#store/document-id.js';
 import { namesIn } from '#store/files/artifact-owners.js';
 import type {
   DocumentEngine,
@@ -86,6 +86,14 @@ export function createMemoryEngine(): MemoryEngine {
       get: (kind, id) => whileOpen(() => find(texts, kind, id)),
       ids: (kind) => whileOpen(() => idsIn(texts, kind)),
       lastNumber: (kind, owner) => whileOpen(() => lastNumberIn(texts, kind, owner)),
+      numbers: (kind, owner, { below = Infinity, limit }) =>
+        whileOpen(() =>
+          idsIn(texts, kind)
+            .filter((id) => ownerOf(id) === owner && numberOf(id) < below)
+            .map(numberOf)
+            .toReversed()
+            .slice(0, limit),
+        ),
       revision: (kind) => whileOpen(() => revisions.get(kind) ?? 0),
       list: (kind, read) =>
         whileOpen(() => {

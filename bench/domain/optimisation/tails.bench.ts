@@ -9,7 +9,7 @@ import type { TailMeasure } from '#domain/objectives/tail.js';
 import { createProblem, type Problem } from '#domain/optimisation/problem.js';
 import { solveConvex } from '#domain/optimisation/solve-convex.js';
 import { symmetricRankK } from '#kernels/algebra/symmetric-rank-k.js';
-import { wasmEngine } from '#kernels/engines/wasm.js';
+import { openEngine } from '#kernels/engines/open-engine.js';
 import { denseMetric } from '#kernels/optimisation/program/metric.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { counterRandom } from '#kernels/random/counter-random.js';
@@ -46,7 +46,7 @@ const PEER_SECONDS = numberFrom('PEER_SECONDS');
 const SCRIPT = fileURLToPath(new URL('../../../../bench/domain/optimisation/tails.py', import.meta.url));
 const python = textFrom('BENCH_PYTHON')!;
 const scratch = mkdtempSync(join(tmpdir(), 'tails-'));
-const engine = wasmEngine();
+const { engine } = await openEngine('auto');
 const sizes = listFrom('SIZES', /^[1-9]\d*x[1-9]\d*d?s?$/);
 const peers = wordsFrom('PEERS', ['ours', 'highs-ds', 'highs-ipm', 'cvxopt']).filter((name) => {
   if (name === 'ours') return false; // it is always there

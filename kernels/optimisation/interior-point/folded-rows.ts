@@ -12,6 +12,8 @@ export interface FoldedRows {
   readonly weighted: Float64Array;
   /** Change of each row's multiplier per unit of its value, [T]. */
   readonly weights: Float64Array;
+  /** Room for a number of each row, [T]. */
+  readonly pushes: Float64Array;
 }
 
 /** Soft rows from which on eliminating them is cheaper than a Schur complement of them, per free name. */
@@ -73,5 +75,6 @@ export function foldedRows(program: Program, free: Int32Array, { rowScale, withH
     values,
     weighted: new Float64Array(values.length),
     weights: new Float64Array(folded.length),
+    pushes: new Float64Array(folded.length),
   };
 }

@@ -1,6 +1,7 @@
 import { normForce } from '../program/norms.js';
 import type { Work } from './work.js';
 import { metricTimes } from '../program/metric.js';
+import { addRows, rowValues } from '../program/row-passes.js';
 
 /** Scaled gradient of the objective without multipliers; valid after `residuals`. */
 export function objectiveSlope({ program, scale, x, product }: Work, i: number): number {
@@ -8,7 +9,7 @@ export function objectiveSlope({ program, scale, x, product }: Work, i: number):
   return scale * (curved + program.ridge * (x[i]! - program.centre[i]!) + program.linear[i]!);
 }
 
-/** Gradient of the Lagrangian, residuals of the rows, values of the norms. */
+/** Gradient of the Lagrangian, of no meaning where a name is fixed, residuals of the rows, values of the norms. */
 export function residuals(work: Work): void {
   const {
     program,
@@ -21,6 +22,7 @@ export function residuals(work: Work): void {
     t,
     rowScale,
     rowResidual,
+    rowMultipliers,
     gradient,
     offset,
     product,
@@ -58,16 +60,13 @@ export function residuals(work: Work): void {
       slope - (on[at.lower + p] === 1 ? z[at.lower + p]! : 0) + (on[at.upper + p] === 1 ? z[at.upper + p]! : 0);
     largest = Math.max(largest, Math.abs(slope));
   }
+  const all = { matrix: rows.coefficients, width: n, from: 0, to: m };
+  rowValues(all, x, rowResidual);
   for (let r = 0; r < m; r++) {
-    const from = r * n;
-    let value = 0;
-    for (let i = 0; i < n; i++) value += rows.coefficients[from + i]! * x[i]!;
-    const multiplier = y[r]! * rowScale[r]!;
-    if (multiplier !== 0)
-      for (let p = 0; p < f; p++) gradient[free[p]!]! += multiplier * rows.coefficients[from + free[p]!]!;
-    rowResidual[r] = value;
-    work.primalResidual = Math.max(work.primalResidual, rowViolation(work, r, value));
+    rowMultipliers[r] = y[r]! * rowScale[r]!;
+    work.primalResidual = Math.max(work.primalResidual, rowViolation(work, r, rowResidual[r]!));
   }
+  addRows(all, rowMultipliers, gradient);
   for (let k = 0; k < kinks.length; k++) {
     const { left, right, at: where, limit } = kinks[k]!;
     let sum = 0;

@@ -57,6 +57,8 @@ export interface Work {
   readonly slack: Float64Array;
   /** Residuals of all rows, kinks, norms. */
   readonly rowResidual: Float64Array;
+  /** Multipliers of the rows in the units of the programme, [m]. */
+  readonly rowMultipliers: Float64Array;
   readonly right: Float64Array;
   readonly change: Float64Array;
   readonly dx: Float64Array;
@@ -188,6 +190,7 @@ export function prepare(program: Program, run: InteriorRun): Work {
     skipped: new Uint8Array(columnCount),
     slack: new Float64Array(columnCount),
     rowResidual: new Float64Array(m + K + Q),
+    rowMultipliers: new Float64Array(m),
     right: new Float64Array(f),
     change: new Float64Array(columnCount),
     dx: new Float64Array(f),

@@ -23,9 +23,6 @@ import { createNodePool } from '#jobs/resolve-task.js';
 import type { ArtifactReference } from '#jobs/tasks/references.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import type { Approvals } from '#services/approvals/approvals.js';
-import { createCallbackPlaces } from '#services/operations/callback-places.js';
-import { createDeliveries, type Deliveries } from '#services/operations/deliveries.js';
-import { createSend } from '#services/operations/send-callback.js';
 import type { Check } from '#services/operations/health.js';
 import { createRunStates, type RunStates } from '#services/runs/run-states.js';
 import { createWarmUp, type WarmUp } from '#services/runs/warm-up.js';
@@ -46,6 +43,7 @@ import { openSecrets } from '../secrets.js';
 import type { Settings } from '../settings.js';
 import { tracedDocuments } from './traced-documents.js';
 import { buildInfo, buildVersion, engineVersion } from '../version.js';
+import { openDeliveries, type Messages } from './callbacks.js';
 import { composeMarket, type MarketRooms } from './market.js';
 import { limitPanels, limitReading } from './memory-limits.js';
 import { openApprovals } from './approvals.js';
@@ -60,7 +58,7 @@ export interface Closable {
 }
 
 /** Components that the features of the service use. */
-export interface Rooms extends MarketRooms {
+export interface Rooms extends MarketRooms, Messages {
   readonly home: Home;
   readonly settings: Settings;
   readonly log: Logger;
@@ -72,7 +70,6 @@ export interface Rooms extends MarketRooms {
   readonly jobs: JobSystem;
   readonly states: RunStates;
   readonly metrics: Metrics;
-  readonly deliveries: Deliveries;
   readonly approvals: Approvals;
   /** Checks that health runs. */
   readonly checks: readonly Check[];
@@ -134,8 +131,8 @@ export async function openRooms({ role, home, settings, log, onDefect, open }: R
     market: () => market.markets.served()?.identity.contentHash ?? null,
     lacks: () => checks().flatMap(({ name, look }) => (look() === undefined ? [] : [name])),
   });
-  const deliveries = openDeliveries({ settings, documents, log, now: store.now });
-  open.push({ close: () => jobs.stop() }, deliveries);
+  const messages = openDeliveries({ settings, documents, log, now: store.now });
+  open.push({ close: () => jobs.stop() }, messages.deliveries);
   const terms = { home, settings, documents, artifacts, log, jobs, calendars, secrets, now: store.now };
   const market = composeMarket({ ...terms, onServe: () => warmUp?.wake() });
   const { markets } = market;
@@ -157,7 +154,7 @@ export async function openRooms({ role, home, settings, log, onDefect, open }: R
     jobs,
     states: createRunStates({ documents, artifacts, markets, engineVersion: version }),
     metrics,
-    deliveries,
+    ...messages,
     approvals: openApprovals(terms),
     checks: checks(),
     onExposures: (runId) => warmUp?.asked(runId),
@@ -294,23 +291,6 @@ async function nodeName(
       'another process with the same host name and home is running: this process uses a separate name',
     );
   return node;
-}
-
-interface DeliveriesInput {
-  readonly settings: Settings;
-  readonly documents: DocumentStore;
-  readonly log: Logger;
-  /** Current time for records, in ms since 1970. */
-  readonly now: () => number;
-}
-
-/** Opens the notifications of ended jobs, limited to the targets that the operator allows. */
-function openDeliveries({ settings, documents, log, now }: DeliveriesInput): Deliveries {
-  const { callbackHosts: hosts, callbackPrivate: isPrivateAllowed, callbackSecrets: secrets } = settings;
-  const places = createCallbackPlaces({ hosts, isPrivateAllowed, hasSecret: secrets.length > 0 });
-  const send = createSend({ places, secrets, now, userAgent: `divisor/${buildVersion()}` });
-  const isShared = settings.artifacts !== undefined;
-  return createDeliveries({ documents, places, send, clock: { ...systemClock, now }, log, isShared });
 }
 
 interface WarmUpInput {

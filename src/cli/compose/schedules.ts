@@ -1,14 +1,17 @@
 import type { Removals } from '#http/removals.js';
 import { approvalHandlers } from '#http/routes/approvals.js';
 import { scheduleHandlers } from '#http/routes/schedules.js';
+import { authorFault } from '#services/daily-plans/author-fault.js';
 import { resumeApproved } from '#services/daily-plans/approved-days.js';
 import { createDays } from '#services/daily-plans/days.js';
 import { createPerformers, type PerformerDependencies } from '#services/daily-plans/performers.js';
 import { createDayRunner } from '#services/daily-plans/runner.js';
 import { createSchedules } from '#services/daily-plans/schedules.js';
 import { createStoredDays } from '#services/daily-plans/stored-days.js';
+import type { Keys } from '#services/operations/keys.js';
 import type { ViewMaker } from '#services/runs/view-maker.js';
 import { systemClock } from '#jobs/clock.js';
+import { composeDelivery } from './delivery.js';
 import { composePublication } from './publication.js';
 import type { Closable, Rooms } from './rooms.js';
 import type { Role } from './service-store.js';
@@ -17,20 +20,23 @@ export interface SchedulesInput {
   readonly role: Role;
   readonly removals: Removals;
   readonly open: Closable[];
+  readonly keys: Pick<Keys, 'scopesOf'>;
   readonly runs: Pick<PerformerDependencies, 'analytics' | 'exports'> & { readonly maker: ViewMaker };
   readonly reports: Pick<PerformerDependencies, 'reports'>;
 }
 
 /** Creates publication, the daily plans of index families, and their runner. */
-export function composeSchedules(rooms: Rooms, { role, removals, open, ...parts }: SchedulesInput) {
+export function composeSchedules(rooms: Rooms, { role, removals, open, keys, ...parts }: SchedulesInput) {
   const { runs, reports } = parts;
   const publication = composePublication(rooms, runs);
   const { documents, settings, calendars, now, log } = rooms;
   const isShared = settings.artifacts !== undefined;
   const schedules = createSchedules({ documents, calendars, now });
   const storedDays = createStoredDays({ documents, now, isShared });
+  const delivery = composeDelivery(rooms, removals);
   const performers = createPerformers({
     ...rooms,
+    ...delivery,
     ...runs,
     ...reports,
     publications: publication.publications,
@@ -41,6 +47,7 @@ export function composeSchedules(rooms: Rooms, { role, removals, open, ...parts 
     schedules,
     days: storedDays,
     performers,
+    authorFault: (day) => authorFault(keys, day),
     calendars,
     clock: { ...systemClock, now },
     log,
@@ -55,9 +62,11 @@ export function composeSchedules(rooms: Rooms, { role, removals, open, ...parts 
   open.push({ close: runner.close }, { close: async () => onApproval() });
   return {
     schedules,
+    clients: delivery.clients,
     handlers: {
       ...publication.handlers,
-      ...scheduleHandlers(schedules, days, removals),
+      ...delivery.handlers,
+      ...scheduleHandlers(schedules, days, delivery.records, removals),
       ...approvalHandlers(rooms.approvals),
     },
     /** Starts performing days; call it after jobs have started. */

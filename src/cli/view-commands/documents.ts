@@ -18,6 +18,7 @@ const FAMILIES = {
   template: { noun: 'Template', param: 'template_id' },
   watchlist: { noun: 'Watchlist', param: 'watchlist_id' },
   plugin: { noun: 'Plugin', param: 'plugin_id' },
+  client: { noun: 'Client', param: 'client_id' },
   schedule: { noun: 'Schedule', param: 'schedule_id' },
   store: { noun: 'Store', param: 'store_id' },
 } as const;

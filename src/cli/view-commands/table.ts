@@ -3,6 +3,7 @@ import { attribution, compare, levels, performance, rebalances, rolling, runs, w
 import { view } from './any-view.js';
 import { approvals, approve, comment, reject, showApproval, withdraw } from './approvals.js';
 import { activate, jobs, refresh, putWatchlist, renders, repair, stores, watchlists } from './data.js';
+import { clients, deliveries, putClient, showClient } from './clients.js';
 import { actions as indexActions, events, rebalancePack } from './desk.js';
 import { plugins, putPlugin } from './plugins.js';
 import { deleteDocument, documentDifference, restoreDocument, versionsOf } from './documents.js';
@@ -88,6 +89,10 @@ export const VIEW_COMMANDS: Readonly<Record<string, JobCommand<unknown>>> = {
   'schedule waive': waiveSchedule,
   'schedule backfill': backfillSchedule,
   'schedule judgements': judgements,
+  'client list': clients,
+  'client show': showClient,
+  'client put': putClient,
+  'client deliveries': deliveries,
   'approval list': approvals,
   'approval show': showApproval,
   'approval approve': approve,

@@ -22,6 +22,7 @@ export const DOCUMENTS_WORDS: Readonly<Record<string, string>> = {
   watchlist_id: 'The watchlist.',
   plugin_id: 'The plug-in.',
   schedule_id: 'The schedule.',
+  client_id: 'The client.',
   constraint_set_id: 'The constraint set.',
   portfolio_id: 'portfolio-{index_id}.',
   source_index_id: 'Parent of the derived index; it cannot be changed.',

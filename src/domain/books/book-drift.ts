@@ -23,7 +23,8 @@ import {
 } from './book-state.js';
 import { assertWorth } from './book-limits.js';
 import { changeUnits, growUnits } from './book-growth.js';
-import { openSession, reinvestDividends } from './book-income.js';
+import { openSession, reinvestDividends, roundCountFactors } from './book-income.js';
+import type { CountFactors } from './security-counts.js';
 import { countFactors } from './share-changes.js';
 
 /**
@@ -42,6 +43,7 @@ export function driftTo(state: BookState, session: number): void {
   state.today = isStructural ? eventsOn(state, session) : undefined;
   state.droppedChildren = NONE;
   const ofCounts = countFactors(state, session);
+  roundCountFactors(state, session, ofCounts);
   const spunOff = state.today === undefined ? NOTHING : spunOffOn(state, session, ofCounts);
   const opened = openSession(state, session, ofCounts);
   if (state.inIndex) adjustCash(state, session);
@@ -211,13 +213,18 @@ function noteRenamed(state: BookState, session: number): void {
   }
 }
 
+function factorAt(factors: CountFactors | null, place: number): number {
+  const at = factors === null ? -1 : factors.places.subarray(0, factors.count).indexOf(place);
+  return at < 0 ? 1 : factors!.values[at]!;
+}
+
 /** Returns the spun-off securities that holders of the previous close receive. */
-function spunOffOn(state: BookState, session: number, ofCounts: ReadonlyMap<number, number> | null): Child[] {
+function spunOffOn(state: BookState, session: number, ofCounts: CountFactors | null): Child[] {
   const { sm, rates, slotOf, effects, units, index, today } = state;
   return (today?.spinOffs ?? []).flatMap(({ parent, child, units: perUnit }): Child[] => {
     const place = placeOf(state, parent);
     if (place < 0) return [];
-    const share = units[place]! * (ofCounts?.get(place) ?? 1) * index[panelRow(sm, session - 1) + parent]!;
+    const share = units[place]! * factorAt(ofCounts, place) * index[panelRow(sm, session - 1) + parent]!;
     const price = sm.carriedClose(session - 1, parent) * rates.rateAt(session - 1, parent);
     const ratio =
       effects.termsAt(session).splitShares === 'keep' ? 1 : (effectOn(effects, session, parent)?.ratio ?? 1);

@@ -1,4 +1,4 @@
-import { openingShareFactor } from './book-rounding.js';
+import { countedShareFactor, openingShareFactor } from './book-rounding.js';
 import { dividendPoints, nextLevel } from '../index-mathematics/levels.js';
 import { carriedAtEffect, carriedUnder } from '../index-mathematics/growth.js';
 import { openingAt } from '../index-mathematics/session-effects.js';
@@ -6,6 +6,7 @@ import { panelRow } from '../market/session-market.js';
 import { RETURN_VARIANTS } from '../market/market-data.js';
 import { changeUnits } from './book-growth.js';
 import { placeOf, type BookState } from './book-state.js';
+import type { CountFactors } from './security-counts.js';
 
 /**
  * Adjusts previous closes before growth is computed: first changes of share counts, then special dividends, rights
@@ -13,11 +14,7 @@ import { placeOf, type BookState } from './book-state.js';
  * @param ofCounts factors, by position, of share counts that changed after the previous close
  * @returns market value after the adjustment over market value before it, by which the divisor changes
  */
-export function openSession(
-  state: BookState,
-  session: number,
-  ofCounts: ReadonlyMap<number, number> | null = null,
-): number {
+export function openSession(state: BookState, session: number, ofCounts: CountFactors | null = null): number {
   const { effects } = state;
   const counted = ofCounts === null ? 1 : changeShares(state, session, ofCounts);
   if (effects.isOpening[session] === 0 && state.input.rounding === undefined) return counted;
@@ -32,7 +29,7 @@ export function openSession(
     const weight = valueAt(state, session - 1, place) / before;
     const factor =
       openingAt(effects, e, carriedUnder(state.sm, effects, session - 1, column)) *
-      openingShareFactor(state, session, { effect: e, column, weight });
+      openingShareFactor(state, session, { effect: e, column, weight: weight * counted });
     if (factor === 1 || factor !== factor) continue;
     opened += weight * (factor - 1);
     factors.set(place, factor);
@@ -43,23 +40,41 @@ export function openSession(
   return opened * counted;
 }
 
+/** Rounds the factors of share counts, and their records, so that they produce the index shares that the book stores. */
+export function roundCountFactors(state: BookState, session: number, factors: CountFactors | null): void {
+  if (factors === null || state.input.rounding === undefined) return;
+  const { places, values, count } = factors;
+  const { before, after } = state.shareCounts!.changes;
+  for (let i = 0, recorded = after.length - count; i < count; i++, recorded++) {
+    const column = state.heldColumns[places[i]!]!;
+    const weight = valueAt(state, session - 1, places[i]!) / state.path;
+    const rounded = countedShareFactor(state, session, { column, weight }, values[i]!);
+    if (rounded === 1) continue;
+    values[i]! *= rounded;
+    after.values()[recorded] = before.values()[recorded]! * values[i]!;
+  }
+}
+
 /**
  * Multiplies index shares by the change of their share counts.
  * @returns market value after the change over market value before it
  */
-function changeShares(state: BookState, session: number, factors: ReadonlyMap<number, number>): number {
+function changeShares(state: BookState, session: number, { places, values, count }: CountFactors): number {
   const { path, heldColumns, slotOf, transfers, input } = state;
   let counted = 1;
-  for (const [place, factor] of factors) counted += (valueAt(state, session - 1, place) / path) * (factor - 1);
+  for (let i = 0; i < count; i++) counted += (valueAt(state, session - 1, places[i]!) / path) * (values[i]! - 1);
   const isRecorded = !input.isBrief && !input.isSparse;
   if (isRecorded) {
     transfers.keptAt.push(session - input.from);
     transfers.kept.push(1 / counted);
   }
-  for (const [place, factor] of factors) {
-    const kept = valueAt(state, session - 1, place) / path / counted;
-    if (isRecorded)
+  for (let i = 0; i < count; i++) {
+    const place = places[i]!;
+    const factor = values[i]!;
+    if (isRecorded) {
+      const kept = valueAt(state, session - 1, place) / path / counted;
       record(state, session, { slot: slotOf[heldColumns[place]!]!, dividends: 0, moved: kept * (1 - factor) });
+    }
     changeUnits(state, place, factor);
   }
   return counted;

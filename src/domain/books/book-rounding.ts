@@ -117,12 +117,30 @@ function assertHeld({ input, sm, count }: BookState, session: number, sum: numbe
   );
 }
 
-export interface OpeningShares {
+export interface SharesBefore {
+  readonly column: number;
+  /** Value of the holding over that of the index at the close before. */
+  readonly weight: number;
+}
+
+export interface OpeningShares extends SharesBefore {
   /** Position in the table of effects. */
   readonly effect: number;
-  readonly column: number;
-  /** Weight at the close before. */
-  readonly weight: number;
+}
+
+/** Returns the ratio of the stored index shares to those that a change of the share count produces. */
+export function countedShareFactor(state: BookState, session: number, changed: SharesBefore, factor: number): number {
+  const decimals = shareDecimals(state, dayOf(state, session));
+  if (decimals === undefined || state.reinvested === null || state.basketUnit !== null) return 1;
+  return wholeFactor(sharesBefore(state, session, changed) * factor, decimals);
+}
+
+/** Returns the index shares of a holding at the close before a session. */
+function sharesBefore(state: BookState, session: number, { column, weight }: SharesBefore): number {
+  const { input, sm, rates, reinvested, divisor } = state;
+  const at = session - 1 - input.from;
+  const money = reinvested!.levels.price[at]! * divisor[at]! * state.roundedBy;
+  return (weight * money) / (sm.carriedClose(session - 1, column) * rates.rateAt(session - 1, column));
 }
 
 /** Returns the ratio of the stored index shares to those that an effect produces, at the opening of a session. */
@@ -131,16 +149,13 @@ export function openingShareFactor(
   session: number,
   { effect, column, weight }: OpeningShares,
 ): number {
-  const { input, sm, rates, effects, reinvested, divisor } = state;
+  const { sm, effects, reinvested } = state;
   const decimals = shareDecimals(state, dayOf(state, session));
   if (decimals === undefined || reinvested === null || state.basketUnit !== null) return 1;
   const before = carriedUnder(sm, effects, session - 1, column);
   const factor = shareFactor(effectAt(effects, effect), before, effects.termsAt(session));
   if (factor === 1 || factor !== factor) return 1;
-  const at = session - 1 - input.from;
-  const money = reinvested.levels.price[at]! * divisor[at]! * state.roundedBy;
-  const held = (weight * money) / (sm.carriedClose(session - 1, column) * rates.rateAt(session - 1, column));
-  return wholeFactor(held * factor, decimals);
+  return wholeFactor(sharesBefore(state, session, { column, weight }) * factor, decimals);
 }
 
 function wholeFactor(shares: number, decimals: number): number {

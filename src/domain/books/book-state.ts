@@ -1,4 +1,5 @@
 import type { ValuePanel } from '#kernels/engines/value-panel.js';
+import type { GrowingNumbers } from '#base/memory/growing-numbers.js';
 import type { Absences } from '../market/absences.js';
 import type { EffectTable } from '../index-mathematics/session-effects.js';
 import { panelRow } from '../market/session-market.js';
@@ -100,12 +101,12 @@ export interface BookState extends EventTerms {
 
 /** Transfers that are being recorded. */
 export interface Recorded {
-  readonly at: number[];
-  readonly slot: number[];
-  readonly dividends: number[];
-  readonly moved: number[];
-  readonly keptAt: number[];
-  readonly kept: number[];
+  readonly at: GrowingNumbers<Int32Array>;
+  readonly slot: GrowingNumbers<Int32Array>;
+  readonly dividends: GrowingNumbers<Float64Array>;
+  readonly moved: GrowingNumbers<Float64Array>;
+  readonly keptAt: GrowingNumbers<Int32Array>;
+  readonly kept: GrowingNumbers<Float64Array>;
 }
 
 export type Order = { -readonly [K in keyof UnfilledOrder]: UnfilledOrder[K] };
@@ -271,7 +272,8 @@ export function append(state: BookState, slot: number): void {
 
 export function hold(state: BookState, slot: number): void {
   if (state.isHeld[slot] === 1) return;
-  const { held } = state;
+  const { held, shareCounts } = state;
+  if (shareCounts !== null) shareCounts.isSettled = false;
   let k = state.count;
   while (k > 0 && held[k - 1]! > slot) k--;
   held.copyWithin(k + 1, k, state.count);

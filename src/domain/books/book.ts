@@ -6,7 +6,7 @@ import type { ReturnVariant } from '../market/market-data.js';
 import type { ExposureStep, PartName } from '../overlays/overlay-type.js';
 import type { Transfers } from './transfers.js';
 import type { OutsideMergers } from './merger-key.js';
-import type { HeldCounts, SecurityCounts, ShareChange, ShareChangeTerms } from './security-counts.js';
+import type { HeldCounts, SecurityCounts, ShareChanges, ShareChangeTerms } from './security-counts.js';
 
 /** Weights that a book adopts at the close of a session. */
 export interface Targets {
@@ -167,7 +167,7 @@ export interface Book {
   /** Present for an index that reinvests dividends in all its constituents. */
   readonly reinvested?: Reinvested;
   /** Changes of share counts adopted between reviews; absent if the book follows none. */
-  readonly shareChanges?: readonly ShareChange[];
+  readonly shareChanges?: ShareChanges;
   /** Value before the events of the close over the value at the start of the holding period, [T]. */
   readonly path: Float64Array;
   /** 1 if a holding period begins at the close: until it ends, only growth changes the value, [T]. */

@@ -7,12 +7,13 @@ import { effectTable } from '../index-mathematics/session-effects.js';
 import { shortTerms } from '../index-mathematics/growth-terms.js';
 import { treatmentOn } from '../documents/treatment.js';
 import { roundsAny } from '../documents/dated-rounding.js';
+import { growingFloats, growingIntegers } from '#base/memory/growing-numbers.js';
 import { keptFloats } from '#base/memory/kept-memory.js';
 import type { BookInput, BookResume } from './book.js';
 import { bookNames } from './book-names.js';
 import { openCounts } from './security-counts.js';
 import { adoptCounts } from './share-changes.js';
-import { type BookState, type Order, waitFor, NONE, isOneRunOf } from './book-state.js';
+import { type BookState, type Order, type Recorded, waitFor, NONE, isOneRunOf } from './book-state.js';
 
 /** @throws Refusal NUMERIC_FAILURE for an exchange rate of 0 or less, NO_RATE for a dividend without a withholding tax */
 export function openBook(input: BookInput): BookState {
@@ -51,7 +52,7 @@ export function openBook(input: BookInput): BookState {
     orders: [],
     waiting: [],
     ...slotArrays(H),
-    shareCounts: openCounts(input.shareChanges, H),
+    shareCounts: openCounts(input, columns),
     count: 0,
     isOneRun: false,
     periodValue: input.initialValue,
@@ -61,7 +62,7 @@ export function openBook(input: BookInput): BookState {
     basketUnit: null,
     ...roundingState(input),
     hasEntered: false,
-    transfers: { at: [], slot: [], dividends: [], moved: [], keptAt: [], kept: [] },
+    transfers: noTransfers(),
     ...incomeArrays(input),
     periods: 0,
     ahead: { from: 0, to: 0, period: -1, values: new Float64Array(SESSIONS_AT_ONCE) },
@@ -73,6 +74,15 @@ export function openBook(input: BookInput): BookState {
   else state.divisor[0] = input.baseDivisor ?? 1;
   return state;
 }
+
+const noTransfers = (): Recorded => ({
+  at: growingIntegers(),
+  slot: growingIntegers(),
+  dividends: growingFloats(),
+  moved: growingFloats(),
+  keptAt: growingIntegers(),
+  kept: growingFloats(),
+});
 
 const nothingYet = () => ({ missing: NONE, children: [], droppedChildren: NONE, today: undefined });
 

@@ -1,9 +1,14 @@
 import type { Day } from '../time/days.js';
+import { growingFloats, growingIntegers, type GrowingNumbers } from '#base/memory/growing-numbers.js';
+import { countTimeline, type CountTimeline } from './count-timeline.js';
+import type { SessionMarket } from '../market/session-market.js';
 import type { Series } from '../datapoints/series.js';
 
 /** Share counts that a book follows between reviews. */
 export interface ShareChangeTerms {
   readonly counts: Series;
+  /** Name of the counts among those of a market. */
+  readonly key: string;
   /** Smallest change that applies on a day; Infinity if shares change only at reviews. */
   readonly thresholdOn: (day: Day) => number;
 }
@@ -24,28 +29,75 @@ export interface CountState extends SecurityCounts {
   readonly terms: ShareChangeTerms;
   /** Memory for the counts of the holdings on a session. */
   readonly values: Float64Array;
-  readonly changes: ShareChange[];
+  /** Changes in the data, if they are listed. */
+  readonly timeline: CountTimeline | null;
+  /** True if `latest` is the latest count in the data for every holding, so that only listed changes can differ from it. */
+  isSettled: boolean;
+  /** Factors on holdings of the current session. */
+  readonly factors: CountFactors;
+  readonly changes: AdoptedChanges;
 }
 
-/** Change of shares or float that a book adopted between reviews. */
-export interface ShareChange {
+/** Factors on holdings by changes of share counts, by position, in the first `count` elements. */
+export interface CountFactors {
+  readonly places: Int32Array;
+  readonly values: Float64Array;
+  count: number;
+}
+
+/** Changes of share counts while they are recorded: see `ShareChanges`. */
+interface AdoptedChanges {
+  readonly session: GrowingNumbers<Int32Array>;
+  readonly column: GrowingNumbers<Int32Array>;
+  readonly before: GrowingNumbers<Float64Array>;
+  readonly after: GrowingNumbers<Float64Array>;
+  /** Session of the latest one; negative if there is none. */
+  latest: number;
+}
+
+/** Changes of shares or float that a book adopted between reviews, by session, then security. */
+export interface ShareChanges {
   /** Session of its date: it applied after the previous close. */
-  readonly session: number;
-  readonly column: number;
+  readonly session: Int32Array;
+  readonly column: Int32Array;
   /** Float-adjusted shares before the change, on the share basis of the session, and after it. */
-  readonly before: number;
-  readonly after: number;
+  readonly before: Float64Array;
+  readonly after: Float64Array;
 }
 
-export function openCounts(terms: ShareChangeTerms | undefined, slots: number): CountState | null {
+interface CountedBook {
+  readonly sm: SessionMarket;
+  readonly from: number;
+  readonly to: number;
+  readonly shareChanges?: ShareChangeTerms | undefined;
+}
+
+export function openCounts({ sm, from, to, shareChanges: terms }: CountedBook, columns: Int32Array): CountState | null {
   if (terms === undefined) return null;
+  const slots = columns.length;
   return {
+    timeline: countTimeline({ sm, from, to, columns, counts: terms.counts, key: terms.key }),
+    isSettled: false,
     terms,
     adopted: new Float64Array(slots).fill(Number.NaN),
     latest: new Float64Array(slots).fill(Number.NaN),
     values: new Float64Array(slots),
-    changes: [],
+    factors: { places: new Int32Array(slots), values: new Float64Array(slots), count: 0 },
+    changes: {
+      session: growingIntegers(),
+      column: growingIntegers(),
+      before: growingFloats(),
+      after: growingFloats(),
+      latest: -1,
+    },
   };
+}
+
+/** Returns the changes that a book adopted; undefined if it follows no share counts. */
+export function adoptedChanges({ shareCounts }: Pick<Counted, 'shareCounts'>): ShareChanges | undefined {
+  if (shareCounts === null) return undefined;
+  const { session, column, before, after } = shareCounts.changes;
+  return { session: session.values(), column: column.values(), before: before.values(), after: after.values() };
 }
 
 /** Part of a book that has share counts. */

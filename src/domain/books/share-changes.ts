@@ -8,7 +8,8 @@ import { effectAt } from '../index-mathematics/session-effects.js';
 import { textSpans } from '../documents/text-spans.js';
 import type { SessionMarket } from '../market/session-market.js';
 import type { BookState } from './book-state.js';
-import type { CountState, SecurityCounts, ShareChangeTerms } from './security-counts.js';
+import type { CountTimeline } from './count-timeline.js';
+import type { CountFactors, CountState, SecurityCounts, ShareChangeTerms } from './security-counts.js';
 
 /** Returns the terms on which an index follows share counts; undefined if its shares change only at reviews. */
 export function shareChangeTerms({ sm, document, treatment }: FollowingIndex): ShareChangeTerms | undefined {
@@ -17,9 +18,14 @@ export function shareChangeTerms({ sm, document, treatment }: FollowingIndex): S
   );
   const { counted } = texts.find((text) => text.counted !== null) ?? { counted: null };
   if (counted === null) return undefined;
-  const counts = shareCounts(sm, { counted, maxStaleSessions: priceSessions(treatment) });
+  const maxStaleSessions = priceSessions(treatment);
+  const counts = shareCounts(sm, { counted, maxStaleSessions });
   if (counts === null) return undefined;
-  return { counts, thresholdOn: (day) => texts.findLast(({ after }) => after < day)!.threshold }; // The first version applies from the beginning.
+  return {
+    counts,
+    key: `${counted} ${maxStaleSessions}`,
+    thresholdOn: (day) => texts.findLast(({ after }) => after < day)!.threshold,
+  }; // The first version applies from the beginning.
 }
 
 /** Returns the counts that a version follows between reviews; null if it follows none. */
@@ -51,30 +57,71 @@ const EPSILON = 1e-12;
  * Computes changes of share counts that take effect after the previous close: factors on holdings, by position. Counts
  * are compared where the counts in the data change, so that a split or a rights issue that the data states late changes
  * nothing.
- * @cost O(H)
+ * @cost O(changes of the session), O(H) on sessions after a change of the holdings
  */
-export function countFactors(state: BookState, session: number): ReadonlyMap<number, number> | null {
-  const { shareCounts: counts, count, held, heldColumns, today } = state;
+export function countFactors(state: BookState, session: number): CountFactors | null {
+  const { shareCounts: counts } = state;
   if (counts === null) return null;
   scaleCounts(state, session);
+  const { factors, timeline, isSettled } = counts;
+  factors.count = 0;
+  const taking: Taking = { state, counts, session, threshold: counts.terms.thresholdOn(state.sm.sessions[session]!) };
+  counts.isSettled = timeline !== null && isSettled ? takeListed(taking, timeline) : takeStated(taking);
+  return factors.count === 0 ? null : factors;
+}
+
+interface Taking {
+  readonly state: BookState;
+  readonly counts: CountState;
+  readonly session: number;
+  readonly threshold: number;
+}
+
+/** Takes the listed changes of a session. @returns true if the counts are settled */
+function takeListed(taking: Taking, { starts, slots, values }: CountTimeline): boolean {
+  const { state, counts, session } = taking;
+  const { isHeld, places, input } = state;
+  const at = session - input.from;
+  let isSettled = true;
+  for (let e = starts[at]!; e < starts[at + 1]!; e++) {
+    const slot = slots[e]!;
+    if (isHeld[slot] !== 1 || values[e] === counts.latest[slot]) continue;
+    isSettled = take(taking, places[slot]!, values[e]!) && isSettled;
+  }
+  return isSettled;
+}
+
+/** Compares the counts of all holdings with the data. @returns true if the counts are settled */
+function takeStated(taking: Taking): boolean {
+  const { state, counts, session } = taking;
+  const { count, held, heldColumns } = state;
   const { latest, values, terms } = counts;
   const { panel } = terms.counts;
   const row = panel?.rowAt(session) ?? -1;
   // Cells of a panel are compared in place.
   const cells = panel === undefined || row < 0 ? null : panel.cells;
   if (cells === null) terms.counts.fill(session, heldColumns.subarray(0, count), values.subarray(0, count));
-  const threshold = terms.thresholdOn(state.sm.sessions[session]!);
-  let factors: Map<number, number> | null = null;
+  let isSettled = true;
   for (let k = 0; k < count; k++) {
     const after = cells === null ? values[k]! : cells[row + heldColumns[k]!]!;
-    if (after === latest[held[k]!]! || !(after > 0)) continue;
-    const column = heldColumns[k]!;
-    // Shares that a merger issues are compared after the shares of the other security have converted.
-    if (today !== undefined && isIssuing(today.conversions, column)) continue;
-    const factor = takeCount(counts, { session, column, slot: held[k]!, after, threshold });
-    if (factor !== 1) (factors ??= new Map()).set(k, factor);
+    if (after === latest[held[k]!]!) continue;
+    isSettled = after > 0 && take(taking, k, after) && isSettled;
   }
-  return factors;
+  return isSettled;
+}
+
+/** Takes a count that differs from the latest one. @returns true if it is the latest one now */
+function take({ state, counts, session, threshold }: Taking, place: number, after: number): boolean {
+  const { held, heldColumns, today } = state;
+  const column = heldColumns[place]!;
+  // Shares that a merger issues are compared after the shares of the other security have converted.
+  if (today !== undefined && isIssuing(today.conversions, column)) return false;
+  const factor = takeCount(counts, { session, column, slot: held[place]!, after, threshold });
+  if (factor === 1) return true;
+  const { factors } = counts;
+  factors.places[factors.count] = place;
+  factors.values[factors.count++] = factor;
+  return true;
 }
 
 interface SeenCount {
@@ -99,7 +146,11 @@ function takeCount(
   const factor = after / before;
   if (factor === 1 || Math.abs(factor - 1) < threshold - EPSILON) return 1;
   adopted[slot] = after;
-  changes.push({ session, column, before, after });
+  changes.session.push(session);
+  changes.column.push(column);
+  changes.before.push(before);
+  changes.after.push(after);
+  changes.latest = session;
   return factor;
 }
 
@@ -128,6 +179,7 @@ export function adoptCounts(
 ): void {
   if (counts === null) return;
   const { adopted, latest } = counts;
+  counts.isSettled = false;
   for (let slot = 0; slot < isHeld.length; slot++) if (isHeld[slot] === 0) adopted[slot] = latest[slot] = Number.NaN;
   for (let k = 0; k < columns.length; k++) {
     const slot = slotOf[columns[k]!]!;
@@ -141,6 +193,7 @@ export function convertCounts(state: BookState, { slot, into, growth }: Converte
   const { shareCounts: counts } = state;
   if (counts === null) return;
   const { adopted, latest } = counts;
+  counts.isSettled = false;
   if (growth !== null) adopted[into]! *= growth;
   else {
     adopted[into] = adopted[slot]!;
@@ -164,6 +217,6 @@ interface ConvertedCount {
  */
 export function sessionsAhead({ shareCounts }: BookState, session: number): number {
   if (shareCounts === null) return Infinity;
-  const latest = shareCounts.changes.at(-1);
-  return latest === undefined ? Infinity : 1 + session - latest.session;
+  const { latest } = shareCounts.changes;
+  return latest < 0 ? Infinity : 1 + session - latest;
 }

@@ -4,8 +4,10 @@ import type { Book, BookInput, PendingNames } from './book.js';
 import { closeSession } from './book-close.js';
 import { findGaps } from './book-gaps.js';
 import { driftTo } from './book-drift.js';
-import { beginHoldingPeriod, endOf, pendingOf, writeRow, type BookState } from './book-state.js';
+import { beginHoldingPeriod, endOf, pendingOf, writeRow, type BookState, type Recorded } from './book-state.js';
+import type { Transfers } from './transfers.js';
 import { openBook } from './open-book.js';
+import { adoptedChanges } from './security-counts.js';
 
 /** Sessions between two checks of the cancel flag. */
 const TICK_SESSIONS = 64;
@@ -80,9 +82,11 @@ export function simulateBook(input: BookInput): Book {
 }
 
 /** Returns changes of share counts, and decimals of index shares, if the book has them. */
-function ofShares({ shareCounts, input }: BookState): Pick<Book, 'shareChanges' | 'hasWholeShares'> {
+function ofShares(state: BookState): Pick<Book, 'shareChanges' | 'hasWholeShares'> {
+  const { input } = state;
+  const shareChanges = adoptedChanges(state);
   return {
-    ...(shareCounts === null ? {} : { shareChanges: shareCounts.changes }),
+    ...(shareChanges === undefined ? {} : { shareChanges }),
     ...(roundsAny(input.rounding, 'shares') ? { hasWholeShares: true } : {}),
   };
 }
@@ -102,6 +106,17 @@ function followedOn(state: BookState, session: number): PendingNames {
   return pendingOf(state);
 }
 
+function transfersOf({ at, slot, dividends, moved, keptAt, kept }: Recorded): Transfers {
+  return {
+    at: at.values(),
+    slot: slot.values(),
+    dividends: dividends.values(),
+    moved: moved.values(),
+    keptAt: keptAt.values(),
+    kept: kept.values(),
+  };
+}
+
 /** Returns the part of the growth of a book that its weights do not show. */
 function earnedBeside({
   drift,
@@ -112,18 +127,7 @@ function earnedBeside({
 }: BookState): Pick<Book, 'drift' | 'transfers' | 'reinvested' | 'exactDivisor'> {
   return {
     ...(drift === gross ? {} : { drift }),
-    ...(transfers.at.length + transfers.keptAt.length === 0
-      ? {}
-      : {
-          transfers: {
-            at: Int32Array.from(transfers.at),
-            slot: Int32Array.from(transfers.slot),
-            dividends: Float64Array.from(transfers.dividends),
-            moved: Float64Array.from(transfers.moved),
-            keptAt: Int32Array.from(transfers.keptAt),
-            kept: Float64Array.from(transfers.kept),
-          },
-        }),
+    ...(transfers.at.length + transfers.keptAt.length === 0 ? {} : { transfers: transfersOf(transfers) }),
     ...(reinvested === null ? {} : { reinvested }),
     ...(exactDivisor === null ? {} : { exactDivisor }),
   };

@@ -151,6 +151,10 @@ export const ScheduleState = z.strictObject({
   through: IsoDate.nullable(),
   /** Sessions whose days have not ended, ascending. */
   open: z.array(IsoDate),
+  /** Sessions before this one have no files; absent before the first look. */
+  files_from: IsoDate.optional(),
+  /** Day on which old files were last looked for. */
+  pruned_on: IsoDate.optional(),
 });
 export type ScheduleState = z.infer<typeof ScheduleState>;
 

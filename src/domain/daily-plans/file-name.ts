@@ -10,14 +10,38 @@ const NAME = /^[A-Za-z0-9._-]{1,200}$/;
 
 /** Reason a pattern is refused; undefined if it is accepted. */
 export function patternProblem(pattern: string): string | undefined {
+  const problem = formatProblem(pattern);
+  if (problem !== undefined) return problem;
+  if (isName(pattern)) return undefined;
+  return 'a file name has letters, digits, dots, dashes, underscores and the placeholders {index}, {table}, {schedule} and {date:YYYYMMDD}';
+}
+
+/** Reason a pattern of a path is refused: folders and a name, with the placeholders of a name, {file} and {client}. */
+export function pathProblem(pattern: string): string | undefined {
+  const problem = formatProblem(pattern);
+  if (problem !== undefined) return problem;
+  if (
+    pattern
+      .replaceAll(/\{(?:file|client)\}/g, 'X')
+      .split('/')
+      .every(isName)
+  )
+    return undefined;
+  return 'a path has names between slashes: letters, digits, dots, dashes, underscores and the placeholders {file}, {client}, {index}, {table}, {schedule} and {date:YYYYMMDD}';
+}
+
+function isName(pattern: string): boolean {
+  const sample = pattern.replaceAll(PLACEHOLDER, 'X');
+  return NAME.test(sample) && !sample.startsWith('.');
+}
+
+function formatProblem(pattern: string): string | undefined {
   for (const [whole, name, format] of pattern.matchAll(PLACEHOLDER)) {
     if (format === undefined) continue;
     if (name !== 'date') return `${whole} has a format, which only date accepts`;
     if (!DATE_FORMAT.test(format)) return `${whole} has another format than YYYY, YY, MM and DD with - _ or .`;
   }
-  const sample = pattern.replaceAll(PLACEHOLDER, 'X');
-  if (NAME.test(sample) && !sample.startsWith('.')) return undefined;
-  return 'a file name has letters, digits, dots, dashes, underscores and the placeholders {index}, {table}, {schedule} and {date:YYYYMMDD}';
+  return undefined;
 }
 
 export interface FileNameTerms {
@@ -26,6 +50,15 @@ export interface FileNameTerms {
   readonly index?: string | undefined;
   readonly table: string;
   readonly day: Day;
+}
+
+/** The path of a file at a target by its pattern. */
+export function pathFrom(
+  pattern: string,
+  { file, client, ...terms }: FileNameTerms & { readonly file: string; readonly client: string },
+): string {
+  const own: Record<string, string> = { file, client };
+  return fileNameFrom(pattern, terms).replaceAll(/\{(file|client)\}/g, (_, name: string) => own[name]!);
 }
 
 /** The name of a file by its pattern. `{date}` alone is `YYYY-MM-DD`. */

@@ -45,6 +45,9 @@ export const ScheduleBody = z
     catch_up: z.int().min(0).max(CATCH_UP_MAX).default(20).meta({
       description: 'Sessions that are caught up after an outage; earlier ones are recorded as missed.',
     }),
+    keep_files_days: z.int().min(1).max(36_500).nullable().default(400).meta({
+      description: 'Days after the end of a day for which the service keeps its files; null keeps them for ever.',
+    }),
     on_failure: z.enum(['continue', 'stop']).default('continue').meta({
       description:
         'What a failed or blocked index holds back: itself and the indices made from it (continue), or the whole family (stop).',

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { StepKind } from './step-kind.js';
 import { checks } from './steps/checks.js';
 import { compare } from './steps/compare.js';
+import { deliver } from './steps/deliver.js';
 import { exportFiles } from './steps/export.js';
 import { publish } from './steps/publish.js';
 import { refresh } from './steps/refresh.js';
@@ -9,7 +10,7 @@ import { render } from './steps/render.js';
 import { run } from './steps/run.js';
 
 /** Every kind of step. One that nothing performs does not compile (`src/services/daily-plans/performers.ts`). */
-export const STEP_CATALOGUE = { refresh, checks, run, compare, publish, export: exportFiles, render } as const;
+export const STEP_CATALOGUE = { refresh, checks, run, compare, publish, export: exportFiles, render, deliver } as const;
 
 export type StepType = keyof typeof STEP_CATALOGUE;
 export const STEP_TYPES = Object.keys(STEP_CATALOGUE) as [StepType, ...StepType[]]; // Object.keys returns plain strings.
@@ -25,6 +26,7 @@ export const Step = z.discriminatedUnion('type', [
   STEP_CATALOGUE.publish.schema,
   STEP_CATALOGUE.export.schema,
   STEP_CATALOGUE.render.schema,
+  STEP_CATALOGUE.deliver.schema,
 ]);
 export type Step = z.infer<typeof Step>;
 

@@ -1,10 +1,10 @@
 import type { Day } from '../time/days.js';
 import { growthRow } from '../index-mathematics/growth.js';
-import { referenceSpells } from '../market/reference-spells.js';
 import type { ReturnGaps } from '../market/return-gaps.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { lastAtMost } from '../numbers/search.js';
 import { ageSeries } from './age-series.js';
+import { referenceSeries } from './reference-series.js';
 import { dividendHistory, type DividendHistory } from './dividends.js';
 import type { DerivedName, SessionReturn } from './field-request.js';
 import { resolve } from './resolution.js';
@@ -153,28 +153,6 @@ function panelSeries({ market, rowOf, names }: SessionMarket, name: string): Ser
   };
 }
 
-/** Returns values known on the day of the session (point in time). */
-function referenceSeries({ market, sessions }: SessionMarket, name: string): Series {
-  const spells = referenceSpells(market, name);
-  /** Spell of each security that was read last: sessions are consecutive. */
-  const latest = new Int32Array(spells.length);
-  return {
-    fill(session, columns, out) {
-      const day = sessions[session]!;
-      for (let i = 0; i < columns.length; i++) {
-        const column = columns[i]!;
-        const own = spells[column]!;
-        let at = latest[column]!;
-        while (at >= 0 && at < own.length && own[at]!.from > day) at--;
-        while (at + 1 < own.length && own[at + 1]!.from <= day) at++;
-        const value = at < 0 || own.length === 0 ? null : own[at]!.value;
-        latest[column] = Math.max(0, at);
-        out[i] = typeof value === 'number' ? value : NaN;
-      }
-    },
-  };
-}
-
 export function product(left: Series, right: Series): Series {
   if (isWholePanel(left) && isWholePanel(right)) return panelProduct(left.panel, right.panel);
   let scratch = new Float64Array(0);
@@ -228,6 +206,16 @@ export function constant(value: number): Series {
   return { fill: (_session, _columns, out) => void out.fill(value) };
 }
 
+function hasGap(values: Float64Array): boolean {
+  for (let i = 0; i < values.length; i++) if (values[i] !== values[i]) return true;
+  return false;
+}
+
+/** Takes values from another row where there is none. */
+function fillGaps(values: Float64Array, others: Float64Array): void {
+  for (let i = 0; i < values.length; i++) if (values[i] !== values[i]) values[i] = others[i]!;
+}
+
 /** Returns the first of several series that has a value. */
 function firstOf(series: readonly Series[]): Series {
   if (series.length === 1) return series[0]!;
@@ -238,9 +226,9 @@ function firstOf(series: readonly Series[]): Series {
       const next = scratch.subarray(0, columns.length);
       series[0]!.fill(session, columns, out);
       for (let k = 1; k < series.length; k++) {
-        if (!out.some(Number.isNaN)) return;
+        if (!hasGap(out)) return;
         series[k]!.fill(session, columns, next);
-        for (let i = 0; i < out.length; i++) if (Number.isNaN(out[i]!)) out[i] = next[i]!;
+        fillGaps(out, next);
       }
     },
   };
@@ -254,9 +242,9 @@ function carried(series: Series, sessionsMax: number): Series {
       if (scratch.length < columns.length) scratch = new Float64Array(columns.length);
       const earlier = scratch.subarray(0, columns.length);
       series.fill(session, columns, out);
-      for (let back = 1; back <= sessionsMax && session - back >= 0 && out.some(Number.isNaN); back++) {
+      for (let back = 1; back <= sessionsMax && session - back >= 0 && hasGap(out); back++) {
         series.fill(session - back, columns, earlier);
-        for (let i = 0; i < out.length; i++) if (Number.isNaN(out[i]!)) out[i] = earlier[i]!;
+        fillGaps(out, earlier);
       }
     },
   };

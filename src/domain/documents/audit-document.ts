@@ -12,6 +12,7 @@ export const AUDITED_KINDS = [
   'plugin',
   'store',
   'schedule',
+  'client',
   'judgement',
   'approval',
   'run',

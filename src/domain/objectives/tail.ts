@@ -28,13 +28,31 @@ function cumulated(returns: Float64Array, names: number): Float64Array {
   return sums;
 }
 
-/** Returns returns of some weights by scenario, for drawdowns their cumulative sums, [T]. @cost T N */
+/** Returns returns of some weights by scenario, for drawdowns their cumulative sums, [T]: four scenarios at a time. @cost T N */
 export function valuesAt({ scenarios, returns }: TailGoal, weights: Float64Array): Float64Array {
   const values = new Float64Array(scenarios);
   const held = Int32Array.from(weights.keys()).filter((i) => weights[i] !== 0);
-  for (let t = 0; t < scenarios; t++) {
+  const n = weights.length;
+  let t = 0;
+  for (; t + 3 < scenarios; t += 4) {
+    const from = t * n;
+    let [a, b, c, d] = [0, 0, 0, 0];
+    for (let k = 0; k < held.length; k++) {
+      const i = held[k]!;
+      const weight = weights[i]!;
+      a += returns[from + i]! * weight;
+      b += returns[from + n + i]! * weight;
+      c += returns[from + 2 * n + i]! * weight;
+      d += returns[from + 3 * n + i]! * weight;
+    }
+    values[t] = a;
+    values[t + 1] = b;
+    values[t + 2] = c;
+    values[t + 3] = d;
+  }
+  for (; t < scenarios; t++) {
     let total = 0;
-    for (const i of held) total += returns[t * weights.length + i]! * weights[i]!;
+    for (let k = 0; k < held.length; k++) total += returns[t * n + held[k]!]! * weights[held[k]!]!;
     values[t] = total;
   }
   return values;

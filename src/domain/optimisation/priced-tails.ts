@@ -9,7 +9,8 @@ import { outcomesAt, tailAverage, tailSize, type TailGoal } from '../objectives/
 import type { Assembled } from './assemble.js';
 import type { PlacedCurve } from './curved-rows.js';
 import { amongAll, restingAt, withResting } from './goals/resting-names.js';
-import { firstVariables, isSame, setAt, united } from './goals/solve-tail.js';
+import { firstVariables } from './goals/solve-tail.js';
+import { isSame, setAt, united } from './goals/tail-sets.js';
 import { tailForces, tailProgram, tailShares, type TailSet } from './goals/tail-program.js';
 import type { PlacedRow } from './problem.js';
 import type { TailCut, TailCuts } from './tail-cuts.js';

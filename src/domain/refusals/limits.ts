@@ -157,6 +157,13 @@ export const LIMIT_SPECS = {
     help: 'Attempts to deliver one message: five hours without an answer.',
   },
   MAX_CALLBACK_SECONDS: { value: 10, help: 'Time that a receiver has for its answer.' },
+  MAX_DELIVERY_TRIES: { value: 3, help: 'Attempts to deliver a file in one round of a day of a schedule.' },
+  MAX_DELIVERY_ROUNDS: {
+    value: 50,
+    help: 'Rounds of a day in which a file is attempted at a target: eight hours with the default pause.',
+  },
+  MAX_DELIVERY_SECONDS: { value: 120, help: 'Time to send one file to a target.' },
+  MAX_MAIL_BYTES: { value: 15_728_640, help: 'Files of one mail: 20 MB once encoded.' },
   MAX_EXPRESSION_DEPTH: { value: 16, help: 'Depth of an expression tree.' },
   MAX_EXPRESSION_NODES: { value: 256, help: 'Nodes of an expression tree.' },
   MAX_EXPRESSION_LEAVES: { value: 1024, help: 'Fields and constants of an expression tree: four per node.' },

@@ -38,6 +38,8 @@ export const ERRORS = {
   WATCHLIST_NOT_FOUND: { status: 404, help: 'No watchlist is stored under the id.' },
   PLUGIN_NOT_FOUND: { status: 404, help: 'No plug-in is stored under the id.' },
   SCHEDULE_NOT_FOUND: { status: 404, help: 'No schedule is stored under the id.' },
+  CLIENT_NOT_FOUND: { status: 404, help: 'No client is stored under the id.' },
+  FILE_NOT_FOUND: { status: 404, help: 'The day has no file of the name, or it is no longer kept.' },
   DAY_NOT_FOUND: { status: 404, help: 'The schedule has no day of the session yet.' },
   APPROVAL_NOT_FOUND: { status: 404, help: 'No approval has the number.' },
   STORE_NOT_FOUND: { status: 404, help: 'No data store is registered under the id.' },
@@ -47,6 +49,7 @@ export const ERRORS = {
   METHOD_NOT_ALLOWED: { status: 405, help: 'The path exists but not with this method; see Allow.' },
   NOT_ACCEPTABLE: { status: 406, help: 'None of the media types in Accept is offered; see detail.accepted.' },
   CHECK_FAILED: { status: null, help: 'A check of a schedule holds an index back; fix its data or waive the finding.' },
+  DELIVERY_FAILED: { status: null, help: 'A target did not take a file; it is attempted again in the next round.' },
   APPROVAL_REQUIRED: {
     status: 409,
     help: 'Another person has to agree first; see detail.approval_id. Repeat the request once it is approved.',

@@ -3,6 +3,7 @@ import { stepKindOf } from '#domain/daily-plans/step-catalogue.js';
 import type { ScheduleBody } from '#domain/daily-plans/schedule-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { Days } from '#services/daily-plans/days.js';
+import type { DeliveryRecords } from '#services/delivery/delivery-records.js';
 import type { Schedules, StoredSchedule } from '#services/daily-plans/schedules.js';
 import type { Handlers, Principal, Reply } from '../handler.js';
 import type { Removals } from '../removals.js';
@@ -10,6 +11,7 @@ import type { Removals } from '../removals.js';
 export function scheduleHandlers(
   schedules: Schedules,
   days: Days,
+  records: Pick<DeliveryRecords, 'get'>,
   removals: Removals,
 ): Handlers<typeof scheduleRoutes> {
   return {
@@ -33,6 +35,23 @@ export function scheduleHandlers(
     getScheduleDay: async ({ params, query, signal }) => ({
       json: await days.get(params.schedule_id, params.date, { waitSeconds: query.wait, signal }),
     }),
+    async getScheduleFile({ params }) {
+      const { bytes, sha256, open } = await days.file(params.schedule_id, params.date, params.file_name);
+      return {
+        stream: await open(),
+        length: bytes,
+        etag: sha256,
+        type: 'application/octet-stream',
+        headers: { 'Content-Disposition': `attachment; filename="${params.file_name}"` },
+      };
+    },
+    async listDayDeliveries({ params: { schedule_id: scheduleId, date }, signal }) {
+      const { steps } = await days.get(scheduleId, date, { waitSeconds: 0, signal });
+      const keys = steps.flatMap(({ type, items }) => (type === 'deliver' ? items.map(({ key }) => key) : []));
+      const clientIds = [...new Set(keys.map((key) => key.split('/')[0]!))].toSorted(); // a text has a first part
+      const found = await Promise.all(clientIds.map((clientId) => records.get({ clientId, scheduleId, date })));
+      return { json: { deliveries: found.flatMap((record) => record ?? []) } };
+    },
     runScheduleDay: async ({ params, body, authorship }) => ({
       json: await days.run(params.schedule_id, params.date, body(), authorship()),
     }),

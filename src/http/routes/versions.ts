@@ -1,7 +1,9 @@
 import type { versionRoutes } from '#contract/versions.js';
 import type { Authorship, VersionedKind } from '#domain/documents/version-document.js';
 import type { DatasetRegistration } from '#services/datasets/registration.js';
+import { ClientDocument } from '#domain/delivery/client-document.js';
 import { ScheduleDocument } from '#domain/daily-plans/schedule-document.js';
+import type { Clients } from '#services/delivery/clients.js';
 import type { Schedules } from '#services/daily-plans/schedules.js';
 import type { Watchlists } from '#services/datasets/watchlists.js';
 import type { Plugins } from '#services/indices/plugins.js';
@@ -14,6 +16,7 @@ import type { Precondition } from '#services/shared/preconditions.js';
 import { WatchlistDocument } from '#domain/documents/watchlist-document.js';
 import { PluginDocument } from '#domain/documents/plugin-document.js';
 import type { Handlers, Principal, Reply } from '../handler.js';
+import { clientReply } from './clients.js';
 import { assertMaySchedule, scheduleReply } from './schedules.js';
 
 /** Services with versioned documents; a restoration is one of their writes. */
@@ -26,11 +29,13 @@ export interface VersionedServices {
   readonly watchlists: Pick<Watchlists, 'put'>;
   readonly plugins: Pick<Plugins, 'put'>;
   readonly schedules: Pick<Schedules, 'put'>;
+  readonly clients: Pick<Clients, 'put'>;
   readonly datasets: Pick<DatasetRegistration, 'restore'>;
 }
 
 export function versionHandlers(services: VersionedServices): Handlers<typeof versionRoutes> {
-  const { versions, indices, strategies, optimisations, reports, watchlists, plugins, schedules, datasets } = services;
+  const { versions, indices, strategies, optimisations, reports, watchlists, plugins, schedules, clients, datasets } =
+    services;
   const index = familyHandlers(versions, 'index', 'index_id', async ({ body }, id, ifMatch, by) =>
     savedReply(await indices.replace(id, body, ifMatch, by)),
   );
@@ -51,6 +56,9 @@ export function versionHandlers(services: VersionedServices): Handlers<typeof ve
     const restored = await plugins.put(id, PluginDocument.parse(body), ifMatch, by);
     return { json: restored.plugin, etag: restored.etag };
   });
+  const client = familyHandlers(versions, 'client', 'client_id', async ({ body }, id, ifMatch, by) =>
+    clientReply(await clients.put(id, ClientDocument.parse(body), ifMatch, by)),
+  );
   const schedule = familyHandlers(versions, 'schedule', 'schedule_id', async ({ body }, id, ifMatch, by, principal) => {
     const plan = ScheduleDocument.parse(body);
     assertMaySchedule(principal, plan);
@@ -85,6 +93,10 @@ export function versionHandlers(services: VersionedServices): Handlers<typeof ve
     diffPluginVersions: plugin.difference,
     getPluginVersion: plugin.read,
     restorePluginVersion: plugin.restore,
+    listClientVersions: client.list,
+    diffClientVersions: client.difference,
+    getClientVersion: client.read,
+    restoreClientVersion: client.restore,
     listScheduleVersions: schedule.list,
     diffScheduleVersions: schedule.difference,
     getScheduleVersion: schedule.read,

@@ -10,6 +10,7 @@ export interface DayKeeper {
   changeStep(position: number, change: Partial<StoredStep>): Promise<void>;
   putItem(position: number, item: StoredItem): Promise<void>;
   dropItems(position: number, indexId: string): Promise<void>;
+  dropItem(position: number, key: string): Promise<void>;
   log(position: number, at: string, message: string): Promise<void>;
   /** Writes the day as it is and gives its lease back. @throws LeaseLost */
   release(): Promise<void>;
@@ -56,6 +57,8 @@ export function keepDay(
       }),
     dropItems: (position, indexId) =>
       changeAt(position, (step) => ({ ...step, items: step.items.filter((item) => item.index_id !== indexId) })),
+    dropItem: (position, key) =>
+      changeAt(position, (step) => ({ ...step, items: step.items.filter((item) => item.key !== key) })),
     log: (position, at, message) =>
       changeAt(position, (step) => ({ ...step, log: [...step.log, { at, message }].slice(-LOG_LINES_MAX) })),
     async release() {

@@ -15,10 +15,11 @@ import type { Authorship } from '#domain/documents/version-document.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import { assertOrder } from '#domain/schema/assert-order.js';
 import { dayFrom, formatDay } from '#domain/time/days.js';
-import { numberedId, numberedRange, numberOf } from '#store/document-id.js';
-import type { DocumentStore, DocumentTransaction } from '#store/port.js';
+import { numberedId } from '#store/document-id.js';
+import type { ArtifactStore, DocumentStore, DocumentTransaction } from '#store/port.js';
 import type { Admission, ApprovalGate, Requested } from '../approvals/approvals.js';
 import { formatTimestamp } from '#store/timestamp.js';
+import { filesOf } from './files-of.js';
 import { newDay, newStep, stepsUnder, type AuthoredPlan } from './new-day.js';
 import { requireSchedule, type ScheduleReader } from './schedules.js';
 import { hasEnded, readDay, readState, type StoredDays } from './stored-days.js';
@@ -42,6 +43,8 @@ export interface Days {
   list(scheduleId: string, query: { readonly limit: number; readonly before?: string | undefined }): Promise<DayList>;
   /** The day once it has settled, or after a wait. @throws Refusal SCHEDULE_NOT_FOUND, DAY_NOT_FOUND */
   get(scheduleId: string, date: string, patience: Patience): Promise<ScheduleDay>;
+  /** A file of a day. @throws Refusal SCHEDULE_NOT_FOUND, DAY_NOT_FOUND, FILE_NOT_FOUND, DOCUMENT_UNREADABLE */
+  file(scheduleId: string, date: string, name: string): Promise<OpenedFile>;
   /** Performs a day at once, under the schedule as it is now. @throws Refusal SCHEDULE_NOT_FOUND, VALIDATION_FAILED */
   run(scheduleId: string, date: string, request: RunDayRequest, by: Authorship): Promise<ScheduleDay>;
   /** Ends a day that is not done. @throws Refusal SCHEDULE_NOT_FOUND, DAY_NOT_FOUND, DAY_ENDED */
@@ -52,6 +55,13 @@ export interface Days {
   backfill(scheduleId: string, range: Backfill, by: Authorship): Promise<{ readonly dates: readonly string[] }>;
   /** Decisions about a schedule, newest first. @throws Refusal SCHEDULE_NOT_FOUND */
   judgements(scheduleId: string, query: { readonly limit: number }): Promise<readonly Judgement[]>;
+}
+
+/** A file that a step has made. */
+export interface OpenedFile {
+  readonly bytes: number;
+  readonly sha256: string;
+  open(): Promise<ReadableStream<Uint8Array>>;
 }
 
 /** Findings that are to be accepted. */
@@ -73,6 +83,7 @@ export interface DaysDependencies {
   readonly documents: DocumentStore;
   readonly schedules: ScheduleReader;
   readonly days: StoredDays;
+  readonly artifacts: Pick<ArtifactStore, 'stream'>;
   readonly calendars: Calendars;
   readonly approvals: ApprovalGate;
   readonly now: () => number;
@@ -96,7 +107,7 @@ const NO_WAIVER = { index_id: null, check: null, identifier: null };
 const BACKFILL_MAX = 1040;
 
 export function createDays(dependencies: DaysDependencies): Days {
-  const { documents, schedules, days, calendars, approvals, now, wake } = dependencies;
+  const { documents, schedules, days, artifacts, calendars, approvals, now, wake } = dependencies;
   async function judge(tx: DocumentTransaction, judged: Judged, by: Authorship) {
     const seq = (await tx.lastNumber('judgement', judged.schedule_id)) + 1;
     const { author, keyId = null } = by;
@@ -171,13 +182,9 @@ export function createDays(dependencies: DaysDependencies): Days {
   return {
     async list(scheduleId, { limit, before }) {
       const schedule = await requireSchedule(schedules, scheduleId);
-      const { from, until } = numberedRange(scheduleId);
-      const ids = (await documents.ids('schedule-day')).filter((id) => id >= from && id < until);
-      const shown = ids
-        .filter((id) => before === undefined || numberOf(id) < dayFrom(before))
-        .slice(-limit)
-        .toReversed();
-      const found = await Promise.all(shown.map((id) => days.get(scheduleId, formatDay(numberOf(id)))));
+      const below = before === undefined ? undefined : dayFrom(before);
+      const shown = await documents.numbers('schedule-day', scheduleId, { below, limit });
+      const found = await Promise.all(shown.map((day) => days.get(scheduleId, formatDay(day))));
       const calendar = calendars.get(schedule.plan.calendar);
       const next = schedule.plan.enabled && calendar ? nextDay(schedule.plan, calendar, now()) : undefined;
       return {
@@ -196,6 +203,18 @@ export function createDays(dependencies: DaysDependencies): Days {
         if (isSettled(day, now()) || performance.now() >= endMs) return shownDay(day);
         await pause(LOOK_MS, undefined, { signal });
       }
+    },
+    async file(scheduleId, date, name) {
+      const day = await days.get(scheduleId, date);
+      if (day === undefined) {
+        await requireSchedule(schedules, scheduleId);
+        throw dayNotFound(scheduleId, date);
+      }
+      const found = filesOf(day).find((file) => file.name === name);
+      if (found === undefined)
+        throw new Refusal('FILE_NOT_FOUND', `The day ${date} of ${scheduleId} keeps no file ${name}.`);
+      const { bytes, sha256, artifact } = found;
+      return { bytes, sha256, open: () => artifacts.stream({ name: artifact, bytes, sha256 }) };
     },
     async run(scheduleId, date, { again, reason }, by) {
       const schedule = await requireSchedule(schedules, scheduleId);

@@ -24,7 +24,11 @@ export interface StepContext<S> {
   put(key: string, indexId: string | null, result: ItemResult): Promise<void>;
   /** Drops the items of an index in this step. */
   clear(indexId: string): Promise<void>;
+  /** Drops an item of this step. */
+  drop(key: string): Promise<void>;
   log(message: string): Promise<void>;
+  /** Time of records, ISO-8601. */
+  readonly timestamp: () => string;
   /** In whose name closes are published. */
   readonly by: Authorship;
   readonly origin: Origin;

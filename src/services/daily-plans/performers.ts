@@ -1,6 +1,7 @@
 import type { StepType } from '#domain/daily-plans/step-catalogue.js';
 import type { Performer } from './performer.js';
 import { checksPerformer, comparePerformer, type ChecksDependencies } from './steps/checks.js';
+import { deliverPerformer, type DeliverDependencies } from './steps/deliver.js';
 import { exportPerformer, type ExportDependencies } from './steps/export.js';
 import { publishPerformer, type PublishDependencies } from './steps/publish.js';
 import { refreshPerformer, type RefreshDependencies } from './steps/refresh.js';
@@ -14,7 +15,8 @@ export type PerformerDependencies = RefreshDependencies &
   ChecksDependencies &
   PublishDependencies &
   ExportDependencies &
-  RenderDependencies;
+  RenderDependencies &
+  DeliverDependencies;
 
 /** The performer of each kind of step. */
 export const createPerformers = (dependencies: PerformerDependencies): Performers => ({
@@ -25,4 +27,5 @@ export const createPerformers = (dependencies: PerformerDependencies): Performer
   publish: publishPerformer(dependencies),
   export: exportPerformer(dependencies),
   render: renderPerformer(dependencies),
+  deliver: deliverPerformer(dependencies),
 });

@@ -5,6 +5,8 @@ import { familyOrder, type FamilyOrder } from '#domain/daily-plans/family-order.
 import { referencesOf } from '#domain/checks/validate-reference.js';
 import { isUnavailable } from '#domain/refusals/refusal.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
+import { formatDay } from '#domain/time/days.js';
+import { localDay } from '#domain/time/local-time.js';
 import type { Clock } from '#jobs/clock.js';
 import type { JobLog } from '#jobs/queue.js';
 import type { DocumentStore } from '#store/port.js';
@@ -12,6 +14,7 @@ import { beyondReach } from '#store/reach/reach-context.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import { findIndex } from '../stored/stored-indices.js';
 import { keepDay } from './day-keeper.js';
+import { pruneFiles } from './prune-files.js';
 import { missedDay, newDay } from './new-day.js';
 import { performRound, type RoundEnd } from './perform-day.js';
 import type { Performers } from './performers.js';
@@ -34,6 +37,8 @@ export interface DayRunnerDependencies {
   readonly schedules: ScheduleReader;
   readonly days: StoredDays;
   readonly performers: Performers;
+  /** Why the key of a day's author may not perform it; undefined if it may. */
+  readonly authorFault: (day: Pick<DayDocument, 'author' | 'key_id' | 'plan'>) => string | undefined;
   readonly calendars: Calendars;
   readonly clock: Clock;
   readonly log: JobLog;
@@ -47,7 +52,7 @@ const FAILED_TICK_MS = 15_000;
 const SCHEDULES_AT_ONCE = 4;
 
 export function createDayRunner(dependencies: DayRunnerDependencies): DayRunner {
-  const { documents, schedules, days, performers, calendars, clock, log } = dependencies;
+  const { documents, schedules, days, performers, authorFault, calendars, clock, log } = dependencies;
   const holder = randomUUID();
   const closing = new AbortController();
   /** Schedules whose days are being performed here. */
@@ -61,9 +66,12 @@ export function createDayRunner(dependencies: DayRunnerDependencies): DayRunner 
   async function beginDue(scheduleId: string): Promise<void> {
     const schedule = await schedules.authored(scheduleId);
     const calendar = schedule && calendars.get(schedule.plan.calendar);
-    if (schedule === undefined || calendar === undefined || !schedule.plan.enabled) return;
+    if (schedule === undefined || calendar === undefined) return;
     const { through } = await days.state(scheduleId);
     const nowMs = clock.now();
+    const today = formatDay(localDay('UTC', nowMs));
+    await pruneFiles(documents, { scheduleId, keepDays: schedule.plan.keep_files_days, today });
+    if (!schedule.plan.enabled) return;
     const due = dueDays(schedule.plan, calendar, { after: through, nowMs });
     if (due.length === 0) return;
     const firstKept = due.length - 1 - schedule.plan.catch_up;
@@ -102,16 +110,12 @@ export function createDayRunner(dependencies: DayRunnerDependencies): DayRunner 
         rounds: now.rounds + 1,
         reason: null,
       }));
-      const order = await orderOf(day.plan.indices);
-      const end = await performRound({
-        keeper,
-        performers,
-        order,
-        carried,
-        timestamp,
-        monotonicMs: clock.monotonicMs,
-        signal,
-      });
+      const fault = authorFault(day);
+      const terms = { keeper, performers, carried, timestamp, monotonicMs: clock.monotonicMs, signal };
+      const end: RoundEnd =
+        fault === undefined
+          ? await performRound({ ...terms, order: await orderOf(day.plan.indices) })
+          : { state: 'blocked', reason: fault, held: keeper.day().held };
       await keeper.change((now) => ended(now, end, clock.now()));
       log.info(
         { schedule_id: day.schedule_id, date: day.date, state: end.state, reason: end.reason },

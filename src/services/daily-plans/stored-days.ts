@@ -64,7 +64,9 @@ export function createStoredDays({ documents, now, isShared }: StoredDaysDepende
     const state = await readState(tx, day.schedule_id);
     const others = state.open.filter((date) => date !== day.date);
     const open = hasEnded(day) ? others : [...others, day.date].toSorted();
-    if (open.join() !== state.open.join()) await tx.put('schedule-state', day.schedule_id, { ...state, open });
+    const mayHaveFiles = state.files_from !== undefined && day.date < state.files_from;
+    if (open.join() === state.open.join() && !mayHaveFiles) return;
+    await tx.put('schedule-state', day.schedule_id, { ...state, open, ...(mayHaveFiles && { files_from: day.date }) });
   }
 
   return {

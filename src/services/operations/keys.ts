@@ -61,6 +61,11 @@ export interface Keys {
    * is not accepted from: all alike.
    */
   verify(key: string, address?: string): KeyHolder | undefined;
+  /**
+   * Scopes of a key that is accepted, or of the accepted one that replaced it under its name; undefined if there is
+   * neither.
+   */
+  scopesOf(id: string, name: string): ReadonlySet<Scope> | undefined;
   /** @throws Refusal VALIDATION_FAILED where another key that is accepted has the name */
   create(key: NewKey): Promise<IssuedKey>;
   /**
@@ -144,6 +149,14 @@ export async function createKeys({ documents, environment, now }: KeysDependenci
       if (holder.isFrom !== undefined && !(address !== undefined && holder.isFrom(address))) return undefined;
       uses.note(id);
       return holder.principal;
+    },
+    scopesOf(id, name) {
+      const own = holders.get(id);
+      const isAccepted = own !== undefined && isLive(own.record, now());
+      const holder = isAccepted
+        ? own
+        : [...holders.values()].find(({ record }) => record.name === name && isLive(record, now()));
+      return holder && new Set(holder.record.scopes);
     },
     async create(request) {
       const namesake = [...holders.values()].find(

@@ -18,12 +18,32 @@ export interface SendOptions {
   readonly userAgent: string;
 }
 
+/** A signed request. */
+export interface SignedPost {
+  readonly url: string;
+  /** Id of the message, the same in every attempt. */
+  readonly id: string;
+  readonly body: string | Uint8Array;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** Makes one attempt. @returns undefined if the receiver accepted, else why it did not */
+export type PostSigned = (post: SignedPost, signal: AbortSignal) => Promise<Failure | undefined>;
+
+/** Sends messages of jobs. */
+export const createSend =
+  (post: PostSigned): Send =>
+  ({ url, delivery_id: id, body, traceparent }, closing) => {
+    const headers = { 'Content-Type': 'application/json', ...(traceparent !== undefined && { traceparent }) };
+    return post({ url, id, body, headers }, closing);
+  };
+
 /**
- * Sends messages as POST requests signed by HMAC-SHA256. Redirects are not followed, the answer's body is not read, and
+ * Sends POST requests signed by HMAC-SHA256. Redirects are not followed, the answer's body is not read, and
  * the connection goes to an address that was checked after it was looked up.
  * @source Standard Webhooks specification 1.0.0, standardwebhooks.com
  */
-export function createSend({ places, secrets, now, userAgent }: SendOptions): Send {
+export function createPost({ places, secrets, now, userAgent }: SendOptions): PostSigned {
   const checkedLookup: LookupFunction = (host, options, done) => {
     lookup(host, { ...options, all: true }, (failure, addresses) => {
       if (failure !== null) return done(failure, '');
@@ -34,8 +54,7 @@ export function createSend({ places, secrets, now, userAgent }: SendOptions): Se
     });
   };
 
-  return async (delivery, closing) => {
-    const { url, body } = delivery;
+  return async ({ url, id, body, headers }, closing) => {
     const seconds = Math.floor(now() / 1000);
     const send = url.startsWith('https:') ? httpsRequest : httpRequest;
     try {
@@ -48,13 +67,12 @@ export function createSend({ places, secrets, now, userAgent }: SendOptions): Se
             lookup: checkedLookup,
             signal: AbortSignal.any([closing, AbortSignal.timeout(LIMITS.MAX_CALLBACK_SECONDS * 1000)]),
             headers: {
-              'Content-Type': 'application/json',
+              ...headers,
               'Content-Length': Buffer.byteLength(body),
               'User-Agent': userAgent,
-              'webhook-id': delivery.delivery_id,
+              'webhook-id': id,
               'webhook-timestamp': String(seconds),
-              'webhook-signature': signatureOf(delivery, seconds, secrets),
-              ...(delivery.traceparent !== undefined && { traceparent: delivery.traceparent }),
+              'webhook-signature': signatureOf({ delivery_id: id, body }, seconds, secrets),
             },
           },
           (answer: IncomingMessage) => {
@@ -74,14 +92,14 @@ export function createSend({ places, secrets, now, userAgent }: SendOptions): Se
 
 /** Base64 of the HMAC of id, time and body, one for each secret. */
 export function signatureOf(
-  { delivery_id: id, body }: Pick<Delivery, 'delivery_id' | 'body'>,
+  { delivery_id: id, body }: Pick<Delivery, 'delivery_id'> & Pick<SignedPost, 'body'>,
   seconds: number,
   secrets: readonly string[],
 ): string {
   return secrets
     .map((secret) => {
       const key = Buffer.from(secret.slice('whsec_'.length), 'base64');
-      return `v1,${createHmac('sha256', key).update(`${id}.${seconds}.${body}`).digest('base64')}`;
+      return `v1,${createHmac('sha256', key).update(`${id}.${seconds}.`).update(body).digest('base64')}`;
     })
     .join(' ');
 }

@@ -8,7 +8,7 @@ import { createCommitListeners } from '../commit-listeners.js';
 import { createCommitQueue, type KeyView } from './commit-queue.js';
 import { createDocumentCache } from './document-cache.js';
 import { commitDurably } from './durable-commit.js';
-import { numberedRange, numberOf } from '../document-id.js';
+import { numberedId, numberedRange, numberOf } from '../document-id.js';
 import { createLastKeys } from './last-keys.js';
 import { documentKey, idOf, keyBytes, keyOf, keyText, kindRange, parseKey } from './document-key.js';
 import type {
@@ -106,6 +106,18 @@ export async function openDocumentStore(options: LmdbOptions): Promise<DocumentE
     },
     ids: async (kind) => idsOf(kind, keysBetween),
     lastNumber: async (kind, owner) => lastNumberOf(kind, owner, lastKeys.find),
+    async numbers(kind, owner, { below, limit }) {
+      const { from, until } = numberedRange(owner);
+      const end = documentKey(kind, below === undefined ? until : numberedId(owner, below));
+      const backwards = { start: keyBytes(end), end: keyBytes(documentKey(kind, from)), reverse: true };
+      const numbers: number[] = [];
+      for (const bytes of environment().getKeys(backwards)) {
+        if (numbers.length >= limit) break;
+        const key = keyText(bytes);
+        if (key !== end) numbers.push(numberOf(key));
+      }
+      return numbers;
+    },
     async revision(kind) {
       environment();
       return revisions.get(kind) ?? 0;

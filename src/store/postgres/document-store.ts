@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { CommitEvent } from '#domain/documents/commit-events.js';
 import { Refusal, isUnavailable } from '#domain/refusals/refusal.js';
 import { createCommitListeners } from '../commit-listeners.js';
-import { isDocumentId, numberOf } from '../document-id.js';
+import { isDocumentId, numberedId, numberedRange, numberOf } from '../document-id.js';
 import type {
   BodyReader,
   DocumentEngine,
@@ -66,6 +66,12 @@ export async function openPostgresDocuments(options: PostgresStoreOptions): Prom
       whileOpen(async () => {
         const [row] = await rows.several([{ kind, owner }]);
         return row === undefined ? 0 : numberOf(row.id);
+      }),
+    numbers: (kind, owner, { below, limit }) =>
+      whileOpen(async () => {
+        const { from, until: end } = numberedRange(owner);
+        const until = below === undefined ? end : numberedId(owner, below);
+        return (await rows.idsBetween(kind, { from, until, limit })).map(numberOf);
       }),
     revision: (kind) => whileOpen(() => rows.revision(kind)),
     list: (kind, readBody) => whileOpen(async () => listingOf(await rows.rows(kind), readBody)),

@@ -31,10 +31,18 @@ export interface Rows {
   rows(kind: DocumentKind): Promise<readonly Row[]>;
   /** Lists ids in code-point order. */
   ids(kind: DocumentKind): Promise<readonly string[]>;
+  /** Lists ids between two others, both excluded, the last first. */
+  idsBetween(kind: DocumentKind, range: IdRange): Promise<readonly string[]>;
   /** Counts the commits that wrote or deleted documents of a kind. */
   revision(kind: DocumentKind): Promise<number>;
   /** Returns the names of the artifacts that documents refer to. */
   artifacts(): Promise<ReadonlySet<string>>;
+}
+
+export interface IdRange {
+  readonly from: string;
+  readonly until: string;
+  readonly limit: number;
 }
 
 export interface DocumentKey {
@@ -79,6 +87,13 @@ export function createRows(database: Pick<Database, 'query'>, schema: string): R
       const rows = await database.query<Pick<Row, 'id'>>(
         `SELECT id FROM ${schema}.documents WHERE kind = $1 ORDER BY id`,
         [kind],
+      );
+      return rows.map(({ id }) => id);
+    },
+    async idsBetween(kind, { from, until, limit }) {
+      const rows = await database.query<Pick<Row, 'id'>>(
+        `SELECT id FROM ${schema}.documents WHERE kind = $1 AND id > $2 AND id < $3 ORDER BY id DESC LIMIT $4`,
+        [kind, from, until, limit],
       );
       return rows.map(({ id }) => id);
     },

@@ -7,6 +7,7 @@ import { lastAtMost } from '#domain/numbers/search.js';
 import { roundHalfAway } from '#domain/numbers/round-half-away.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { dayFrom, formatDay, type Day } from '#domain/time/days.js';
+import { countChanges, type CountChange } from '../count-changes.js';
 import { runEffects, type RunEffect } from '../run-effects.js';
 
 /** An index in index shares on one session: market value over divisor is its level. */
@@ -46,8 +47,8 @@ export function fileDay(columns: RunColumns, asOf: string | null): Day {
 }
 
 /**
- * An index before a session opens: the closing file of the session before after its trades, and after the corporate
- * actions of the session.
+ * An index before a session opens: the closing file of the session before after its trades, and after the changes of share
+ * counts and the corporate actions of the session.
  * @throws Refusal NO_DATA_AT_DATE for the first session, before which there is no index
  */
 export function openingFile(columns: RunColumns, asOf: string | null, market: MarketData | null): IndexFile {
@@ -66,6 +67,8 @@ interface ReadRun {
   readonly divisor: Float64Array;
   readonly exact: Float64Array | null;
   readonly effects: readonly RunEffect[];
+  /** Changes of share counts that the index adopted between its reviews. */
+  readonly counts: readonly CountChange[];
   /** True when dividends do not change index shares. */
   readonly sharesAreKept: boolean;
 }
@@ -84,6 +87,7 @@ function readRun(columns: RunColumns): ReadRun {
     divisor: ofIndex(blocks.divisor),
     exact: columns.has('exactDivisor') ? ofIndex('exactDivisor') : null,
     effects: runEffects(columns),
+    counts: countChanges(columns),
     sharesAreKept,
   };
 }
@@ -126,7 +130,7 @@ export function wholeShares(shares: number, decimals: number | undefined): numbe
   return Math.abs(whole / shares - 1) < SHARE_NOISE ? whole : shares; // See `areWhole`.
 }
 
-/** The index after a close, and after the corporate actions of the session behind it. */
+/** The index after a close, and after the changes of share counts and the corporate actions of the session behind it. */
 function openedAt(run: ReadRun, at: number, market: MarketData | null): IndexFile {
   const { header } = run.columns;
   const { treatment, rounding } = runSettingsOn(header, run.days[at]!);
@@ -134,6 +138,13 @@ function openedAt(run: ReadRun, at: number, market: MarketData | null): IndexFil
   const [shares, price, fx] = [sharesAfter(run, at - 1), pricesAt(run, at - 1), ratesAt(run, at - 1)];
   const before = worth(shares, price, fx);
   let after = before;
+  for (const { name, at: t, factor } of run.counts) {
+    if (t !== at || shares[name] === 0) continue;
+    const kept = shares[name]! * factor;
+    const changed = areWhole(shares[name]!, rounding.shares) ? rounded(kept, rounding.shares) : kept;
+    after += (changed - shares[name]!) * price[name]! * fx[name]!;
+    shares[name] = changed;
+  }
   const children = childrenOf(run, { at, shares }, market);
   for (const { name, at: t, effect } of run.effects) {
     if (t !== at || shares[name] === 0 || Number.isNaN(price[name]!)) continue;

@@ -5,7 +5,15 @@ import { IndexDocument } from '#domain/documents/index-document.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { runOn } from '../backtest/random-run.js';
 import { overlayOn } from '../overlays/overlay-case.js';
-import { CALENDARS, expectNear, levelsIn, runIndexCase, weekdays, type IndexCase } from './index-case.js';
+import {
+  CALENDARS,
+  expectNear,
+  levelsIn,
+  runIndexCase,
+  shareChangesOf,
+  type IndexCase,
+  weekdays,
+} from './index-case.js';
 
 // Monday 4 March 2024 on: reviews on Fridays 8, 15 and 22 March, which are the sessions 4, 9 and 14.
 const DAYS = weekdays(16);
@@ -132,7 +140,7 @@ describe('an amendment of the changes between reviews', () => {
         fields: { SHARES_OUTSTANDING: { A: steps(100, { 2: 150, 11: 300 }), B: steps(100) } },
       },
     );
-    expect(run.index.book.shareChanges).toEqual([{ session: 11, column: 0, before: 150, after: 300 }]);
+    expect(shareChangesOf(run)).toEqual([{ session: 11, column: 0, before: 150, after: 300 }]);
     expect(heldAt(run, 3)).toEqual({ A: 0.5, B: 0.5 });
     expect(heldAt(run, 4)).toEqual({ A: 0.6, B: 0.4 });
     expect(heldAt(run, 11)).toEqual({ A: 0.75, B: 0.25 });

@@ -77,6 +77,12 @@ export function levelsIn({ variants }: Run, variant: 'price' | 'total' | 'net'):
   return [...variants[variant]!.level];
 }
 
+/** Returns the changes of share counts that an index adopted between its reviews. */
+export function shareChangesOf({ index }: Run): { session: number; column: number; before: number; after: number }[] {
+  const { session, column, before, after } = index.book.shareChanges!;
+  return Array.from(session, (on, i) => ({ session: on, column: column[i]!, before: before[i]!, after: after[i]! }));
+}
+
 export function expectNear(actual: number, expected: number, tolerance = 1e-12): void {
   expect(Math.abs(actual / expected - 1), `${actual} instead of ${expected}`).toBeLessThan(tolerance);
 }

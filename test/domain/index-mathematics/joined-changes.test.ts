@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { validateIndex } from '#domain/checks/validate-index.js';
-import { CALENDARS, expectNear, runIndexCase, weekdays, type IndexCase } from './index-case.js';
+import { CALENDARS, expectNear, runIndexCase, shareChangesOf, type IndexCase, weekdays } from './index-case.js';
 
 const DAYS = weekdays(12);
 const flat = (price: number): number[] => DAYS.map(() => price);
@@ -54,7 +54,7 @@ test('share counts of a phase are those of its securities: without a change noth
       RANK: { A: DAYS.map((_, t) => (t < 3 ? 9 : 1)), B: flat(5), C: flat(4), D: flat(2) },
     },
   });
-  expect(run.index.book.shareChanges).toEqual([]);
+  expect(shareChangesOf(run)).toEqual([]);
   run.index.book.divisor.forEach((divisor) => expectNear(divisor, 1));
 });
 

@@ -88,6 +88,22 @@ describe('rounded index shares', () => {
     expectNear(levelsIn(uneven, 'price')[2]!, (8 * 10 + 12 * 11) / changed);
   });
 
+  test('are whole after a change of the share count', () => {
+    const counted = runIndexCase({
+      close: { A: [10, 10, 11], B: [10, 10, 10] },
+      fields: { SHARES_OUTSTANDING: { A: [100, 110, 110], B: [100, 100, 100] } },
+      weighting: { type: 'MarketCapWeight' },
+      events: { share_changes: 'effective' },
+      document: { base_market_value: 150, rounding: { shares: 0 } },
+    });
+    // 7.5 of each are 8; 8.8 of A are 9, and M rises from 160 to 170.
+    expectNear(counted.index.book.divisor[1]!, 1.7);
+    expectNear(levelsIn(counted, 'price')[1]!, 100);
+    expectNear(levelsIn(counted, 'price')[2]!, (9 * 11 + 80) / 1.7);
+    const { before, after } = counted.index.book.shareChanges!;
+    expectNear(after[0]! / before[0]!, 9 / 8);
+  });
+
   test('are whole after a merger and after a rebalance', () => {
     const merged = runIndexCase({
       close: { A: [10, 10, 10, 12], B: [20, 20, null, null], C: [30, 30, 30, 33] },

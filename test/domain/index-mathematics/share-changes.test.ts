@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
 import { opened } from '../backtest/extend/extended.js';
 import { eventsOf } from '../backtest/exported-events.js';
-import { expectNear, runIndexCase, weekdays } from './index-case.js';
+import { expectNear, runIndexCase, shareChangesOf, weekdays } from './index-case.js';
 
 const DAYS = weekdays(12);
 const BY_VALUE = {
@@ -33,7 +33,7 @@ describe('a change of share counts', () => {
     expectNear(book.divisor[2]!, 1.25);
     expectNear(weightOf(run, 1), 0.5);
     expectNear(weightOf(run, 2), 0.6);
-    expect(book.shareChanges).toEqual([{ session: 2, column: 0, before: 100, after: 150 }]);
+    expect(shareChangesOf(run)).toEqual([{ session: 2, column: 0, before: 100, after: 150 }]);
   });
 
   test('is earned from its date on: A has 60 % of the index over the session on which it rises by 10 %', () => {
@@ -44,7 +44,7 @@ describe('a change of share counts', () => {
   test('waits for the review below the threshold, which is measured from the counts last adopted', () => {
     const run = counted([100, 104, 106, 110, 111.4]);
     // 4 %, then 6 % of 100; then 3.8 % and 5.1 % of 106.
-    expect(run.index.book.shareChanges!.map(({ session, before, after }) => [session, before, after])).toEqual([
+    expect(shareChangesOf(run).map(({ session, before, after }) => [session, before, after])).toEqual([
       [2, 100, 106],
       [4, 106, 111.4],
     ]);
@@ -118,7 +118,7 @@ describe('a change of share counts', () => {
   test('that a review has seen is not applied again', () => {
     const run = counted([100, 103, 107, 107], { rebalance: { frequency: 'custom', dates: [DAYS[1]] } });
     expectNear(weightOf(run, 1), 103 / 203);
-    expect(run.index.book.shareChanges).toEqual([]);
+    expect(shareChangesOf(run)).toEqual([]);
   });
 
   test('is one event of the run, with what it did to the divisor', () => {

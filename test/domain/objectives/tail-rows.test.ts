@@ -131,6 +131,7 @@ test.each(['min_cvar', 'min_cdar'])('no weights better the bound of %s', (type) 
 test.each([
   ['min_cvar', { upper: 0.05 }],
   ['min_cvar', { lower: -0.004, upper: 0.05 }],
+  ['min_cvar', { lower: -0.05, upper: 0.05 }],
   ['min_cdar', { upper: 0.05 }],
 ] as const)('of many names few take part, and the answer is that of all: %s %j', (type, params) => {
   const rows = [{ type: 'PositionBounds', params }];

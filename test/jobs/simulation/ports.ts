@@ -68,6 +68,7 @@ export function createStore(world: World, owner: number, { onJobWritten }: PortL
     get: async (kind, id) => get(kind, id),
     ids: async (kind) => idsOf(kind),
     lastNumber: async () => 0,
+    numbers: async () => [],
     revision: async () => 0,
     list: async (kind, read) => ({
       documents: [...disk].flatMap(([key, text]) =>

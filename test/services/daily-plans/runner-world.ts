@@ -26,6 +26,8 @@ export interface RunnerWorld {
   readonly done: Done;
   /** Milliseconds since 1970. */
   now: number;
+  /** Why no day may be performed in the name of its author. */
+  authorFault: () => string | undefined;
   put(change?: object, id?: string): Promise<void>;
   runner(fault?: Fault): DayRunner;
   /** A process that is never heard of again once its fault does not return. */
@@ -44,7 +46,10 @@ export async function runnerWorld(start: string): Promise<RunnerWorld> {
   const calendars = openCalendars();
   const done: Done = [];
   const open: DayRunner[] = [];
-  const world = { now: Date.parse(start) };
+  const world = {
+    now: Date.parse(start),
+    authorFault: (): string | undefined => undefined,
+  };
   const now = (): number => world.now;
   const schedules = createSchedules({ documents, calendars, now });
   const days = createStoredDays({ documents, now, isShared: true });
@@ -99,6 +104,9 @@ export async function runnerWorld(start: string): Promise<RunnerWorld> {
     set now(ms) {
       world.now = ms;
     },
+    set authorFault(fault: () => string | undefined) {
+      world.authorFault = fault;
+    },
     async put(change = {}, id = 'close') {
       const plan = {
         name: 'Close',
@@ -134,6 +142,7 @@ export async function runnerWorld(start: string): Promise<RunnerWorld> {
       schedules,
       days,
       performers,
+      authorFault: () => world.authorFault(),
       calendars,
       clock,
       log: { info() {}, warn() {}, error() {} },

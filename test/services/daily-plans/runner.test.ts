@@ -29,7 +29,7 @@ test('a day begins at its time, in its order, and once', async () => {
     lease: null,
     due_at: '2026-11-23T23:30:00.000000+00:00',
   });
-  expect(await world.days.state('close')).toEqual({ through: MONDAY, open: [] });
+  expect(await world.days.state('close')).toMatchObject({ through: MONDAY, open: [] });
 });
 
 test('sessions of an outage are caught up in their order, those before them are recorded as missed', async () => {
@@ -164,4 +164,52 @@ test('a step that fails unexpectedly is tried again later', async () => {
   minutes(10);
   await runner.tick();
   expect((await world.day(MONDAY))!).toMatchObject({ state: 'done', rounds: 2 });
+});
+
+test('a day whose author may no longer act is blocked with the reason, and continues once the author may', async () => {
+  await world.put();
+  let fault: string | undefined = 'The key desk was revoked.';
+  world.authorFault = () => fault;
+  const runner = world.runner();
+  minutes(1);
+  await runner.tick();
+  expect(await world.day(MONDAY)).toMatchObject({ state: 'blocked', reason: fault, held: [] });
+  expect(world.done).toEqual([]);
+  minutes(24 * 60);
+  await runner.tick();
+  expect([world.done, (await world.day(TUESDAY))!.state]).toEqual([[], 'waiting']);
+  fault = undefined;
+  minutes(10);
+  await runner.tick();
+  expect(world.done).toEqual([...wholeDay(MONDAY), ...wholeDay(TUESDAY)]);
+});
+
+test('files of a day are kept for their days after its end, and longer once the day is performed again', async () => {
+  await world.put({ keep_files_days: 30 });
+  const runner = world.runner();
+  minutes(1);
+  await runner.tick();
+  const withFile = async () => {
+    const day = (await world.day(MONDAY))!;
+    const items = day.steps[2]!.items.map((item) => ({ ...item, artifact: `${'a'.repeat(32)}.art` }));
+    const changed = {
+      ...day,
+      finished_at: new Date(world.now).toISOString(),
+      steps: day.steps.with(2, { ...day.steps[2]!, items }),
+    };
+    await world.documents.transaction((tx) => world.days.changeIn(tx, changed));
+  };
+  const hasFile = async () => (await world.day(MONDAY))!.steps[2]!.items.some(({ artifact }) => artifact !== null);
+  const after = async (days: number) => {
+    minutes(days * 24 * 60);
+    await runner.tick();
+    return hasFile();
+  };
+  await withFile();
+  expect(await after(30)).toBe(true);
+  expect(await after(1)).toBe(false);
+  await withFile();
+  expect(await after(20)).toBe(true);
+  expect(await after(10)).toBe(true);
+  expect(await after(1)).toBe(false);
 });

@@ -30,6 +30,7 @@ function memoryStore(): DocumentStore & { readonly entries: Map<string, Entry> }
   return {
     ...reader,
     entries,
+    numbers: async () => [],
     revision: async () => writes,
     async list(kind, read) {
       const causes = { unreadable: 0, invalid: 0, unsupported: 0 };

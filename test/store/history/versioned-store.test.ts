@@ -145,6 +145,7 @@ function mapStore(): DocumentStore {
   };
   return {
     ...reads,
+    numbers: none,
     revision: none,
     list: none,
     subscribe: none,

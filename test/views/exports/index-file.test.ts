@@ -11,6 +11,7 @@ import {
   expectNear,
   levelsIn,
   runIndexCase,
+  shareChangesOf,
   weekdays,
   type IndexCase,
 } from '../../domain/index-mathematics/index-case.js';
@@ -71,6 +72,27 @@ test('two securities through a split, a special dividend and a rebalance, by han
   expectNear(third!.closing.divisor, third!.opening!.divisor);
 });
 
+test('a change of a share count is in the opening file of its date, by hand', () => {
+  const run = runIndexCase({
+    close: { A: [100, 100, 110], B: [100, 100, 100] },
+    fields: { SHARES_OUTSTANDING: { A: [100, 100, 150], B: [100, 100, 100] } },
+    weighting: { type: 'MarketCapWeight' },
+    events: { share_changes: 'effective' },
+    document: { base_market_value: 20_000 },
+  });
+  const [, second, third] = filesOf(run);
+  expectNear(second!.closing.shares.get('A')!, 100);
+  expectNear(second!.closing.divisor, 200);
+  // 150 of A before the session: market value and divisor rise by a quarter, and the level stays.
+  expectNear(third!.opening!.shares.get('A')!, 150);
+  expectNear(third!.opening!.shares.get('B')!, 100);
+  expectNear(third!.opening!.money, 25_000);
+  expectNear(third!.opening!.divisor, 250);
+  expectNear(third!.closing.shares.get('A')!, 150);
+  expectNear(third!.closing.money, 150 * 110 + 100 * 100);
+  expectNear(third!.closing.divisor, 250);
+});
+
 describe('the export', () => {
   const run = runIndexCase({
     close: { A: [10, 20], B: [10, 10] },
@@ -101,6 +123,20 @@ describe('the export', () => {
   });
 });
 
+/** Share counts of a security: they grow by its splits and by the given changes. */
+function countsOf(
+  counts: readonly { readonly name: number; readonly at: number; readonly percent: number }[],
+  events: readonly { readonly name: number; readonly at: number; readonly type: string; readonly size: number }[],
+  n: number,
+): number[] {
+  return DAYS.map((_, t) => {
+    const own = <T extends { readonly name: number; readonly at: number }>(all: readonly T[]): T[] =>
+      all.filter(({ name, at }) => name === n && at <= t);
+    const split = own(events).reduce((ratio, { type, size }) => (type === 'SPLIT' ? ratio * (1 + size) : ratio), 1);
+    return own(counts).reduce((count, { percent }) => count * (1 + percent / 100), 1000 * (n + 1) * split);
+  });
+}
+
 const randomCase = fc
   .record({
     steps: fc.array(fc.integer({ min: -50, max: 50 }), { minLength: 64, maxLength: 64 }),
@@ -121,50 +157,70 @@ const randomCase = fc
     ),
     frequency: fc.constantFrom('none', 'weekly'),
     rights: fc.constantFrom('subscribe', 'price_only'),
-    weighting: fc.constantFrom('EqualWeight', 'PriceWeight'),
+    weighting: fc.constantFrom('EqualWeight', 'PriceWeight', 'MarketCapWeight'),
+    counts: fc.array(
+      fc.record({ name: fc.nat(3), at: fc.integer({ min: 1, max: 15 }), percent: fc.integer({ min: -20, max: 30 }) }),
+      {
+        maxLength: 5,
+      },
+    ),
     rounding: fc.constantFrom({}, { rounding: { divisor: 5, shares: 3 }, base_market_value: 1e7 }),
   })
-  .map(({ steps, events, frequency, rights, weighting, rounding }): IndexCase & { events: typeof events } => {
-    const path = (n: number): (number | null)[] => {
-      let price = 40 + 20 * n;
-      return DAYS.map((_, t) => (price *= 1 + steps[(5 * t + 17 * n) % 64]! / 1000));
-    };
-    const ended = new Map(
-      events.flatMap(({ name, at, type }) => (type === 'ACQUISITION' && name > 0 ? [[name, at]] : [])),
-    );
-    const names = ['A', 'B', 'C', 'D'];
-    return {
+  .map(
+    ({
+      steps,
       events,
-      close: {
-        ...Object.fromEntries(
-          names.map((name, n) => [name, path(n).map((price, t) => (t > (ended.get(n) ?? 99) ? null : price))]),
-        ),
-        EURUSD: path(9),
-      },
-      reference: { C: { CURRENCY: 'EUR' } },
-      universe: names,
-      actions: events
-        .filter(({ name, type }) => name > 0 || type !== 'ACQUISITION')
-        .map(({ name, at, type, size }) => ({
-          name: names[name]!,
-          type,
-          ex: DAYS[at]!,
-          value: { SPLIT: 1 + size, RIGHTS_ISSUE: 0.1 * size, ACQUISITION: 30 * size }[type as 'SPLIT'] ?? 0.5 * size,
-          ...(type === 'RIGHTS_ISSUE' ? { subscription: 20 } : {}),
-        })),
-      treatment: { rights, dividends: 'total' },
-      weighting: { type: weighting },
-      rebalance: { frequency },
-      document: rounding,
-    };
-  });
+      frequency,
+      rights,
+      weighting,
+      counts,
+      rounding,
+    }): Omit<IndexCase, 'events'> & { drawn: typeof events; events: object } => {
+      const path = (n: number): (number | null)[] => {
+        let price = 40 + 20 * n;
+        return DAYS.map((_, t) => (price *= 1 + steps[(5 * t + 17 * n) % 64]! / 1000));
+      };
+      const ended = new Map(
+        events.flatMap(({ name, at, type }) => (type === 'ACQUISITION' && name > 0 ? [[name, at]] : [])),
+      );
+      const names = ['A', 'B', 'C', 'D'];
+      return {
+        drawn: events,
+        close: {
+          ...Object.fromEntries(
+            names.map((name, n) => [name, path(n).map((price, t) => (t > (ended.get(n) ?? 99) ? null : price))]),
+          ),
+          EURUSD: path(9),
+        },
+        reference: { C: { CURRENCY: 'EUR' } },
+        universe: names,
+        actions: events
+          .filter(({ name, type }) => name > 0 || type !== 'ACQUISITION')
+          .map(({ name, at, type, size }) => ({
+            name: names[name]!,
+            type,
+            ex: DAYS[at]!,
+            value: { SPLIT: 1 + size, RIGHTS_ISSUE: 0.1 * size, ACQUISITION: 30 * size }[type as 'SPLIT'] ?? 0.5 * size,
+            ...(type === 'RIGHTS_ISSUE' ? { subscription: 20 } : {}),
+          })),
+        treatment: { rights, dividends: 'total' },
+        weighting: { type: weighting },
+        rebalance: { frequency },
+        fields: { SHARES_OUTSTANDING: Object.fromEntries(names.map((name, n) => [name, countsOf(counts, events, n)])) },
+        events: { share_changes: 'effective', threshold: 0 },
+        document: rounding,
+      };
+    },
+  );
 
 test('on random markets market value over divisor is the level, and an opening is the closing before after the events', () => {
   fc.assert(
-    fc.property(randomCase, ({ events, ...sketch }) => {
+    fc.property(randomCase, ({ drawn: events, ...sketch }) => {
       const run = runIndexCase(sketch);
       const price = levelsIn(run, 'price');
       const files = filesOf(run);
+      const changes = run.index.book.shareChanges === undefined ? [] : shareChangesOf(run);
+      const { sm } = run.index.book;
       const rebalanced = new Set(run.index.compositions.list.map(({ session }) => session - run.index.book.from));
       const isPriceWeighted = (sketch.weighting as { type: string }).type === 'PriceWeight';
       const { rights } = sketch.treatment as { rights: string };
@@ -189,7 +245,9 @@ test('on random markets market value over divisor is the level, and an opening i
               if (type === 'SPLIT') return isPriceWeighted ? product : product * (1 + size);
               return type === 'RIGHTS_ISSUE' && rights === 'subscribe' ? product * (1 + 0.1 * size) : product;
             }, 1);
-          expectNear(opening.shares.get(name)!, before * factor, isRounded ? 1e-4 : 1e-10);
+          const counted = changes.find((one) => one.session === t && sm.identifiers[one.column] === name);
+          const growth = counted === undefined ? 1 : counted.after / counted.before;
+          expectNear(opening.shares.get(name)!, before * factor * growth, isRounded ? 1e-4 : 1e-10);
         }
       });
     }),

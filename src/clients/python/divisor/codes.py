@@ -103,6 +103,14 @@ class ScheduleNotFound(DivisorError):
     """No schedule is stored under the id."""
 
 
+class ClientNotFound(DivisorError):
+    """No client is stored under the id."""
+
+
+class FileNotFound(DivisorError):
+    """The day has no file of the name, or it is no longer kept."""
+
+
 class DayNotFound(DivisorError):
     """The schedule has no day of the session yet."""
 
@@ -137,6 +145,10 @@ class NotAcceptable(DivisorError):
 
 class CheckFailed(DivisorError):
     """A check of a schedule holds an index back; fix its data or waive the finding."""
+
+
+class DeliveryFailed(DivisorError):
+    """A target did not take a file; it is attempted again in the next round."""
 
 
 class ApprovalRequired(DivisorError):
@@ -453,6 +465,8 @@ BY_CODE: Dict[str, Type[DivisorError]] = {
     "WATCHLIST_NOT_FOUND": WatchlistNotFound,
     "PLUGIN_NOT_FOUND": PluginNotFound,
     "SCHEDULE_NOT_FOUND": ScheduleNotFound,
+    "CLIENT_NOT_FOUND": ClientNotFound,
+    "FILE_NOT_FOUND": FileNotFound,
     "DAY_NOT_FOUND": DayNotFound,
     "APPROVAL_NOT_FOUND": ApprovalNotFound,
     "STORE_NOT_FOUND": StoreNotFound,
@@ -462,6 +476,7 @@ BY_CODE: Dict[str, Type[DivisorError]] = {
     "METHOD_NOT_ALLOWED": MethodNotAllowed,
     "NOT_ACCEPTABLE": NotAcceptable,
     "CHECK_FAILED": CheckFailed,
+    "DELIVERY_FAILED": DeliveryFailed,
     "APPROVAL_REQUIRED": ApprovalRequired,
     "APPROVAL_CLOSED": ApprovalClosed,
     "DAY_ENDED": DayEnded,

@@ -457,7 +457,7 @@ class _AuditEntry(t.TypedDict):
     #: Action on the document.
     action: t.Literal["created", "updated", "restored", "deleted", "purged", "loaded", "activated", "cancelled", "refused", "read"]
     #: Kind of the document, or of the other subject.
-    kind: t.Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "schedule", "judgement", "approval", "run", "optimisation-run", "risk-model", "render", "publication", "data-version", "signing-key", "key", "job", "authentication", "read"]
+    kind: t.Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "schedule", "client", "judgement", "approval", "run", "optimisation-run", "risk-model", "render", "publication", "data-version", "signing-key", "key", "job", "authentication", "read"]
     #: Its id: for a run that of the index, for a publication with a number, for a data version that of the store; the address whose key was refused, or the path that was read.
     id: str
     #: The version created; null for kinds without versions.
@@ -1273,6 +1273,53 @@ class BoundPath(_BoundPath, _BoundPathOptional):
     pass
 
 
+class BucketTarget(t.TypedDict):
+    type: t.Literal["bucket"]
+    #: Name of the target, unique among those of the client.
+    name: str
+    #: Tables whose files go there; `report` is a rendered report. Default: everything the client may have.
+    tables: t.Optional[t.Sequence[str]]
+    #: Bucket and prefix.
+    url: str
+    #: Region. Default: that of the service.
+    region: t.Optional[str]
+    #: Origin of a store outside AWS. Default: that of the service; AWS with a region.
+    endpoint: t.Optional[str]
+    #: Key of the client. Default: the keys of the service.
+    access_key_id: t.Optional[str]
+    #: Secret of that key.
+    secret: t.Optional[str]
+    #: Path below the address: folders and a name with {file} (the name of the file), {client}, {index}, {table}, {schedule} and {date:YYYYMMDD}.
+    path: str
+    #: Whether a file NAME.sha256 is written after each file, in the form of the tool sha256sum.
+    checksum: bool
+
+
+class _BucketTargetInput(t.TypedDict):
+    type: t.Literal["bucket"]
+    #: Name of the target, unique among those of the client.
+    name: str
+    #: Bucket and prefix.
+    url: str
+
+
+class BucketTargetInput(_BucketTargetInput, total=False):
+    #: Tables whose files go there; `report` is a rendered report. Default: everything the client may have.
+    tables: t.Optional[t.Sequence[str]]
+    #: Region. Default: that of the service.
+    region: t.Optional[str]
+    #: Origin of a store outside AWS. Default: that of the service; AWS with a region.
+    endpoint: t.Optional[str]
+    #: Key of the client. Default: the keys of the service.
+    access_key_id: t.Optional[str]
+    #: Secret of that key.
+    secret: t.Optional[str]
+    #: Path below the address: folders and a name with {file} (the name of the file), {client}, {index}, {table}, {schedule} and {date:YYYYMMDD}.
+    path: str
+    #: Whether a file NAME.sha256 is written after each file, in the form of the tool sha256sum.
+    checksum: bool
+
+
 class _BufferedTopNParams(t.TypedDict):
     #: How many are kept. Unit: names.
     count: int
@@ -1418,6 +1465,29 @@ class CalendarOption(t.TypedDict):
     tz: str
     #: Days for which the calendar has sessions.
     coverage: CalendarCoverage
+
+
+class CallbackTarget(t.TypedDict):
+    type: t.Literal["callback"]
+    #: Name of the target, unique among those of the client.
+    name: str
+    #: Tables whose files go there; `report` is a rendered report. Default: everything the client may have.
+    tables: t.Optional[t.Sequence[str]]
+    #: Receiver.
+    url: str
+
+
+class _CallbackTargetInput(t.TypedDict):
+    type: t.Literal["callback"]
+    #: Name of the target, unique among those of the client.
+    name: str
+    #: Receiver.
+    url: str
+
+
+class CallbackTargetInput(_CallbackTargetInput, total=False):
+    #: Tables whose files go there; `report` is a rendered report. Default: everything the client may have.
+    tables: t.Optional[t.Sequence[str]]
 
 
 class _CapmReturns(t.TypedDict):
@@ -1582,6 +1652,50 @@ class ChecksStepInput(_ChecksStepInput, total=False):
 
     #: Checks with their parameters. Default: all that need no parameter; before the runs, those of data.
     checks: t.Optional[t.Sequence[t.Union[CoverageCheckInput, StalenessCheckInput, MovesCheckInput, HistoryCheckInput, ActionsCheckInput, WeightsCheckInput, DivisorCheckInput, LimitsCheckInput, SecondSourceCheckInput, PublishedCheckInput]]]
+
+
+class Client(t.TypedDict):
+    #: Display name.
+    name: str
+    #: Free text.
+    description: t.Optional[str]
+    #: Whether files are delivered.
+    enabled: bool
+    #: Files that it may receive: those that one entry covers. An empty list: none.
+    entitlements: t.Sequence[Entitlement]
+    #: Where its files go.
+    targets: t.Sequence[t.Union[FolderTarget, BucketTarget, SftpTarget, CallbackTarget, MailTarget]]
+    #: The client.
+    client_id: str
+    #: Time of its last change, ISO-8601 UTC with offset.
+    updated_at: str
+    #: Names of the targets whose secret is stored.
+    secrets: t.Sequence[str]
+
+
+class _ClientBody(t.TypedDict):
+    #: Display name.
+    name: str
+    #: Files that it may receive: those that one entry covers. An empty list: none.
+    entitlements: t.Sequence[EntitlementInput]
+
+
+class ClientBody(_ClientBody, total=False):
+    #: Free text.
+    description: t.Optional[str]
+    #: Whether files are delivered.
+    enabled: bool
+    #: Where its files go.
+    targets: t.Sequence[t.Union[FolderTargetInput, BucketTargetInput, SftpTargetInput, CallbackTargetInput, MailTargetInput]]
+
+
+class ClientCollection(t.TypedDict):
+    #: Clients by id.
+    clients: t.Sequence[Client]
+    #: Stored documents left out because they cannot be read.
+    skipped: int
+    #: The same documents by cause.
+    skipped_causes: SkippedCauses
 
 
 class _CombinatorialFolds(t.TypedDict):
@@ -2701,7 +2815,7 @@ class DayBackfill(_DayBackfill, total=False):
 
 class DayRun(t.TypedDict, total=False):
     #: Steps whose results are dropped first: their files are written again.
-    again: t.Sequence[t.Literal["refresh", "checks", "run", "compare", "publish", "export", "render"]]
+    again: t.Sequence[t.Literal["refresh", "checks", "run", "compare", "publish", "export", "render", "deliver"]]
     #: Why, for the register of decisions.
     reason: t.Optional[str]
 
@@ -2797,6 +2911,85 @@ class DeletedIndex(t.TypedDict):
     backtest_results_deleted: int
     #: Parent of an optimised child; null for the index the request named.
     derived_from: t.Optional[str]
+
+
+class DeliverStep(t.TypedDict):
+    """Delivers the files of the steps before it to the targets of clients, each the files that it is entitled to. What is not delivered holds nothing back."""
+
+    type: t.Literal["deliver"]
+    #: Clients. Default: every client that is entitled to a file.
+    clients: t.Optional[t.Sequence[str]]
+
+
+class _DeliverStepInput(t.TypedDict):
+    type: t.Literal["deliver"]
+
+
+class DeliverStepInput(_DeliverStepInput, total=False):
+    """Delivers the files of the steps before it to the targets of clients, each the files that it is entitled to. What is not delivered holds nothing back."""
+
+    #: Clients. Default: every client that is entitled to a file.
+    clients: t.Optional[t.Sequence[str]]
+
+
+class DeliveredFile(t.TypedDict):
+    #: Name of the target.
+    target: str
+    #: Path or name at the target.
+    path: str
+    #: Name of the file of the day.
+    file: str
+    #: The index, or the strategy where strategies are runs too.
+    index_id: str
+    #: Table of the file; `report` for a rendered report.
+    table: str
+    #: Size in bytes.
+    bytes: int
+    #: SHA-256 of its bytes.
+    sha256: str
+    #: Result so far.
+    state: t.Literal["waiting", "sending", "delivered", "failed"]
+    #: Attempts to deliver it.
+    attempts: int
+    #: Rounds of the day in which it was attempted.
+    rounds: int
+    #: Time of the delivery.
+    delivered_at: t.Optional[str]
+    #: Error code of the last failure.
+    code: t.Optional[str]
+    #: Result in a sentence.
+    message: str
+
+
+class Deliveries(t.TypedDict):
+    #: By day, newest first.
+    deliveries: t.Sequence[DeliveryRecord]
+
+
+class DeliveryLine(t.TypedDict):
+    #: Time of the line.
+    at: str
+    #: Name of the target.
+    target: str
+    #: File concerned; null for the whole target.
+    path: t.Optional[str]
+    #: A sentence for people.
+    message: str
+
+
+class DeliveryRecord(t.TypedDict):
+    #: The client.
+    client_id: str
+    #: The schedule.
+    schedule_id: str
+    #: Session.
+    date: str
+    #: Version of the client that decided what it may have.
+    version: t.Optional[int]
+    #: Files by target.
+    files: t.Sequence[DeliveredFile]
+    #: Attempts and results, the last 500 lines.
+    log: t.Sequence[DeliveryLine]
 
 
 class DerivationPayloadObjective(t.TypedDict):
@@ -3093,6 +3286,28 @@ class EffectiveNumberRow(_EffectiveNumberRow, total=False):
     params: EffectiveNumberParams
 
 
+class Entitlement(t.TypedDict):
+    #: Indices. Default: every index.
+    indices: t.Optional[t.Sequence[str]]
+    #: Tables of files; `report` is a rendered report. Default: every file.
+    tables: t.Optional[t.Sequence[str]]
+    #: First session. Default: any.
+    starts_on: t.Optional[str]
+    #: Last session. Default: none.
+    ends_on: t.Optional[str]
+
+
+class EntitlementInput(t.TypedDict, total=False):
+    #: Indices. Default: every index.
+    indices: t.Optional[t.Sequence[str]]
+    #: Tables of files; `report` is a rendered report. Default: every file.
+    tables: t.Optional[t.Sequence[str]]
+    #: First session. Default: any.
+    starts_on: t.Optional[Date]
+    #: Last session. Default: none.
+    ends_on: t.Optional[Date]
+
+
 class EqualRiskWeightParams(t.TypedDict, total=False):
     """Weights with equal risk contributions of all constituents."""
 
@@ -3151,7 +3366,7 @@ class EqualWeightWeighting(_EqualWeightWeighting, total=False):
 
 class ErrorDetail(t.TypedDict):
     #: Stable code to branch on.
-    code: t.Literal["MALFORMED_REQUEST", "BODY_TOO_LARGE", "UNAUTHENTICATED", "FORBIDDEN_SCOPE", "QUOTA_EXCEEDED", "APPROVAL_FORBIDDEN", "FORBIDDEN_ID", "READ_ONLY", "FORBIDDEN_ORIGIN", "ROUTE_NOT_FOUND", "INDEX_NOT_FOUND", "RUN_NOT_FOUND", "ASSET_NOT_IN_RUN", "BENCHMARK_NOT_FOUND", "CONSTRAINT_SET_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "STRATEGY_NOT_FOUND", "TEMPLATE_NOT_FOUND", "RENDER_NOT_FOUND", "NOTHING_PUBLISHED", "VERSION_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PLUGIN_NOT_FOUND", "SCHEDULE_NOT_FOUND", "DAY_NOT_FOUND", "APPROVAL_NOT_FOUND", "STORE_NOT_FOUND", "IDENTIFIER_NOT_FOUND", "JOB_NOT_FOUND", "DOCUMENT_UNREADABLE", "METHOD_NOT_ALLOWED", "NOT_ACCEPTABLE", "CHECK_FAILED", "APPROVAL_REQUIRED", "APPROVAL_CLOSED", "DAY_ENDED", "INDEX_EXISTS", "STRATEGY_EXISTS", "TEMPLATE_EMPTY", "STORE_EXISTS", "STORE_ACTIVE", "STORE_PUBLISHED", "STORE_LOADING", "STORE_REFRESHING", "FOLDER_REGISTERED", "NOTHING_TO_REFRESH", "STORE_NOT_SERVED", "STORE_MISMATCH", "JOB_RUNNING", "RESTATEMENT", "NO_CURRENT_RUN", "NOT_REPRODUCED", "PARTIAL_CLOSES", "PRECONDITION_FAILED", "VALIDATION_FAILED", "INVALID_IDENTIFIER", "VERSION_NOT_RESTORABLE", "ID_MISMATCH", "INVALID_RANGE", "RANGE_TOO_SHORT", "CALENDAR_NOT_COVERED", "NO_DATA_IN_RANGE", "PLUGIN_FAILED", "NO_DATA_AT_DATE", "NO_DATA_KNOWN", "NO_COMMON_DATES", "UNIVERSE_REQUIRED", "EXPIRY_NOT_AFTER_AS_OF", "EXPIRY_ORDER", "RATE_OUT_OF_RANGE", "INDEX_REQUIRED", "TEMPLATE_BUILT_IN", "VARIANT_NOT_AVAILABLE", "TOTAL_LOSS", "INFEASIBLE", "OBJECTIVE_UNATTAINABLE", "EMPTY_INDEX", "NO_RATE", "FX_MISSING", "RISK_INSUFFICIENT_DATA", "LOOK_AHEAD", "MODEL_LACKS_NAMES", "QUERY_LIMIT", "NUMERIC_FAILURE", "SOLVER_FAILED", "MISSING_PRICE", "RATE_LIMITED", "INTERNAL", "NOT_SUPPORTED", "NO_DATA_SOURCE", "STORE_UNAVAILABLE", "OVERLOADED", "DRAINING", "STORAGE_FULL", "UNCLASSIFIED_FAILURE", "RISK_MODEL_CHANGED", "WORKER_CRASHED", "JOB_INTERRUPTED", "WORKER_OUT_OF_MEMORY", "JOB_TIMEOUT", "INDEX_DELETED", "RENDER_FAILED", "STORE_READ_FAILED", "REFRESH_REJECTED", "STORE_WRITE_FAILED"]
+    code: t.Literal["MALFORMED_REQUEST", "BODY_TOO_LARGE", "UNAUTHENTICATED", "FORBIDDEN_SCOPE", "QUOTA_EXCEEDED", "APPROVAL_FORBIDDEN", "FORBIDDEN_ID", "READ_ONLY", "FORBIDDEN_ORIGIN", "ROUTE_NOT_FOUND", "INDEX_NOT_FOUND", "RUN_NOT_FOUND", "ASSET_NOT_IN_RUN", "BENCHMARK_NOT_FOUND", "CONSTRAINT_SET_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "STRATEGY_NOT_FOUND", "TEMPLATE_NOT_FOUND", "RENDER_NOT_FOUND", "NOTHING_PUBLISHED", "VERSION_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PLUGIN_NOT_FOUND", "SCHEDULE_NOT_FOUND", "CLIENT_NOT_FOUND", "FILE_NOT_FOUND", "DAY_NOT_FOUND", "APPROVAL_NOT_FOUND", "STORE_NOT_FOUND", "IDENTIFIER_NOT_FOUND", "JOB_NOT_FOUND", "DOCUMENT_UNREADABLE", "METHOD_NOT_ALLOWED", "NOT_ACCEPTABLE", "CHECK_FAILED", "DELIVERY_FAILED", "APPROVAL_REQUIRED", "APPROVAL_CLOSED", "DAY_ENDED", "INDEX_EXISTS", "STRATEGY_EXISTS", "TEMPLATE_EMPTY", "STORE_EXISTS", "STORE_ACTIVE", "STORE_PUBLISHED", "STORE_LOADING", "STORE_REFRESHING", "FOLDER_REGISTERED", "NOTHING_TO_REFRESH", "STORE_NOT_SERVED", "STORE_MISMATCH", "JOB_RUNNING", "RESTATEMENT", "NO_CURRENT_RUN", "NOT_REPRODUCED", "PARTIAL_CLOSES", "PRECONDITION_FAILED", "VALIDATION_FAILED", "INVALID_IDENTIFIER", "VERSION_NOT_RESTORABLE", "ID_MISMATCH", "INVALID_RANGE", "RANGE_TOO_SHORT", "CALENDAR_NOT_COVERED", "NO_DATA_IN_RANGE", "PLUGIN_FAILED", "NO_DATA_AT_DATE", "NO_DATA_KNOWN", "NO_COMMON_DATES", "UNIVERSE_REQUIRED", "EXPIRY_NOT_AFTER_AS_OF", "EXPIRY_ORDER", "RATE_OUT_OF_RANGE", "INDEX_REQUIRED", "TEMPLATE_BUILT_IN", "VARIANT_NOT_AVAILABLE", "TOTAL_LOSS", "INFEASIBLE", "OBJECTIVE_UNATTAINABLE", "EMPTY_INDEX", "NO_RATE", "FX_MISSING", "RISK_INSUFFICIENT_DATA", "LOOK_AHEAD", "MODEL_LACKS_NAMES", "QUERY_LIMIT", "NUMERIC_FAILURE", "SOLVER_FAILED", "MISSING_PRICE", "RATE_LIMITED", "INTERNAL", "NOT_SUPPORTED", "NO_DATA_SOURCE", "STORE_UNAVAILABLE", "OVERLOADED", "DRAINING", "STORAGE_FULL", "UNCLASSIFIED_FAILURE", "RISK_MODEL_CHANGED", "WORKER_CRASHED", "JOB_INTERRUPTED", "WORKER_OUT_OF_MEMORY", "JOB_TIMEOUT", "INDEX_DELETED", "RENDER_FAILED", "STORE_READ_FAILED", "REFRESH_REJECTED", "STORE_WRITE_FAILED"]
     #: A sentence for people.
     message: str
     #: Members that go with the code, or null.
@@ -3819,7 +4034,7 @@ class _Finding(t.TypedDict):
     #: Errors prevent a save; warnings do not.
     severity: t.Literal["error", "warning", "info"]
     #: Stable code to branch on.
-    code: t.Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "NO_DATA_IN_RANGE", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "NO_EFFECT", "DEFAULT_TAKEN", "WEIGHTS_NOT_ONE", "RETURNS_DIFFER", "CURRENCIES_DIFFER", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "BAD_EXPRESSION", "BAD_QUERY", "UNKNOWN_FUNCTION", "UNIT_MISMATCH", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "CONSTRAINT_RELAXED", "LIMIT_NOT_KEPT", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "FX_MISSING", "NO_RATE", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "COLUMN_IGNORED", "ADJUSTMENT_UNEXPLAINED", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "LOCATION_NOT_ALLOWED", "CALLBACK_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PLUGIN_NOT_FOUND", "PLUGIN_FAULT", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "ACTION_CONFLICT", "ACTION_DATES", "ACTION_SIZE", "UNKNOWN_CURRENCY", "STALE_TAIL", "PARTIAL_DATE", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "FX_CROSSED", "HISTORY_CHANGED", "DATES_ADDED", "SPLIT_RESTATED", "LATE_BARS", "NOT_A_SESSION", "DIFFERENT_DATA", "WINDOW_CUT", "STALE_FILL", "NOT_ANNOUNCED", "TOO_FEW_NAMES", "JOINT_ESTIMATE", "FRONTIER_SCOPE", "LOOK_AHEAD", "MODEL_LACKS_NAMES"]
+    code: t.Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "NO_DATA_IN_RANGE", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "NO_EFFECT", "DEFAULT_TAKEN", "WEIGHTS_NOT_ONE", "RETURNS_DIFFER", "CURRENCIES_DIFFER", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "BAD_EXPRESSION", "BAD_QUERY", "UNKNOWN_FUNCTION", "UNIT_MISMATCH", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "CONSTRAINT_RELAXED", "LIMIT_NOT_KEPT", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "FX_MISSING", "NO_RATE", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "COLUMN_IGNORED", "ADJUSTMENT_UNEXPLAINED", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "LOCATION_NOT_ALLOWED", "CALLBACK_NOT_ALLOWED", "TARGET_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PLUGIN_NOT_FOUND", "PLUGIN_FAULT", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "ACTION_CONFLICT", "ACTION_DATES", "ACTION_SIZE", "UNKNOWN_CURRENCY", "STALE_TAIL", "PARTIAL_DATE", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "FX_CROSSED", "HISTORY_CHANGED", "DATES_ADDED", "SPLIT_RESTATED", "LATE_BARS", "NOT_A_SESSION", "DIFFERENT_DATA", "WINDOW_CUT", "STALE_FILL", "NOT_ANNOUNCED", "TOO_FEW_NAMES", "JOINT_ESTIMATE", "FRONTIER_SCOPE", "LOOK_AHEAD", "MODEL_LACKS_NAMES"]
     #: A sentence for people.
     message: str
     #: Where, as the client wrote it.
@@ -3850,7 +4065,7 @@ class Finding(_Finding, total=False):
 
 
 #: Code of a finding.
-FindingCode = t.Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "NO_DATA_IN_RANGE", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "NO_EFFECT", "DEFAULT_TAKEN", "WEIGHTS_NOT_ONE", "RETURNS_DIFFER", "CURRENCIES_DIFFER", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "BAD_EXPRESSION", "BAD_QUERY", "UNKNOWN_FUNCTION", "UNIT_MISMATCH", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "CONSTRAINT_RELAXED", "LIMIT_NOT_KEPT", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "FX_MISSING", "NO_RATE", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "COLUMN_IGNORED", "ADJUSTMENT_UNEXPLAINED", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "LOCATION_NOT_ALLOWED", "CALLBACK_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PLUGIN_NOT_FOUND", "PLUGIN_FAULT", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "ACTION_CONFLICT", "ACTION_DATES", "ACTION_SIZE", "UNKNOWN_CURRENCY", "STALE_TAIL", "PARTIAL_DATE", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "FX_CROSSED", "HISTORY_CHANGED", "DATES_ADDED", "SPLIT_RESTATED", "LATE_BARS", "NOT_A_SESSION", "DIFFERENT_DATA", "WINDOW_CUT", "STALE_FILL", "NOT_ANNOUNCED", "TOO_FEW_NAMES", "JOINT_ESTIMATE", "FRONTIER_SCOPE", "LOOK_AHEAD", "MODEL_LACKS_NAMES"]
+FindingCode = t.Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "NO_DATA_IN_RANGE", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "NO_EFFECT", "DEFAULT_TAKEN", "WEIGHTS_NOT_ONE", "RETURNS_DIFFER", "CURRENCIES_DIFFER", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "BAD_EXPRESSION", "BAD_QUERY", "UNKNOWN_FUNCTION", "UNIT_MISMATCH", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "CONSTRAINT_RELAXED", "LIMIT_NOT_KEPT", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "FX_MISSING", "NO_RATE", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "COLUMN_IGNORED", "ADJUSTMENT_UNEXPLAINED", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "LOCATION_NOT_ALLOWED", "CALLBACK_NOT_ALLOWED", "TARGET_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PLUGIN_NOT_FOUND", "PLUGIN_FAULT", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "ACTION_CONFLICT", "ACTION_DATES", "ACTION_SIZE", "UNKNOWN_CURRENCY", "STALE_TAIL", "PARTIAL_DATE", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "FX_CROSSED", "HISTORY_CHANGED", "DATES_ADDED", "SPLIT_RESTATED", "LATE_BARS", "NOT_A_SESSION", "DIFFERENT_DATA", "WINDOW_CUT", "STALE_FILL", "NOT_ANNOUNCED", "TOO_FEW_NAMES", "JOINT_ESTIMATE", "FRONTIER_SCOPE", "LOOK_AHEAD", "MODEL_LACKS_NAMES"]
 
 class _FixedWeightParams(t.TypedDict):
     #: Identifier to weight. Unit: fraction.
@@ -3883,6 +4098,37 @@ class FixedWeightWeighting(_FixedWeightWeighting, total=False):
     ladder_caps: LadderCaps
     #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
     phase_in: PhaseInInput
+
+
+class FolderTarget(t.TypedDict):
+    type: t.Literal["folder"]
+    #: Name of the target, unique among those of the client.
+    name: str
+    #: Tables whose files go there; `report` is a rendered report. Default: everything the client may have.
+    tables: t.Optional[t.Sequence[str]]
+    #: Folder.
+    url: str
+    #: Path below the address: folders and a name with {file} (the name of the file), {client}, {index}, {table}, {schedule} and {date:YYYYMMDD}.
+    path: str
+    #: Whether a file NAME.sha256 is written after each file, in the form of the tool sha256sum.
+    checksum: bool
+
+
+class _FolderTargetInput(t.TypedDict):
+    type: t.Literal["folder"]
+    #: Name of the target, unique among those of the client.
+    name: str
+    #: Folder.
+    url: str
+
+
+class FolderTargetInput(_FolderTargetInput, total=False):
+    #: Tables whose files go there; `report` is a rendered report. Default: everything the client may have.
+    tables: t.Optional[t.Sequence[str]]
+    #: Path below the address: folders and a name with {file} (the name of the file), {client}, {index}, {table}, {schedule} and {date:YYYYMMDD}.
+    path: str
+    #: Whether a file NAME.sha256 is written after each file, in the form of the tool sha256sum.
+    checksum: bool
 
 
 class FreeFloatFilterParams(t.TypedDict, total=False):
@@ -4607,7 +4853,7 @@ class HeldIndex(t.TypedDict):
     #: Session since which it is held back.
     since: str
     #: Step that holds it back.
-    step: t.Literal["refresh", "checks", "run", "compare", "publish", "export", "render"]
+    step: t.Literal["refresh", "checks", "run", "compare", "publish", "export", "render", "deliver"]
     #: Stable code to branch on.
     code: t.Optional[str]
     #: Why, in a sentence.
@@ -5732,6 +5978,14 @@ class Limits(t.TypedDict):
     MAX_CALLBACK_ATTEMPTS: float
     #: Time that a receiver has for its answer.
     MAX_CALLBACK_SECONDS: float
+    #: Attempts to deliver a file in one round of a day of a schedule.
+    MAX_DELIVERY_TRIES: float
+    #: Rounds of a day in which a file is attempted at a target: eight hours with the default pause.
+    MAX_DELIVERY_ROUNDS: float
+    #: Time to send one file to a target.
+    MAX_DELIVERY_SECONDS: float
+    #: Files of one mail: 20 MB once encoded.
+    MAX_MAIL_BYTES: float
     #: Depth of an expression tree.
     MAX_EXPRESSION_DEPTH: float
     #: Nodes of an expression tree.
@@ -6004,6 +6258,33 @@ class MadeFile(t.TypedDict):
     bytes: int
     #: SHA-256 of its bytes.
     sha256: str
+
+
+class MailTarget(t.TypedDict):
+    type: t.Literal["mail"]
+    #: Name of the target, unique among those of the client.
+    name: str
+    #: Tables whose files are sent. Default: reports.
+    tables: t.Optional[t.Sequence[str]]
+    #: Recipients.
+    to: t.Sequence[str]
+    #: Subject with {client}, {schedule} and {date:YYYY-MM-DD}.
+    subject: str
+
+
+class _MailTargetInput(t.TypedDict):
+    type: t.Literal["mail"]
+    #: Name of the target, unique among those of the client.
+    name: str
+    #: Recipients.
+    to: t.Sequence[str]
+
+
+class MailTargetInput(_MailTargetInput, total=False):
+    #: Tables whose files are sent. Default: reports.
+    tables: t.Optional[t.Sequence[str]]
+    #: Subject with {client}, {schedule} and {date:YYYY-MM-DD}.
+    subject: str
 
 
 class Mapping(t.TypedDict):
@@ -8463,7 +8744,7 @@ class RefreshStep(t.TypedDict):
 
     type: t.Literal["refresh"]
     #: Finding codes that reject the whole refresh.
-    fail_on: t.Sequence[t.Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "NO_DATA_IN_RANGE", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "NO_EFFECT", "DEFAULT_TAKEN", "WEIGHTS_NOT_ONE", "RETURNS_DIFFER", "CURRENCIES_DIFFER", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "BAD_EXPRESSION", "BAD_QUERY", "UNKNOWN_FUNCTION", "UNIT_MISMATCH", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "CONSTRAINT_RELAXED", "LIMIT_NOT_KEPT", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "FX_MISSING", "NO_RATE", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "COLUMN_IGNORED", "ADJUSTMENT_UNEXPLAINED", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "LOCATION_NOT_ALLOWED", "CALLBACK_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PLUGIN_NOT_FOUND", "PLUGIN_FAULT", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "ACTION_CONFLICT", "ACTION_DATES", "ACTION_SIZE", "UNKNOWN_CURRENCY", "STALE_TAIL", "PARTIAL_DATE", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "FX_CROSSED", "HISTORY_CHANGED", "DATES_ADDED", "SPLIT_RESTATED", "LATE_BARS", "NOT_A_SESSION", "DIFFERENT_DATA", "WINDOW_CUT", "STALE_FILL", "NOT_ANNOUNCED", "TOO_FEW_NAMES", "JOINT_ESTIMATE", "FRONTIER_SCOPE", "LOOK_AHEAD", "MODEL_LACKS_NAMES"]]
+    fail_on: t.Sequence[t.Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "NO_DATA_IN_RANGE", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "NO_EFFECT", "DEFAULT_TAKEN", "WEIGHTS_NOT_ONE", "RETURNS_DIFFER", "CURRENCIES_DIFFER", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "BAD_EXPRESSION", "BAD_QUERY", "UNKNOWN_FUNCTION", "UNIT_MISMATCH", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "CONSTRAINT_RELAXED", "LIMIT_NOT_KEPT", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "FX_MISSING", "NO_RATE", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "COLUMN_IGNORED", "ADJUSTMENT_UNEXPLAINED", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "LOCATION_NOT_ALLOWED", "CALLBACK_NOT_ALLOWED", "TARGET_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PLUGIN_NOT_FOUND", "PLUGIN_FAULT", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "ACTION_CONFLICT", "ACTION_DATES", "ACTION_SIZE", "UNKNOWN_CURRENCY", "STALE_TAIL", "PARTIAL_DATE", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "FX_CROSSED", "HISTORY_CHANGED", "DATES_ADDED", "SPLIT_RESTATED", "LATE_BARS", "NOT_A_SESSION", "DIFFERENT_DATA", "WINDOW_CUT", "STALE_FILL", "NOT_ANNOUNCED", "TOO_FEW_NAMES", "JOINT_ESTIMATE", "FRONTIER_SCOPE", "LOOK_AHEAD", "MODEL_LACKS_NAMES"]]
 
 
 class _RefreshStepInput(t.TypedDict):
@@ -8474,7 +8755,7 @@ class RefreshStepInput(_RefreshStepInput, total=False):
     """Refreshes the served store from its source. The day waits until the store has prices of the session."""
 
     #: Finding codes that reject the whole refresh.
-    fail_on: t.Sequence[t.Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "NO_DATA_IN_RANGE", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "NO_EFFECT", "DEFAULT_TAKEN", "WEIGHTS_NOT_ONE", "RETURNS_DIFFER", "CURRENCIES_DIFFER", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "BAD_EXPRESSION", "BAD_QUERY", "UNKNOWN_FUNCTION", "UNIT_MISMATCH", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "CONSTRAINT_RELAXED", "LIMIT_NOT_KEPT", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "FX_MISSING", "NO_RATE", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "COLUMN_IGNORED", "ADJUSTMENT_UNEXPLAINED", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "LOCATION_NOT_ALLOWED", "CALLBACK_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PLUGIN_NOT_FOUND", "PLUGIN_FAULT", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "ACTION_CONFLICT", "ACTION_DATES", "ACTION_SIZE", "UNKNOWN_CURRENCY", "STALE_TAIL", "PARTIAL_DATE", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "FX_CROSSED", "HISTORY_CHANGED", "DATES_ADDED", "SPLIT_RESTATED", "LATE_BARS", "NOT_A_SESSION", "DIFFERENT_DATA", "WINDOW_CUT", "STALE_FILL", "NOT_ANNOUNCED", "TOO_FEW_NAMES", "JOINT_ESTIMATE", "FRONTIER_SCOPE", "LOOK_AHEAD", "MODEL_LACKS_NAMES"]]
+    fail_on: t.Sequence[t.Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "NO_DATA_IN_RANGE", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "NO_EFFECT", "DEFAULT_TAKEN", "WEIGHTS_NOT_ONE", "RETURNS_DIFFER", "CURRENCIES_DIFFER", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "BAD_EXPRESSION", "BAD_QUERY", "UNKNOWN_FUNCTION", "UNIT_MISMATCH", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "CONSTRAINT_RELAXED", "LIMIT_NOT_KEPT", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "FX_MISSING", "NO_RATE", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "COLUMN_IGNORED", "ADJUSTMENT_UNEXPLAINED", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "LOCATION_NOT_ALLOWED", "CALLBACK_NOT_ALLOWED", "TARGET_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PLUGIN_NOT_FOUND", "PLUGIN_FAULT", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "ACTION_CONFLICT", "ACTION_DATES", "ACTION_SIZE", "UNKNOWN_CURRENCY", "STALE_TAIL", "PARTIAL_DATE", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "FX_CROSSED", "HISTORY_CHANGED", "DATES_ADDED", "SPLIT_RESTATED", "LATE_BARS", "NOT_A_SESSION", "DIFFERENT_DATA", "WINDOW_CUT", "STALE_FILL", "NOT_ANNOUNCED", "TOO_FEW_NAMES", "JOINT_ESTIMATE", "FRONTIER_SCOPE", "LOOK_AHEAD", "MODEL_LACKS_NAMES"]]
 
 
 class RelativeMetricsPayload(t.TypedDict):
@@ -9870,10 +10151,12 @@ class Schedule(t.TypedDict):
     retry_minutes: int
     #: Sessions that are caught up after an outage; earlier ones are recorded as missed.
     catch_up: int
+    #: Days after the end of a day for which the service keeps its files; null keeps them for ever.
+    keep_files_days: t.Optional[int]
     #: What a failed or blocked index holds back: itself and the indices made from it (continue), or the whole family (stop).
     on_failure: t.Literal["continue", "stop"]
     #: Steps of a day, in their order.
-    steps: t.Sequence[t.Union[RefreshStep, ChecksStep, RunStep, CompareStep, PublishStep, ExportStep, RenderStep]]
+    steps: t.Sequence[t.Union[RefreshStep, ChecksStep, RunStep, CompareStep, PublishStep, ExportStep, RenderStep, DeliverStep]]
     #: First session.
     starts_on: str
     #: The schedule.
@@ -9892,7 +10175,7 @@ class _ScheduleBody(t.TypedDict):
     #: Local time at which the day of a session begins.
     at: str
     #: Steps of a day, in their order.
-    steps: t.Sequence[t.Union[RefreshStepInput, ChecksStepInput, RunStep, CompareStepInput, PublishStepInput, ExportStepInput, RenderStepInput]]
+    steps: t.Sequence[t.Union[RefreshStepInput, ChecksStepInput, RunStep, CompareStepInput, PublishStepInput, ExportStepInput, RenderStepInput, DeliverStepInput]]
 
 
 class ScheduleBody(_ScheduleBody, total=False):
@@ -9912,6 +10195,8 @@ class ScheduleBody(_ScheduleBody, total=False):
     starts_on: Date
     #: Sessions that are caught up after an outage; earlier ones are recorded as missed.
     catch_up: int
+    #: Days after the end of a day for which the service keeps its files; null keeps them for ever.
+    keep_files_days: t.Optional[int]
     #: What a failed or blocked index holds back: itself and the indices made from it (continue), or the whole family (stop).
     on_failure: t.Literal["continue", "stop"]
 
@@ -9994,7 +10279,7 @@ class ScheduleDaySummary(t.TypedDict):
     #: Indices that are held back.
     held: t.Sequence[HeldIndex]
     #: First step that is not done; null if all are.
-    step: t.Optional[t.Literal["refresh", "checks", "run", "compare", "publish", "export", "render"]]
+    step: t.Optional[t.Literal["refresh", "checks", "run", "compare", "publish", "export", "render", "deliver"]]
 
 
 class ScheduleDaysNext(t.TypedDict):
@@ -10147,6 +10432,45 @@ class SeriesPayload(t.TypedDict):
     data: t.Sequence[t.Optional[float]]
     #: Content of the series.
     name: t.Optional[str]
+
+
+class SftpTarget(t.TypedDict):
+    type: t.Literal["sftp"]
+    #: Name of the target, unique among those of the client.
+    name: str
+    #: Tables whose files go there; `report` is a rendered report. Default: everything the client may have.
+    tables: t.Optional[t.Sequence[str]]
+    #: Server, user and folder. The path begins at the root of the server; /~/ is the folder of the user.
+    url: str
+    #: Fingerprint of the host key, as `ssh-keygen -lf` prints it. Another server is refused.
+    host_key: str
+    #: Password, or private key.
+    secret: t.Optional[str]
+    #: Path below the address: folders and a name with {file} (the name of the file), {client}, {index}, {table}, {schedule} and {date:YYYYMMDD}.
+    path: str
+    #: Whether a file NAME.sha256 is written after each file, in the form of the tool sha256sum.
+    checksum: bool
+
+
+class _SftpTargetInput(t.TypedDict):
+    type: t.Literal["sftp"]
+    #: Name of the target, unique among those of the client.
+    name: str
+    #: Server, user and folder. The path begins at the root of the server; /~/ is the folder of the user.
+    url: str
+    #: Fingerprint of the host key, as `ssh-keygen -lf` prints it. Another server is refused.
+    host_key: str
+
+
+class SftpTargetInput(_SftpTargetInput, total=False):
+    #: Tables whose files go there; `report` is a rendered report. Default: everything the client may have.
+    tables: t.Optional[t.Sequence[str]]
+    #: Password, or private key.
+    secret: t.Optional[str]
+    #: Path below the address: folders and a name with {file} (the name of the file), {client}, {index}, {table}, {schedule} and {date:YYYYMMDD}.
+    path: str
+    #: Whether a file NAME.sha256 is written after each file, in the form of the tool sha256sum.
+    checksum: bool
 
 
 class SharingRequest(t.TypedDict):
@@ -10474,7 +10798,7 @@ class StepLogLine(t.TypedDict):
 
 class StepRecord(t.TypedDict):
     #: Kind of the step.
-    type: t.Literal["refresh", "checks", "run", "compare", "publish", "export", "render"]
+    type: t.Literal["refresh", "checks", "run", "compare", "publish", "export", "render", "deliver"]
     #: State of the step.
     state: t.Literal["pending", "running", "waiting", "failed", "done"]
     #: Times that it was begun.

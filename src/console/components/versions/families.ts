@@ -10,6 +10,7 @@ const FAMILIES = {
   template: { routes: 'Template', parameter: 'template_id', scope: 'write' },
   watchlist: { routes: 'Watchlist', parameter: 'watchlist_id', scope: 'write' },
   'plug-in': { routes: 'Plugin', parameter: 'plugin_id', scope: 'admin' },
+  client: { routes: 'Client', parameter: 'client_id', scope: 'publish' },
   schedule: { routes: 'Schedule', parameter: 'schedule_id', scope: 'write' },
   store: { routes: 'Store', parameter: 'store_id', scope: 'data' },
 } as const satisfies Record<string, { routes: string; parameter: string; scope: Scope }>;

@@ -1,4 +1,5 @@
 import { LIMITS } from '../../refusals/limits.js';
+import { shareChangeTerms } from '../../books/share-changes.js';
 import type { Compositions } from '../../books/compositions.js';
 import { APART_BYTES_MIN } from './prices-apart.js';
 import { placedPanel, type Memory } from './placed.js';
@@ -16,6 +17,9 @@ const EVENT_BYTES = 128;
 const EFFECT_BYTES = 96;
 const DATE_BYTES = 256;
 const POSITION_BYTES = 40;
+/** Bytes of a change of a share count with the weight that it moves, and the fraction of securities on a session that have one. */
+const COUNT_CHANGE_BYTES = 64;
+const COUNT_CHANGES = 1 / 8;
 const DESCRIPTION_BYTES = 1 << 18;
 
 interface RoomInput {
@@ -33,9 +37,10 @@ interface RoomInput {
  * never written is never allocated.
  */
 export function roomForColumns(
-  { sm, list, first }: Compositions,
+  compositions: Compositions,
   { memory, cells, to, pricesApart }: RoomInput,
 ): Float64Array {
+  const { sm, list, first } = compositions;
   const dates = to - first + 1;
   const names = cells / dates;
   let events = list.length + 1;
@@ -46,6 +51,7 @@ export function roomForColumns(
     events * perEvent +
     EFFECT_BYTES * sm.actions.all.length +
     DATE_BYTES * dates +
+    (shareChangeTerms(compositions) === undefined ? 0 : COUNT_CHANGE_BYTES * COUNT_CHANGES * cells) +
     POSITION_BYTES * LIMITS.MAX_POSITION_ROWS +
     4 * NAME_BYTES * names +
     DESCRIPTION_BYTES;

@@ -1,6 +1,6 @@
 import type { Book } from '../../books/book.js';
+import { firstAtLeast } from '../../numbers/search.js';
 import type { Block } from './block.js';
-import { placeIn } from './names.js';
 import { append, byElement, readyOrNone } from './parts.js';
 
 /** Numbers in a row: security, date, shares before, shares after. */
@@ -47,7 +47,12 @@ export const keptShares: Block<'f64'> = {
 function keptRows({ transfers }: Book, before: number): Float64Array | null {
   if (transfers === undefined || transfers.keptAt.length === 0) return null;
   const { keptAt, kept } = transfers;
-  return Float64Array.from(Array.from(keptAt, (at, i) => [before + at, kept[i]!]).flat());
+  const rows = new Float64Array(KEPT_WIDTH * keptAt.length);
+  for (let i = 0; i < keptAt.length; i++) {
+    rows[KEPT_WIDTH * i] = before + keptAt[i]!;
+    rows[KEPT_WIDTH * i + 1] = kept[i]!;
+  }
+  return rows;
 }
 
 interface Placed {
@@ -58,14 +63,25 @@ interface Placed {
 }
 
 /** Returns null if there are none. */
-function changeRows({ shareChanges: changes = [] }: Book, { names, first, before }: Placed): Float64Array | null {
-  const rows = changes
-    .filter(({ session }) => session > first)
-    .flatMap(({ session, column, before: from, after }) => [
-      placeIn(names, column),
-      before + session - first,
-      from,
-      after,
-    ]);
-  return rows.length === 0 ? null : Float64Array.from(rows);
+function changeRows({ shareChanges: changes }: Book, { names, first, before }: Placed): Float64Array | null {
+  if (changes === undefined) return null;
+  const { session, column, before: from, after } = changes;
+  const begin = firstAtLeast(session, first + 1);
+  if (begin === session.length) return null;
+  const places = placesOf(names);
+  const rows = new Float64Array(SHARE_CHANGE_WIDTH * (session.length - begin));
+  for (let i = begin, at = 0; i < session.length; i++, at += SHARE_CHANGE_WIDTH) {
+    rows[at] = places[column[i]!] ?? -1;
+    rows[at + 1] = before + session[i]! - first;
+    rows[at + 2] = from[i]!;
+    rows[at + 3] = after[i]!;
+  }
+  return rows;
+}
+
+/** Returns the position of each column of the market among ascending ones; -1 if it is not among them. */
+function placesOf(names: Int32Array): Int32Array {
+  const places = new Int32Array((names.at(-1) ?? -1) + 1).fill(-1);
+  names.forEach((column, place) => (places[column] = place));
+  return places;
 }

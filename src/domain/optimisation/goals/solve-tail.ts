@@ -3,11 +3,12 @@ import { checkKkt, isOptimal } from '#kernels/optimisation/program/kkt.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
 import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
-import { outcomesAt, tailAverage, tailSize, valuesAt, type TailGoal } from '../../objectives/tail.js';
+import { outcomesAt, tailAverage, tailSize, type TailGoal } from '../../objectives/tail.js';
 import type { Separable } from './separable.js';
 import { solveSeparable } from './solve-separable.js';
 import { amongAll, MANY, restingAt, withResting } from './resting-names.js';
 import { tailForces, tailProgram, tailShares, type TailSet } from './tail-program.js';
+import { isMuchLarger, isSame, peaksAt, setAt, united, worst } from './tail-sets.js';
 import { metered } from '../work-meter.js';
 
 /** Optimum of a tail with the program whose conditions it meets: the scenarios as fixed forces on the weights. */
@@ -56,13 +57,6 @@ const SMALL = 400;
 /** Number of scenarios in the first set, in sizes of the tail. */
 const FIRST = 2;
 
-/**
- * Number of scenarios that weights add, in sizes of the tail and additionally in securities: as many can be at the
- * level.
- */
-const NAMED = 1.3;
-const NAMED_BESIDE = 0.6;
-
 /** Distance of the average from its bound, relative to it, at which both count as equal. */
 const CLOSED = 1e-9;
 
@@ -77,6 +71,9 @@ const OPEN_MAX = 0.01;
  * reported. Counted, not timed, so that equal requests have equal results.
  */
 const WORK_MAX = { loss: 1e11, drawdown: 2e10 } as const;
+
+/** Share of new scenarios in the first set of losses from which on the optimum is far from the known weights. */
+const GROWING_FIRST = 0.5;
 
 /** Maximum number of rough optima that add peaks before one is solved exactly; ten are usual. */
 const ROUGH_ROUNDS_MAX = 20;
@@ -108,19 +105,23 @@ function solveGrowing(inner: Solver, terms: TailTerms, resting: Uint8Array | nul
   const size = Math.max(tailSize(goal), 1);
   const unit = tailAverage(outcomesAt(goal, near).map(Math.abs), size) || 1;
   let among = { ...terms, rows: withResting(rows, resting, near) };
-  let set = terms.first ?? firstSet(solver, among, unit);
+  let { set, isFar: isGrowing } =
+    terms.first === undefined ? firstSet(solver, among, unit) : { set: terms.first, isFar: isDear(terms) };
+  if (isGrowing && !isDear(terms)) among = { ...terms, rows: withResting(rows, resting?.fill(0) ?? null, near) };
   let best: Proven | undefined;
   for (let round = 0; round < ROUNDS_MAX && isWithin(); round++) {
-    if (isDear(terms)) set = withPeaksNear(solver, { ...among, unit, isWithin }, set);
+    if (isGrowing) set = withNear(solver, { ...among, unit, isWithin }, set);
     const found = solveInUnits(solver, among, set, unit);
     const whole = found === undefined || resting === null ? found : amongAll(found, rows);
     if (found === undefined || whole === undefined) break;
     const { x } = found.answer.point;
-    const value = tailAverage(outcomesAt(goal, x), size);
-    const own = setAt(goal, x);
+    const outcomes = outcomesAt(goal, x);
+    const value = tailAverage(outcomes, size);
+    const own = setAt(goal, x, outcomes);
     const pulled = 'pulled' in whole ? whole.pulled : new Int32Array(0);
     const grown = united(set, own);
     const isWhole = isSame(grown, set);
+    isGrowing = isDear(terms) || isMuchLarger(grown, set);
     if (pulled.length === 0) {
       const { program, answer } = whole;
       const { bound, shares } = found;
@@ -132,6 +133,7 @@ function solveGrowing(inner: Solver, terms: TailTerms, resting: Uint8Array | nul
     set = grown;
     if (resting === null) continue;
     for (const i of pulled) resting[i] = 0;
+    if (isGrowing && !isDear(terms)) resting.fill(0);
     among = { ...terms, rows: withResting(rows, resting, near) };
   }
   return best !== undefined && (best.open <= OPEN_MAX || !isWithin()) ? best.answer : undefined;
@@ -150,29 +152,28 @@ function better(best: Proven | undefined, found: TailAnswer, unit: number): Prov
   return { answer: { ...least, bound }, open: (least.value - bound) / Math.max(Math.abs(least.value), unit) };
 }
 
-/** Returns the worst scenarios of some weights. */
-export function setAt(goal: TailGoal, weights: Float64Array): TailSet {
-  const size = Math.max(tailSize(goal), 1);
-  const outcomes = outcomesAt(goal, weights);
-  return {
-    scenarios: worst(outcomes, Math.ceil(NAMED * size + NAMED_BESIDE * weights.length) + 1),
-    peaks: peaksAt(goal, weights, worst(outcomes, Math.ceil(size) + 1)),
-  };
+interface FirstSet {
+  readonly set: TailSet;
+  /** True if rough optima are to look for more scenarios before one is solved exactly. */
+  readonly isFar: boolean;
 }
 
 /**
  * Returns the initial set: for losses the worst scenarios of weights near the optimum over the worst at known weights,
  * without curved costs. Peaks depend too much on weights for that.
  */
-function firstSet(solver: Solver, { goal, rows, near }: TailTerms, unit: number): TailSet {
+function firstSet(solver: Solver, { goal, rows, near }: TailTerms, unit: number): FirstSet {
   const size = Math.max(tailSize(goal), 1);
   const outcomes = outcomesAt(goal, near);
-  const set: TailSet = {
+  const known: TailSet = {
     scenarios: worst(outcomes, Math.max(Math.ceil(FIRST * size), SMALL)),
     peaks: peaksAt(goal, near, worst(outcomes, 2 * Math.ceil(size))),
   };
-  if (goal.measure === 'drawdown' || set.scenarios.length === goal.scenarios) return set;
-  return setAt(goal, solver.nearly(tailProgram(goal, rows, set, unit).program).slice(0, rows.n));
+  if (goal.measure === 'drawdown' || known.scenarios.length === goal.scenarios)
+    return { set: known, isFar: isDear({ goal, rows }) };
+  const set = setAt(goal, solver.nearly(tailProgram(goal, rows, known, unit).program).slice(0, rows.n));
+  const isNew = united(known, set).scenarios.length - known.scenarios.length;
+  return { set, isFar: isNew > GROWING_FIRST * set.scenarios.length };
 }
 
 function solveInUnits(solver: Solver, terms: TailTerms, set: TailSet, unit: number): SetAnswer | undefined {
@@ -271,12 +272,6 @@ function widened(curved: Separable, n: number): Separable {
   };
 }
 
-/** Returns positions of the largest values, ascending. */
-function worst(values: Float64Array, count: number): Int32Array {
-  const order = Int32Array.from(values.keys()).sort((a, b) => values[b]! - values[a]! || a - b);
-  return order.subarray(0, Math.min(count, order.length)).toSorted((a, b) => a - b);
-}
-
 interface NearTerms extends TailTerms {
   readonly unit: number;
   /** Returns true if any work is left. */
@@ -284,44 +279,17 @@ interface NearTerms extends TailTerms {
 }
 
 /**
- * Adds to a set the peaks of weights near its optimum, and of the larger set's, until there are no more: at a fraction
- * of the cost of an optimum.
+ * Adds to a set the peaks of weights near its optimum, and of the larger set's, until there are no more, or of losses
+ * the worst scenarios, until there are few more: at a fraction of the cost of an optimum.
  */
-function withPeaksNear(solver: Solver, { goal, rows, unit, isWithin }: NearTerms, first: TailSet): TailSet {
+function withNear(solver: Solver, { goal, rows, unit, isWithin }: NearTerms, first: TailSet): TailSet {
   let set = first;
   for (let round = 0; round < ROUGH_ROUNDS_MAX && isWithin(); round++) {
     const near = solver.nearly(tailProgram(goal, rows, set, unit).program).slice(0, rows.n);
     const grown = united(set, setAt(goal, near));
-    if (isSame(grown, set)) break;
+    const isMore = goal.measure === 'drawdown' ? !isSame(grown, set) : isMuchLarger(grown, set);
     set = grown;
+    if (!isMore) break;
   }
   return set;
-}
-
-/** Returns the union of two sets. */
-export function united(a: TailSet, b: TailSet): TailSet {
-  return { scenarios: union(a.scenarios, b.scenarios), peaks: union(a.peaks, b.peaks) };
-}
-
-/** Returns true if two sets are equal; one contains the other. */
-export function isSame(a: TailSet, b: TailSet): boolean {
-  return a.scenarios.length === b.scenarios.length && a.peaks.length === b.peaks.length;
-}
-
-function union(a: Int32Array, b: Int32Array): Int32Array {
-  return Int32Array.from(new Set([...a, ...b])).toSorted((x, y) => x - y);
-}
-
-/** Returns, for drawdowns, the peaks before some scenarios, except the start, ascending. */
-function peaksAt(goal: TailGoal, weights: Float64Array, of: Int32Array): Int32Array {
-  if (goal.measure === 'loss') return new Int32Array(0);
-  const wanted = new Set(of);
-  const found = new Set<number>();
-  let peak = 0;
-  let at = -1;
-  for (const [t, value] of valuesAt(goal, weights).entries()) {
-    if (value > peak) [peak, at] = [value, t];
-    if (at >= 0 && wanted.has(t)) found.add(at);
-  }
-  return Int32Array.from(found).toSorted((x, y) => x - y);
 }

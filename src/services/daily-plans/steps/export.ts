@@ -15,7 +15,7 @@ export interface ExportDependencies {
 }
 
 /** Codes of a table that has no rows on a session. */
-const WITHOUT_ROWS: ReadonlySet<string> = new Set(['NO_DATA_AT_DATE', 'NO_DATA_IN_RANGE', 'VALIDATION_FAILED']);
+const WITHOUT_ROWS: ReadonlySet<string> = new Set(['NO_DATA_AT_DATE', 'NO_DATA_IN_RANGE']);
 
 export function exportPerformer({ exports, artifacts }: ExportDependencies): Performer<'export'> {
   async function made(indexId: string, file: ExportedFile, context: StepContext<unknown>): Promise<ItemResult> {
@@ -28,7 +28,8 @@ export function exportPerformer({ exports, artifacts }: ExportDependencies): Per
     const sha256 = createHash('sha256').update(bytes).digest('hex');
     const { name: artifact } = await artifacts.write(bytes, sha256);
     const name = nameOf(file, indexId, context);
-    return { state: 'done', message: `${name} was written.`, file: { name, bytes: bytes.length, sha256 }, artifact };
+    const written = { name, bytes: bytes.length, sha256 };
+    return { state: 'done', message: `${name} was written.`, file: written, artifact, detail: { table } };
   }
 
   return async (context) => {

@@ -73,7 +73,7 @@ describe('changes between reviews', () => {
           });
           try {
             const { index } = run(market, document, { createDecider: indexDecider });
-            seen.changes += index.book.shareChanges?.length ?? 0;
+            seen.changes += index.book.shareChanges?.session.length ?? 0;
             for (const { cause } of index.compositions.list) if (cause) seen[cause as keyof typeof seen] += 1;
           } catch {
             // Chance made a market that refuses it.

@@ -1,28 +1,39 @@
 import { expect, test } from 'vitest';
 import { keptMemory } from '#base/memory/kept-memory.js';
 import { runToFiles } from '#domain/backtest/run-file/write.js';
+import type { MarketData } from '#domain/market/market-data.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { formatDay } from '#domain/time/days.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { seededMarket } from '../../../../bench/domain/seeded-market.js';
 import { runOn } from '../random-run.js';
 
+const NAMES = 400;
 const calendars = openCalendars();
-const market = seededMarket(calendars, { names: 400, sessions: 3000 });
+const market = seededMarket(calendars, { names: NAMES, sessions: 3000 });
 
-test.each(['quarterly', 'monthly'] as const)(
+function isInPlace(priced: MarketData, members: object): boolean {
+  const document = IndexDocument.parse({
+    id: 'X',
+    name: 'X',
+    calendar: 'XNYS',
+    base_date: formatDay(priced.dates[0]!),
+    pipeline: { weighting: { type: 'MarketCapWeight', cap: 0.02 } },
+    ...members,
+  });
+  const run = runOn(calendars, priced, document, { transaction_cost_bps: 10, memory: keptMemory, pricesApart: true });
+  const { columns } = runToFiles(run, { contentHash: '', inPlace: true, apartBytesMin: 0 });
+  return columns.buffer === run.portfolio.weights.buffer;
+}
+
+test.each(['quarterly', 'monthly'])(
   'the columns of a %s index that pays dividends are written around its weights, without a copy',
-  (frequency) => {
-    const document = IndexDocument.parse({
-      id: 'X',
-      name: 'X',
-      calendar: 'XNYS',
-      base_date: formatDay(market.dates[0]!),
-      rebalance: { frequency },
-      pipeline: { weighting: { type: 'MarketCapWeight', cap: 0.02 } },
-    });
-    const run = runOn(calendars, market, document, { transaction_cost_bps: 10, memory: keptMemory, pricesApart: true });
-    const { columns } = runToFiles(run, { contentHash: '', inPlace: true, apartBytesMin: 0 });
-    expect(columns.buffer === run.portfolio.weights.buffer).toBe(true);
-  },
+  (frequency) => expect(isInPlace(market, { rebalance: { frequency } })).toBe(true),
 );
+
+test('so are those of an index that follows the share counts of a tenth of its securities on every session', () => {
+  const shares = market.fields.get('SHARES_OUTSTANDING')!.slice();
+  for (let i = NAMES; i < shares.length; i++) shares[i] = shares[i - NAMES]! * (i % 10 === 0 ? 1.001 : 1);
+  const changing = { ...market, fields: new Map([...market.fields, ['SHARES_OUTSTANDING', shares]]) };
+  expect(isInPlace(changing, { events: { share_changes: 'effective', threshold: 0 } })).toBe(true);
+});

@@ -1,0 +1,149 @@
+import { createHash } from 'node:crypto';
+import { keptMemory } from '#base/memory/kept-memory.js';
+import { indexDecider } from '#domain/backtest/index-decider.js';
+import { runBacktest } from '#domain/backtest/run-backtest.js';
+import { runToColumns } from '#domain/backtest/run-file/write.js';
+import { IndexDocument } from '#domain/documents/index-document.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import { median } from '#domain/numbers/order-statistics.js';
+import { formatDay } from '#domain/time/days.js';
+import { openCalendars } from '#market/serving/calendar-files.js';
+import { threadMs } from '../../thread-time.js';
+import { seededMarket } from '../seeded-market.js';
+
+/**
+ * Cost of index mathematics: backtests of 500 securities x 5,033 sessions by market value, total return, each next to one
+ * without the measured setting; thread time of the whole task with columns and their hash, and the median of the ratios
+ * of the pairs. Dividends reinvested in the whole index are compared with the settings of 0.2.0: goal 1.1. Share counts
+ * followed on their dates, with changes on every session, are compared with those of the reviews: goal 1.5. If every
+ * security changes on every session, the record of the changes is six times as large as the weights, which has no goal.
+ */
+const SIZE = { names: 500, sessions: 5033 };
+const PAIRS = 11;
+const WARM_UP = 3;
+
+/** Members of a document. */
+interface Settings {
+  readonly events?: object;
+  readonly treatment?: object;
+}
+
+interface Case {
+  readonly name: string;
+  readonly goal: number;
+  readonly frequency: 'quarterly' | 'monthly';
+  readonly market: () => MarketData;
+  readonly measured: Settings;
+  readonly plain: Settings;
+}
+
+const calendars = openCalendars();
+const seeded = seededMarket(calendars, SIZE);
+
+/** Settings of 0.2.0. */
+const OLDER = { reinvestment: 'constituent', special_dividends: 'constituent', rights: 'constituent' };
+const conventions = (frequency: Case['frequency']): Case => ({
+  name: `conventions of index providers, ${frequency}`,
+  goal: 1.1,
+  frequency,
+  market: () => seeded,
+  measured: {},
+  plain: { treatment: OLDER },
+});
+
+interface Changing {
+  /** Securities whose count changes on a session. */
+  readonly changing: number;
+  /** Where the store has FREE_FLOAT. */
+  readonly float?: 'field' | 'reference';
+}
+const changes = (name: string, terms: Changing, goal = 1.5): Case => ({
+  name: `share changes every session, ${name}`,
+  goal,
+  frequency: 'quarterly',
+  market: () => withChanges(seeded, terms),
+  measured: { events: { share_changes: 'effective', threshold: 0 } },
+  plain: {},
+});
+
+const CASES: readonly Case[] = [
+  conventions('quarterly'),
+  conventions('monthly'),
+  changes('of one security', { changing: 1 }),
+  changes('of 8, each once a quarter', { changing: 8 }),
+  changes('of 24, each once a month', { changing: 24 }),
+  changes('of 8, free float as a field', { changing: 8, float: 'field' }),
+  changes('of 8, free float as reference data', { changing: 8, float: 'reference' }),
+  changes('of all 500', { changing: SIZE.names }, Infinity),
+];
+
+for (const one of CASES) {
+  const market = one.market();
+  const [times, plain] = [[] as number[], [] as number[]];
+  for (let pair = -WARM_UP; pair < PAIRS; pair++) {
+    const before = timed(market, one, one.plain);
+    const after = timed(market, one, one.measured);
+    if (pair < 0) continue;
+    plain.push(before);
+    times.push(after);
+  }
+  const ratios = times.map((time, i) => time / plain[i]!);
+  const [least, most] = [Math.min(...ratios), Math.max(...ratios)].map((ratio) => ratio.toFixed(2));
+  console.log(
+    `${one.name}: ${median(times).toFixed(0)} ms, without ${median(plain).toFixed(0)} ms, ratio ${median(ratios).toFixed(2)} (${least} to ${most}), goal ${one.goal}`,
+  );
+  if (median(ratios) > one.goal) process.exitCode = 1;
+}
+
+/** Returns the market with counts that change by up to 1 % for some securities on each session. */
+function withChanges(market: MarketData, { changing, float }: Changing): MarketData {
+  const { names, sessions } = SIZE;
+  const shares = market.fields.get('SHARES_OUTSTANDING')!.slice();
+  let next = 0;
+  for (let t = 1; t < sessions; t++) {
+    shares.copyWithin(t * names, (t - 1) * names, t * names);
+    for (let n = 0; n < changing; n++) shares[t * names + (next++ % names)]! *= 1 + 0.01 * Math.sin(17 * next);
+  }
+  const fields = new Map([...market.fields, ['SHARES_OUTSTANDING', shares]]);
+  if (float === 'field') fields.set('FREE_FLOAT', new Float64Array(names * sessions).fill(0.8));
+  const stated = [{ validFrom: null, values: [0.8] }];
+  return {
+    ...market,
+    contentHash: `bench-${changing}-${float}`,
+    fields,
+    ...(float === 'reference'
+      ? { reference: { columns: ['FREE_FLOAT'], rows: new Map(market.identifiers.map((name) => [name, stated])) } }
+      : {}),
+  };
+}
+
+/** Thread time of a backtest. */
+function timed(market: MarketData, { frequency }: Case, { events = {}, treatment = {} }: Settings): number {
+  const document = IndexDocument.parse({
+    id: 'BENCH',
+    name: 'Bench',
+    calendar: 'XNYS',
+    base_date: formatDay(market.dates[0]!),
+    rebalance: { frequency },
+    events,
+    pipeline: { treatment: { dividends: 'total', ...treatment }, weighting: { type: 'MarketCapWeight' } },
+  });
+  const begin = threadMs();
+  const run = runBacktest({
+    market,
+    calendars,
+    createDecider: indexDecider,
+    memory: keptMemory,
+    report: () => {},
+    plan: {
+      runId: 'BENCH',
+      name: 'Bench',
+      indexId: 'BENCH',
+      documents: { BENCH: document },
+      request: { benchmark: null, start: null, end: null, initial_capital: 1_000_000, transaction_cost_bps: 10 },
+    },
+  });
+  const columns = runToColumns(run, { contentHash: '', inPlace: true });
+  createHash('sha256').update(columns).digest('hex');
+  return threadMs() - begin;
+}

@@ -1,0 +1,31 @@
+/** Numbers that are appended one at a time, in memory that doubles. */
+export interface GrowingNumbers<A extends Int32Array | Float64Array> {
+  readonly length: number;
+  push(value: number): void;
+  /** Returns the numbers so far; it shares their memory. */
+  values(): A;
+}
+
+export const growingIntegers = (): GrowingNumbers<Int32Array> => growing((length) => new Int32Array(length));
+export const growingFloats = (): GrowingNumbers<Float64Array> => growing((length) => new Float64Array(length));
+
+const FIRST_LENGTH = 16;
+
+function growing<A extends Int32Array | Float64Array>(create: (length: number) => A): GrowingNumbers<A> {
+  let memory = create(0);
+  let length = 0;
+  return {
+    get length() {
+      return length;
+    },
+    push(value) {
+      if (length === memory.length) {
+        const larger = create(Math.max(FIRST_LENGTH, 2 * length));
+        larger.set(memory);
+        memory = larger;
+      }
+      memory[length++] = value;
+    },
+    values: () => memory.subarray(0, length) as A,
+  };
+}

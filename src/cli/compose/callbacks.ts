@@ -1,0 +1,33 @@
+import type { Logger } from 'pino';
+import { systemClock } from '#jobs/clock.js';
+import { createCallbackPlaces, type CallbackPlaces } from '#services/operations/callback-places.js';
+import { createDeliveries, type Deliveries } from '#services/operations/deliveries.js';
+import { createPost, createSend, type PostSigned } from '#services/operations/send-callback.js';
+import type { DocumentStore } from '#store/port.js';
+import type { Settings } from '../settings.js';
+import { buildVersion } from '../version.js';
+
+/** Notifications of ended jobs, and signed requests to receivers that the operator allows. */
+export interface Messages {
+  readonly deliveries: Deliveries;
+  readonly callbacks: { readonly places: CallbackPlaces; readonly post: PostSigned };
+}
+
+interface DeliveriesInput {
+  readonly settings: Settings;
+  readonly documents: DocumentStore;
+  readonly log: Logger;
+  /** Current time for records, in ms since 1970. */
+  readonly now: () => number;
+}
+
+/** Opens the notifications of ended jobs, limited to the targets that the operator allows. */
+export function openDeliveries({ settings, documents, log, now }: DeliveriesInput): Messages {
+  const { callbackHosts: hosts, callbackPrivate: isPrivateAllowed, callbackSecrets: secrets } = settings;
+  const places = createCallbackPlaces({ hosts, isPrivateAllowed, hasSecret: secrets.length > 0 });
+  const post = createPost({ places, secrets, now, userAgent: `divisor/${buildVersion()}` });
+  const isShared = settings.artifacts !== undefined;
+  const clock = { ...systemClock, now };
+  const deliveries = createDeliveries({ documents, places, send: createSend(post), clock, log, isShared });
+  return { deliveries, callbacks: { places, post } };
+}

@@ -1,0 +1,125 @@
+import { readFile } from 'node:fs/promises';
+import type { ClientBody } from '#clients/typescript/divisor.js';
+import { jsonFile } from '../command-line.js';
+import { UsageError } from '../usage-error.js';
+import { NOTE } from './documents.js';
+import { viewCommand } from './view-command.js';
+
+const CLIENT = { name: 'CLIENT', help: 'Id of a client.' };
+const listOf = (values: readonly string[] | null): string => values?.join(' ') ?? 'all';
+
+export const clients = viewCommand({
+  summary: 'List the clients that receive files, with their entitlements.',
+  words: [],
+  flags: { index: { type: 'string', value: 'INDEX', help: 'Only clients with an entitlement to this index.' } },
+  examples: ['divisor client list', 'divisor client list --index LARGE-100'],
+  ask: (client, _, flags) => client.call('listClients', { query: { index_id: flags.text('index') } }),
+  records: (answer) =>
+    answer.clients.map(({ client_id, name, enabled, entitlements, targets }) => ({
+      client_id,
+      name,
+      enabled,
+      entitlements: entitlements.map(({ indices, tables }) => `${listOf(indices)}: ${listOf(tables)}`).join('; '),
+      targets: targets.map(({ name: target, type }) => `${target} (${type})`).join(' '),
+    })),
+  columns: ['client_id', 'name', 'enabled', 'entitlements', 'targets'],
+});
+
+export const showClient = viewCommand({
+  summary: 'Show the entitlements of a client, or its targets.',
+  words: [CLIENT],
+  flags: { targets: { type: 'boolean', help: 'List its targets.' } },
+  examples: ['divisor client show ACME', 'divisor client show ACME --targets'],
+  async ask(client, [client_id = ''], flags) {
+    const { entitlements, targets, secrets } = await client.call('getClient', { params: { client_id } });
+    if (flags.isSet('targets') === true)
+      return targets.map((target) => ({
+        name: target.name,
+        type: target.type,
+        to: target.type === 'mail' ? target.to.join(' ') : target.url,
+        tables: listOf(target.tables),
+        has_secret: secrets.includes(target.name),
+      }));
+    return entitlements.map(({ indices, tables, starts_on, ends_on }) => ({
+      indices: listOf(indices),
+      tables: listOf(tables),
+      starts_on,
+      ends_on,
+    }));
+  },
+  records: (rows: readonly Readonly<Record<string, unknown>>[]) => rows,
+});
+
+export const putClient = viewCommand({
+  summary: 'Store a client with its entitlements and targets.',
+  words: [
+    { name: 'ID', help: 'Id of the client.' },
+    { name: 'FILE', help: 'Client as JSON; - is standard input.' },
+  ],
+  flags: {
+    secrets: {
+      type: 'string',
+      value: 'TARGET=FILE,...',
+      help: 'Files with the password or private key of targets. Default: those in the JSON, else the stored ones.',
+    },
+    ...NOTE,
+  },
+  examples: ['divisor client put ACME acme.json', 'divisor client put ACME acme.json --secrets ftp=acme_ed25519'],
+  async ask(client, [client_id = '', file = ''], flags) {
+    const body = await jsonFile<ClientBody>(file);
+    const secrets = await secretsIn(flags.text('secrets'));
+    const other = [...secrets.keys()].find((name) => !(body.targets ?? []).some((target) => target.name === name));
+    if (other !== undefined) throw new UsageError(`the client has no target ${other}`);
+    const targets = (body.targets ?? []).map((target) =>
+      secrets.has(target.name) ? ({ ...target, secret: secrets.get(target.name) } as typeof target) : target,
+    );
+    return client.call('putClient', { params: { client_id }, body: { ...body, targets }, note: flags.text('note') });
+  },
+  records: ({ client_id, name, entitlements, targets, secrets }) => [
+    { client_id, name, entitlements: entitlements.length, targets: targets.length, secrets: secrets.length },
+  ],
+});
+
+/** Contents of files by target. A password ends before its line break; a key keeps its lines. */
+async function secretsIn(text: string | undefined): Promise<Map<string, string>> {
+  const secrets = new Map<string, string>();
+  for (const pair of text?.split(',') ?? []) {
+    const [target = '', path = ''] = pair.split('=');
+    const content = await readFile(path, 'utf8').catch(() =>
+      Promise.reject(new UsageError(`--secrets takes TARGET=FILE; there is no file ${JSON.stringify(path)}`)),
+    );
+    secrets.set(target, content.includes('-----BEGIN') ? content : content.trimEnd());
+  }
+  return secrets;
+}
+
+export const deliveries = viewCommand({
+  summary: 'List the files that a client received or is to receive, or the log of their attempts.',
+  words: [CLIENT],
+  flags: {
+    schedule: { type: 'string', value: 'SCHEDULE', help: 'Only days of this schedule.' },
+    before: { type: 'string', value: 'DATE', help: 'Only days before this one.' },
+    limit: { type: 'number', value: 'N', help: 'Number of days. Default: 20.' },
+    log: { type: 'boolean', help: 'List attempts and results instead of files.' },
+  },
+  examples: ['divisor client deliveries ACME', 'divisor client deliveries ACME --limit 1 --log'],
+  async ask(client, [client_id = ''], flags) {
+    const query = { schedule_id: flags.text('schedule'), before: flags.text('before'), limit: flags.number('limit') };
+    const { deliveries: records } = await client.call('listDeliveries', { params: { client_id }, query });
+    if (flags.isSet('log') === true)
+      return records.flatMap(({ schedule_id, date, log }) => log.map((line) => ({ date, schedule_id, ...line })));
+    return records.flatMap(({ schedule_id, date, files }) =>
+      files.map(({ target, path, state, attempts, delivered_at, message }) => ({
+        date,
+        schedule_id,
+        target,
+        path,
+        state,
+        attempts,
+        delivered_at,
+        message,
+      })),
+    );
+  },
+  records: (rows: readonly Readonly<Record<string, unknown>>[]) => rows,
+});

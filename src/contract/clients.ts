@@ -1,0 +1,107 @@
+import { z } from 'zod';
+import { ClientBody, ClientDocument } from '#domain/delivery/client-document.js';
+import { DeliveryRecord } from '#domain/delivery/delivery-record.js';
+import { TARGET_CATALOGUE } from '#domain/delivery/target-catalogue.js';
+import { Id, IsoDate } from '#domain/schema/shape.js';
+import { listingQuery, purgeQuery, skippedFields } from './common.js';
+import { routes } from './route.js';
+
+const RECORDS_LISTED_MAX = 260;
+
+export const Client = ClientDocument.extend({
+  client_id: z.string(),
+  updated_at: z.string(),
+  secrets: z.array(z.string()).meta({ description: 'Names of the targets whose secret is stored.' }),
+}).meta({ id: 'Client' });
+export type Client = z.infer<typeof Client>;
+
+export const ClientCollection = z
+  .strictObject({ clients: z.array(Client).meta({ description: 'Clients by id.' }), ...skippedFields })
+  .meta({ id: 'ClientCollection' });
+
+export const Deliveries = z
+  .strictObject({ deliveries: z.array(DeliveryRecord).meta({ description: 'By day, newest first.' }) })
+  .meta({ id: 'Deliveries' });
+
+const params = z.strictObject({ client_id: Id.meta({ description: 'Id of the client.' }) });
+const tag = 'clients';
+const targets = Object.entries(TARGET_CATALOGUE).map(
+  ([type, { help, secret }]) => `- \`${type}\`: ${help}${secret === undefined ? '' : ` Its \`secret\` is ${secret}.`}`,
+);
+
+export const clientRoutes = routes({
+  listClients: {
+    method: 'GET',
+    path: '/clients',
+    scope: 'read',
+    tag,
+    withoutMarket: true,
+    summary: 'Every client that receives files.',
+    query: listingQuery.extend({
+      index_id: Id.optional().meta({ description: 'Only clients with an entitlement to this index.' }),
+    }),
+    success: { status: 200, description: 'Clients by id.', schema: ClientCollection },
+    errors: [],
+  },
+  getClient: {
+    method: 'GET',
+    path: '/clients/{client_id}',
+    scope: 'read',
+    tag,
+    withoutMarket: true,
+    summary: 'One client: its entitlements and targets.',
+    params,
+    success: { status: 200, description: 'The client, without its secrets.', schema: Client },
+    errors: ['CLIENT_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
+  },
+  putClient: {
+    method: 'PUT',
+    path: '/clients/{client_id}',
+    scope: 'publish',
+    tag,
+    withoutMarket: true,
+    summary: 'Creates or replaces a client: its entitlements and its targets.',
+    description: `The step \`deliver\` of a schedule delivers each file that an entitlement covers to every target. Secrets are stored encrypted if the service has a secret key, and never shown; a target without \`secret\` keeps the stored one while its address is the same.\n\n${targets.join('\n')}`,
+    versioned: true,
+    params,
+    body: {
+      schema: ClientBody,
+      example: {
+        name: 'Acme Asset Management',
+        entitlements: [{ indices: ['LARGE-100'], tables: ['closing', 'report'] }],
+        targets: [],
+      },
+    },
+    success: { status: 200, description: 'The client as stored, without its secrets.', schema: Client },
+    errors: ['PRECONDITION_FAILED', 'VALIDATION_FAILED'],
+  },
+  deleteClient: {
+    method: 'DELETE',
+    path: '/clients/{client_id}',
+    scope: 'publish',
+    tag,
+    withoutMarket: true,
+    summary: 'Deletes a client and its secrets; what was delivered stays listed.',
+    versioned: true,
+    params,
+    query: purgeQuery,
+    success: { status: 204, description: 'Deleted.' },
+    errors: ['CLIENT_NOT_FOUND', 'PRECONDITION_FAILED'],
+  },
+  listDeliveries: {
+    method: 'GET',
+    path: '/clients/{client_id}/deliveries',
+    scope: 'read',
+    tag,
+    withoutMarket: true,
+    summary: 'Files that a client received or is to receive, by day, with the log of attempts.',
+    params,
+    query: z.strictObject({
+      schedule_id: Id.optional().meta({ description: 'Only days of this schedule.' }),
+      before: IsoDate.optional().meta({ description: 'Only days before this one.' }),
+      limit: z.int().min(1).max(RECORDS_LISTED_MAX).default(20).meta({ description: 'Longest list.' }),
+    }),
+    success: { status: 200, description: 'Days, newest first.', schema: Deliveries },
+    errors: ['CLIENT_NOT_FOUND', 'SCHEDULE_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
+  },
+});

@@ -1,0 +1,74 @@
+import { growingFloats, growingIntegers } from '#base/memory/growing-numbers.js';
+import type { Series } from '../datapoints/series.js';
+import type { SessionMarket } from '../market/session-market.js';
+import { isEqual } from '../numbers/number-types.js';
+
+/** Changes of share counts of the securities of a book in the data, by session, then slot. */
+export interface CountTimeline {
+  /** Position of the first change of each session from the first of the book on, [T + 1]. */
+  readonly starts: Int32Array;
+  readonly slots: Int32Array;
+  /** Counts after the changes. */
+  readonly values: Float64Array;
+}
+
+interface Counted {
+  readonly sm: SessionMarket;
+  readonly counts: Series;
+  /** Name of the counts among those of a market. */
+  readonly key: string;
+  readonly columns: Int32Array;
+  /** First and last session. */
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Shorter books compare every count on every session. */
+const SESSIONS_MIN = 64;
+
+/** Largest fraction of the counts that change: beyond it a comparison of all takes no longer. */
+const CHANGES_MAX = 1 / 8;
+
+interface Listed extends Pick<Counted, 'columns' | 'from' | 'to'> {
+  readonly timeline: CountTimeline | null;
+}
+
+/** Latest list of each kind of count: books of one index follow the same securities. */
+const latest = new WeakMap<SessionMarket, Map<string, Listed>>();
+
+/** Lists the changes of counts over the sessions of a book; null if there are too many or too few sessions. @cost O(T H), once */
+export function countTimeline(counted: Counted): CountTimeline | null {
+  const { sm, key, columns, from, to } = counted;
+  if (to - from < SESSIONS_MIN) return null;
+  let lists = latest.get(sm);
+  if (lists === undefined) latest.set(sm, (lists = new Map()));
+  const known = lists.get(key);
+  if (known?.from === from && known.to === to && isEqual(known.columns, columns)) return known.timeline;
+  const timeline = listChanges(counted);
+  lists.set(key, { columns, from, to, timeline });
+  return timeline;
+}
+
+function listChanges({ counts, columns, from, to }: Counted): CountTimeline | null {
+  const H = columns.length;
+  const most = CHANGES_MAX * H * (to - from);
+  const starts = new Int32Array(to - from + 2);
+  const slots = growingIntegers();
+  const values = growingFloats();
+  const row = new Float64Array(H);
+  const stated = new Float64Array(H).fill(Number.NaN);
+  for (let session = from; session <= to; session++) {
+    counts.fill(session, columns, row);
+    for (let slot = 0; slot < H; slot++) {
+      const value = row[slot]!;
+      if (value === stated[slot] || !(value > 0)) continue;
+      stated[slot] = value;
+      if (session === from) continue;
+      slots.push(slot);
+      values.push(value);
+    }
+    if (slots.length > most) return null;
+    starts[session - from + 1] = slots.length;
+  }
+  return { starts, slots: slots.values(), values: values.values() };
+}

@@ -1,0 +1,30 @@
+import type { Day } from '../time/days.js';
+import { referenceSpells } from '../market/reference-spells.js';
+import type { SessionMarket } from '../market/session-market.js';
+
+/** Returns values known on the day of the session (point in time). */
+export function referenceSeries({ market, sessions }: SessionMarket, name: string) {
+  const spells = referenceSpells(market, name);
+  /** Value of each security that was read last, and the days from which and before which it applies. */
+  const values = new Float64Array(spells.length);
+  const from = new Float64Array(spells.length).fill(Infinity);
+  const until = new Float64Array(spells.length).fill(-Infinity);
+  const seek = (column: number, day: Day): void => {
+    const own = spells[column]!;
+    const at = own.findLastIndex((spell) => spell.from <= day);
+    const value = own[at]?.value;
+    values[column] = typeof value === 'number' ? value : NaN;
+    from[column] = own[at]?.from ?? -Infinity;
+    until[column] = own[at + 1]?.from ?? Infinity;
+  };
+  return {
+    fill(session: number, columns: Int32Array, out: Float64Array): void {
+      const day = sessions[session]!;
+      for (let i = 0; i < columns.length; i++) {
+        const column = columns[i]!;
+        if (day >= until[column]! || day < from[column]!) seek(column, day);
+        out[i] = values[column]!;
+      }
+    },
+  };
+}

@@ -1,0 +1,80 @@
+import { z } from 'zod';
+import { Id, IsoDate } from '../schema/shape.js';
+import { FileTables } from './target-kind.js';
+import { Target } from './target-catalogue.js';
+
+const ENTITLEMENTS_MAX = 100;
+const ENTITLED_MAX = 1000;
+const TARGETS_MAX = 20;
+
+/** Files that a client may receive, with the first and the last session. */
+export const Entitlement = z
+  .strictObject({
+    indices: z
+      .array(Id)
+      .min(1)
+      .max(ENTITLED_MAX)
+      .nullable()
+      .default(null)
+      .meta({ description: 'Indices. Default: every index.', example: ['LARGE-100'] }),
+    tables: FileTables.meta({ description: 'Tables of files; `report` is a rendered report. Default: every file.' }),
+    starts_on: IsoDate.nullable().default(null).meta({ description: 'First session. Default: any.' }),
+    ends_on: IsoDate.nullable().default(null).meta({ description: 'Last session. Default: none.' }),
+  })
+  .meta({ id: 'Entitlement' });
+export type Entitlement = z.infer<typeof Entitlement>;
+
+/** A client as it is written. */
+export const ClientBody = z
+  .strictObject({
+    name: z.string().min(1).max(200),
+    description: z.string().max(10_000).nullable().default(null),
+    enabled: z.boolean().default(true).meta({ description: 'Whether files are delivered.' }),
+    entitlements: z
+      .array(Entitlement)
+      .max(ENTITLEMENTS_MAX)
+      .meta({ description: 'Files that it may receive: those that one entry covers. An empty list: none.' }),
+    targets: z.array(Target).max(TARGETS_MAX).default([]).meta({ description: 'Where its files go.' }),
+  })
+  .meta({ id: 'ClientBody' });
+export type ClientBody = z.infer<typeof ClientBody>;
+
+/** The client as it is stored: its secrets are separate documents. */
+export const ClientDocument = ClientBody.meta({ id: 'ClientDocument' });
+export type ClientDocument = z.infer<typeof ClientDocument>;
+
+/** Secrets of a client by target, encrypted. Each belongs to one address. */
+export const ClientSecrets = z.strictObject({
+  client_id: z.string(),
+  secrets: z.record(z.string(), z.strictObject({ owner: z.string(), sealed: z.string() })),
+});
+export type ClientSecrets = z.infer<typeof ClientSecrets>;
+
+/** A file of a day by what entitlements distinguish. */
+export interface EntitledFile {
+  readonly index: string;
+  readonly table: string;
+  /** Session. */
+  readonly date: string;
+}
+
+const includes = (list: readonly string[] | null, value: string): boolean => list === null || list.includes(value);
+
+/** True if a client may receive a file. */
+export const isEntitled = (
+  { entitlements }: Pick<ClientDocument, 'entitlements'>,
+  { index, table, date }: EntitledFile,
+): boolean =>
+  entitlements.some(
+    ({ indices, tables, starts_on: start, ends_on: end }) =>
+      includes(indices, index) &&
+      includes(tables, table) &&
+      (start === null || start <= date) &&
+      (end === null || date <= end),
+  );
+
+/** The documents without their secrets. */
+export const withoutSecrets = (client: ClientBody): ClientDocument => ({
+  ...client,
+  targets: client.targets.map((target) => ('secret' in target ? { ...target, secret: null } : target)),
+});

@@ -1,0 +1,32 @@
+import { z } from 'zod';
+import { bucket } from './targets/bucket.js';
+import { callback } from './targets/callback.js';
+import { folder } from './targets/folder.js';
+import { mail } from './targets/mail.js';
+import { sftp } from './targets/sftp.js';
+
+/** Every kind of target. One that nothing writes to does not compile (`src/services/delivery/senders.ts`). */
+export const TARGET_CATALOGUE = { folder, bucket, sftp, callback, mail } as const;
+
+export type TargetType = keyof typeof TARGET_CATALOGUE;
+
+/** A target of a client by its type. */
+export type TargetOf<T extends TargetType> = z.infer<(typeof TARGET_CATALOGUE)[T]['schema']>;
+
+export const Target = z.discriminatedUnion('type', [
+  folder.schema,
+  bucket.schema,
+  sftp.schema,
+  callback.schema,
+  mail.schema,
+]);
+export type Target = z.infer<typeof Target>;
+
+/** Address that a stored secret belongs to: a target whose address or user changes needs its secret again. */
+export function secretOwner(target: Target): string {
+  if (target.type === 'sftp') return `${target.url} ${target.host_key}`;
+  if (target.type === 'bucket') return [target.url, target.endpoint, target.access_key_id].join(' ');
+  return '';
+}
+
+export const secretOf = (target: Target): string | null => ('secret' in target ? target.secret : null);

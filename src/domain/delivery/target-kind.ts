@@ -1,0 +1,80 @@
+import { z } from 'zod';
+import { pathProblem } from '../daily-plans/file-name.js';
+
+/** One kind of target. The code that writes to it is in `src/services/delivery/targets/`. */
+export interface TargetKind<T> {
+  readonly schema: z.ZodType<T>;
+  /** A sentence for the guide and the contract. */
+  readonly help: string;
+  /** Description of the secret of a target; undefined if the kind has no secret. */
+  readonly secret: string | undefined;
+}
+
+/** Keeps the literal types of an entry. */
+export const targetKind = <const K extends TargetKind<unknown>>(kind: K): K => kind;
+
+const TABLES_MAX = 32;
+const SECRET_LENGTH_MAX = 20_000;
+
+/** Tables of files, as an export step names them; `report` is what a render step makes. */
+export const FileTables = z
+  .array(z.string().min(1).max(64))
+  .min(1)
+  .max(TABLES_MAX)
+  .nullable()
+  .default(null)
+  .meta({ example: ['closing', 'report'] });
+
+/** Members of every target. */
+export const targetFields = {
+  name: z
+    .string()
+    .regex(/^[a-z0-9][a-z0-9-]{0,31}$/, { error: 'must be 1 to 32 small letters, digits and dashes, as ftp-main' })
+    .meta({ description: 'Name of the target, unique among those of the client.', example: 'house' }),
+  tables: FileTables.meta({
+    description: 'Tables whose files go there; `report` is a rendered report. Default: everything the client may have.',
+  }),
+};
+
+/** Members of a target that stores files under names. */
+export const storedFields = {
+  path: z
+    .string()
+    .min(1)
+    .max(400)
+    .default('{file}')
+    .superRefine((pattern, context) => {
+      const problem = pathProblem(pattern);
+      if (problem !== undefined) context.addIssue({ code: 'custom', message: problem });
+    })
+    .meta({
+      description:
+        'Path below the address: folders and a name with {file} (the name of the file), {client}, {index}, {table}, {schedule} and {date:YYYYMMDD}.',
+      example: '{date:YYYY}/{file}',
+    }),
+  checksum: z.boolean().default(true).meta({
+    description: 'Whether a file NAME.sha256 is written after each file, in the form of the tool sha256sum.',
+  }),
+};
+
+/** A secret that is stored encrypted and never shown. */
+export const secretField = z.string().min(1).max(SECRET_LENGTH_MAX).nullable().default(null).meta({ writeOnly: true });
+
+/** An address of one of some schemes. */
+export const addressOf = (schemes: readonly string[], problemOf: (url: URL) => string | undefined) =>
+  z
+    .string()
+    .max(1000)
+    .superRefine((text, context) => {
+      const url = URL.canParse(text) ? new URL(text) : undefined;
+      const isKnown = url !== undefined && schemes.includes(url.protocol.slice(0, -1));
+      const problem = isKnown
+        ? (credentialProblem(url) ?? problemOf(url))
+        : `must be an address that begins with ${schemes.map((scheme) => `${scheme}://`).join(' or ')}`;
+      if (problem !== undefined) context.addIssue({ code: 'custom', message: problem });
+    });
+
+const credentialProblem = ({ password, search, hash }: URL): string | undefined => {
+  if (password !== '') return 'must hold no password: the password is the secret of the target';
+  return search === '' && hash === '' ? undefined : 'must have no query and no fragment';
+};

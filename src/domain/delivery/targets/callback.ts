@@ -1,0 +1,16 @@
+import { z } from 'zod';
+import { addressOf, targetFields, targetKind } from '../target-kind.js';
+
+const url = addressOf(['https', 'http'], ({ username }) => (username === '' ? undefined : 'must hold no user'));
+
+export const callback = targetKind({
+  help: 'A POST request with the file as its body, signed as callbacks of jobs are. The operator allows hosts with `--callback-hosts`.',
+  secret: undefined,
+  schema: z
+    .strictObject({
+      type: z.literal('callback'),
+      ...targetFields,
+      url: url.meta({ description: 'Receiver.', example: 'https://data.acme.example/divisor' }),
+    })
+    .meta({ id: 'CallbackTarget' }),
+});

@@ -1,0 +1,19 @@
+import { z } from 'zod';
+import { addressOf, storedFields, targetFields, targetKind } from '../target-kind.js';
+
+const url = addressOf(['file'], ({ host, pathname }) =>
+  host === '' && pathname !== '/' ? undefined : 'must be file:/// and the absolute path of a folder',
+);
+
+export const folder = targetKind({
+  help: 'A folder of the machine, or one that is mounted. The operator allows folders with `--delivery-roots`.',
+  secret: undefined,
+  schema: z
+    .strictObject({
+      type: z.literal('folder'),
+      ...targetFields,
+      url: url.meta({ description: 'Folder.', example: 'file:///srv/delivery/acme' }),
+      ...storedFields,
+    })
+    .meta({ id: 'FolderTarget' }),
+});

@@ -1,0 +1,63 @@
+import { outcomesAt, tailSize, valuesAt, type TailGoal } from '../../objectives/tail.js';
+import type { TailSet } from './tail-program.js';
+
+/**
+ * Number of scenarios that weights add, in sizes of the tail and additionally in securities: as many can be at the
+ * level.
+ */
+const NAMED = 1.3;
+const NAMED_BESIDE = 0.6;
+
+/**
+ * Share of new scenarios in a grown set of losses from which on rough optima look for more, among all securities: a
+ * solve is exact once few are new.
+ */
+const GROWING = 0.1;
+
+/** Returns the worst scenarios of some weights. */
+export function setAt(goal: TailGoal, weights: Float64Array, outcomes = outcomesAt(goal, weights)): TailSet {
+  const size = Math.max(tailSize(goal), 1);
+  return {
+    scenarios: worst(outcomes, Math.ceil(NAMED * size + NAMED_BESIDE * weights.length) + 1),
+    peaks: peaksAt(goal, weights, worst(outcomes, Math.ceil(size) + 1)),
+  };
+}
+
+/** Returns the union of two sets. */
+export function united(a: TailSet, b: TailSet): TailSet {
+  return { scenarios: union(a.scenarios, b.scenarios), peaks: union(a.peaks, b.peaks) };
+}
+
+/** Returns true if two sets are equal; one contains the other. */
+export function isSame(a: TailSet, b: TailSet): boolean {
+  return a.scenarios.length === b.scenarios.length && a.peaks.length === b.peaks.length;
+}
+
+/** Returns true if many scenarios of a set are not in the one it grew from. */
+export function isMuchLarger(grown: TailSet, set: TailSet): boolean {
+  return grown.scenarios.length > (1 + GROWING) * set.scenarios.length;
+}
+
+/** Returns positions of the largest values, ascending. */
+export function worst(values: Float64Array, count: number): Int32Array {
+  const order = Int32Array.from(values.keys()).sort((a, b) => values[b]! - values[a]! || a - b);
+  return order.subarray(0, Math.min(count, order.length)).toSorted((a, b) => a - b);
+}
+
+/** Returns, for drawdowns, the peaks before some scenarios, except the start, ascending. */
+export function peaksAt(goal: TailGoal, weights: Float64Array, of: Int32Array): Int32Array {
+  if (goal.measure === 'loss') return new Int32Array(0);
+  const wanted = new Set(of);
+  const found = new Set<number>();
+  let peak = 0;
+  let at = -1;
+  for (const [t, value] of valuesAt(goal, weights).entries()) {
+    if (value > peak) [peak, at] = [value, t];
+    if (at >= 0 && wanted.has(t)) found.add(at);
+  }
+  return Int32Array.from(found).toSorted((x, y) => x - y);
+}
+
+function union(a: Int32Array, b: Int32Array): Int32Array {
+  return Int32Array.from(new Set([...a, ...b])).toSorted((x, y) => x - y);
+}

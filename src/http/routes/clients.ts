@@ -1,0 +1,33 @@
+import type { clientRoutes } from '#contract/clients.js';
+import type { Clients, StoredClient } from '#services/delivery/clients.js';
+import type { DeliveryRecords } from '#services/delivery/delivery-records.js';
+import type { Handlers, Reply } from '../handler.js';
+import type { Removals } from '../removals.js';
+
+export function clientHandlers(
+  clients: Clients,
+  records: Pick<DeliveryRecords, 'list'>,
+  removals: Removals,
+): Handlers<typeof clientRoutes> {
+  return {
+    async listClients({ query }) {
+      const { shown, ...skipped } = await clients.page(query);
+      return { json: { clients: shown, ...skipped } };
+    },
+    getClient: async ({ params }) => clientReply(await clients.get(params.client_id)),
+    putClient: async ({ params, body, precondition, authorship }) =>
+      clientReply(await clients.put(params.client_id, body(), precondition(), authorship())),
+    async deleteClient(request) {
+      const id = request.params.client_id;
+      const removal = await removals.of(request, { kind: 'client', id });
+      if (!('purgedRuns' in removal)) await clients.remove(id, request.precondition(), removal);
+      return {};
+    },
+    async listDeliveries({ params, query }) {
+      await clients.get(params.client_id);
+      return { json: { deliveries: await records.list(params.client_id, query) } };
+    },
+  };
+}
+
+export const clientReply = ({ client, etag }: StoredClient): Reply => ({ json: client, etag });

@@ -1,0 +1,25 @@
+import type { DayDocument } from '#domain/daily-plans/day-document.js';
+import { stepKindOf } from '#domain/daily-plans/step-catalogue.js';
+import type { Keys } from '../operations/keys.js';
+
+/** Ids of keys, as opposed to subjects of tokens, whose rights only their provider knows. */
+const KEY_ID = /^[A-Za-z0-9]{12}$/;
+
+/**
+ * Returns why a day may no longer be performed in the name of its author: the key was revoked, has expired or lacks a
+ * scope of a step. A key that replaced it under the same name counts as the key.
+ */
+export function authorFault(
+  keys: Pick<Keys, 'scopesOf'>,
+  { author, key_id: id, plan }: Pick<DayDocument, 'author' | 'key_id' | 'plan'>,
+): string | undefined {
+  if (id === null || !KEY_ID.test(id)) return undefined;
+  const again = 'Store the schedule again with a valid key, then run the day.';
+  const scopes = keys.scopesOf(id, author);
+  if (scopes === undefined)
+    return `The key ${author} (${id}) that stored the schedule was revoked or has expired. ${again}`;
+  if (scopes.has('admin')) return undefined;
+  const lacking = plan.steps.find(({ type }) => !scopes.has(stepKindOf(type).scope));
+  if (lacking === undefined) return undefined;
+  return `The key ${author} (${id}) that stored the schedule lacks the scope ${stepKindOf(lacking.type).scope} of the step ${lacking.type}. ${again}`;
+}

@@ -1,0 +1,12 @@
+import type { DayDocument } from '#domain/daily-plans/day-document.js';
+import type { DayFile } from '../delivery/deliver-files.js';
+
+/** Files that the steps of a day have made and that are kept. */
+export const filesOf = ({ steps }: Pick<DayDocument, 'steps'>): readonly DayFile[] =>
+  steps.flatMap(({ type, items }) =>
+    items.flatMap(({ file, artifact, index_id: indexId, detail }) => {
+      if (file === null || artifact === null || indexId === null) return [];
+      const table = type === 'render' ? 'report' : String(detail?.['table'] ?? '');
+      return [{ ...file, indexId, table, artifact }];
+    }),
+  );

@@ -1,0 +1,58 @@
+import type { DayDocument, ScheduleState } from '#domain/daily-plans/day-document.js';
+import { dayFrom, formatDay } from '#domain/time/days.js';
+import type { DocumentStore } from '#store/port.js';
+import { dayId, readDay, readState } from './stored-days.js';
+
+/** Days that are looked at in one transaction. */
+const PRUNED_AT_ONCE = 50;
+const DATE_LENGTH = 'YYYY-MM-DD'.length;
+
+export interface PruneTerms {
+  readonly scheduleId: string;
+  /** Days after the end of a day; null keeps files for ever. */
+  readonly keepDays: number | null;
+  /** Today, as a session is written. */
+  readonly today: string;
+}
+
+/**
+ * Drops the files of days that ended too long ago; their names, sizes and hashes stay. Looks once a day.
+ * @cost a read of each day that is older and may still have files
+ */
+export async function pruneFiles(documents: DocumentStore, { scheduleId, keepDays, today }: PruneTerms): Promise<void> {
+  if (keepDays === null) return;
+  const { files_from: from, pruned_on: on } = await readState(documents, scheduleId);
+  if (on === today) return;
+  const cutoff = formatDay(dayFrom(today) - keepDays);
+  /** The oldest session whose files stay. */
+  let oldest = from !== undefined && from > cutoff ? from : cutoff;
+  for (let below = dayFrom(cutoff); ;) {
+    const page = await documents.numbers('schedule-day', scheduleId, { below, limit: PRUNED_AT_ONCE });
+    const dates = page.map(formatDay).filter((date) => from === undefined || date >= from);
+    await documents.transaction(async (tx) => {
+      for (const date of dates) {
+        const day = await readDay(tx, scheduleId, date).catch(() => undefined); // its files stay with what cannot be read
+        if (day === undefined || !hasFiles(day)) continue;
+        const isOld = day.finished_at !== null && day.finished_at.slice(0, DATE_LENGTH) < cutoff;
+        if (isOld) await tx.put('schedule-day', dayId(scheduleId, date), withoutFiles(day));
+        else oldest = date;
+      }
+    });
+    if (dates.length < PRUNED_AT_ONCE) break;
+    below = page.at(-1)!;
+  }
+  await documents.transaction(async (tx) => {
+    const state: ScheduleState = await readState(tx, scheduleId);
+    // A day may have been performed again meanwhile.
+    const files_from = state.files_from !== from && state.files_from !== undefined ? state.files_from : oldest;
+    await tx.put('schedule-state', scheduleId, { ...state, files_from, pruned_on: today });
+  });
+}
+
+const hasFiles = ({ steps }: DayDocument): boolean =>
+  steps.some(({ items }) => items.some(({ artifact }) => artifact !== null));
+
+const withoutFiles = (day: DayDocument): DayDocument => ({
+  ...day,
+  steps: day.steps.map((step) => ({ ...step, items: step.items.map((item) => ({ ...item, artifact: null })) })),
+});

@@ -1,0 +1,73 @@
+import { LIMITS } from '#domain/refusals/limits.js';
+import { isEntitled } from '#domain/delivery/client-document.js';
+import type { ClientReader, ReadClient } from '../../delivery/clients.js';
+import type { DeliverFiles, DeliveryCounts } from '../../delivery/deliver-files.js';
+import type { DeliveryRecords } from '../../delivery/delivery-records.js';
+import { filesOf } from '../files-of.js';
+import { atOnce, type ItemResult, type Performer } from '../performer.js';
+
+export interface DeliverDependencies {
+  readonly clients: ClientReader;
+  readonly records: Pick<DeliveryRecords, 'keeper'>;
+  readonly deliver: DeliverFiles;
+}
+
+/** Clients that are served at once; each of their targets is a connection. */
+const AT_ONCE_MAX = 4;
+
+/** Delivers the files of a day. Each item is a target of a client; none concerns an index, so none holds one back. */
+export function deliverPerformer({ clients, records, deliver }: DeliverDependencies): Performer<'deliver'> {
+  return async (context) => {
+    const { spec, day, put, drop, item, signal, timestamp } = context;
+    const files = filesOf(day());
+    const { schedule_id: schedule, date } = day();
+    const before = day().steps.flatMap(({ type, items }) => (type === 'deliver' ? items : []));
+    const current = new Set<string>();
+
+    async function serve(client: ReadClient): Promise<void> {
+      const record = await records.keeper({ clientId: client.id, scheduleId: schedule, date }, client.version);
+      const { targets } = client.document;
+      await atOnce(targets, targets.length, async (target) => {
+        const key = `${client.id}/${target.name}`;
+        current.add(key);
+        const isAgain = item(key) === undefined && record.files(target.name).some(({ state }) => state === 'delivered');
+        // On disk before anything is sent: without it, another process would take the step for one to perform again.
+        await put(key, null, item(key) ?? { state: 'waiting', message: 'Its files are delivered.' });
+        const counts = await deliver({ client, target, schedule, date, files, record, isAgain, signal, timestamp });
+        await put(key, null, resultOf(counts));
+      });
+    }
+
+    await atOnce([...(spec.clients ?? (await clients.ids()))], AT_ONCE_MAX, async (id) => {
+      const client = await clients.find(id);
+      if (client === undefined && spec.clients === null) return; // its own routes report one that cannot be read
+      if (client === undefined) {
+        current.add(id);
+        await put(id, null, { state: 'failed', code: 'CLIENT_NOT_FOUND', message: `There is no client ${id}.` });
+        return;
+      }
+      const isConcerned = files.some(({ indexId: index, table }) =>
+        isEntitled(client.document, { index, table, date }),
+      );
+      if (client.document.enabled && (isConcerned || spec.clients !== null)) await serve(client);
+    });
+    // Targets that a client no longer has, and clients that may no longer receive anything, hold the day open no longer.
+    for (const { key, state } of before) if (state !== 'done' && !current.has(key)) await drop(key);
+    return { state: 'done', message: 'Every target that can be reached has its files.' };
+  };
+}
+
+function resultOf({ delivered, waiting, failed, reason }: DeliveryCounts): ItemResult {
+  const detail = { delivered, waiting, failed };
+  if (waiting + failed === 0) {
+    const message = delivered === 0 ? 'There is nothing to deliver.' : `${filesIn(delivered)} delivered.`;
+    return { state: 'done', message, detail };
+  }
+  const code = 'DELIVERY_FAILED';
+  if (waiting > 0)
+    return { state: 'waiting', code, message: `${filesIn(waiting)} not delivered yet: ${reason}`, detail };
+  const message = `${filesIn(failed)} not delivered in ${LIMITS.MAX_DELIVERY_ROUNDS} rounds: ${reason}`;
+  return { state: 'failed', code, message, detail };
+}
+
+const filesIn = (count: number): string => `${count} ${count === 1 ? 'file' : 'files'}`;

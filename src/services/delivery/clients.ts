@@ -1,0 +1,183 @@
+import { isWithin } from '#domain/documents/reach.js';
+import type { Authorship } from '#domain/documents/version-document.js';
+import { ClientDocument, ClientSecrets, withoutSecrets, type ClientBody } from '#domain/delivery/client-document.js';
+import { secretOf, secretOwner, TARGET_CATALOGUE, type Target } from '#domain/delivery/target-catalogue.js';
+import type { Finding } from '#domain/refusals/findings.js';
+import { refuseWithFindings } from '#domain/refusals/refusal.js';
+import { lastVersionOf } from '#store/history/history.js';
+import { currentReach } from '#store/reach/reach-context.js';
+import type { DocumentReader, DocumentStore } from '#store/port.js';
+import type { SecretBox } from '#store/secrets/secret-box.js';
+import { outside } from '../operations/access.js';
+import { findIndex } from '../stored/stored-indices.js';
+import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
+import { storedFamily, type Page, type PageQuery } from '../shared/stored-family.js';
+import type { DeliveryPlaces } from './delivery-places.js';
+
+export interface StoredClient {
+  readonly client: ClientDocument & {
+    readonly client_id: string;
+    readonly updated_at: string;
+    /** Targets whose secret is stored. */
+    readonly secrets: string[];
+  };
+  readonly etag: string;
+}
+
+/** A client as deliveries read it. */
+export interface ReadClient {
+  readonly id: string;
+  readonly document: ClientDocument;
+  readonly version: number | null;
+  /** The secret of a target; undefined if none is stored for it. @throws Refusal DOCUMENT_UNREADABLE */
+  secretOf(target: Target): string | undefined;
+}
+
+export interface ClientReader {
+  ids(): Promise<readonly string[]>;
+  /** Undefined for one that is gone or cannot be read. */
+  find(id: string): Promise<ReadClient | undefined>;
+}
+
+/** Receivers of files, with their entitlements and targets. */
+export interface Clients extends ClientReader {
+  /** @param indexId only those that may receive files of an index on a day */
+  page(query: PageQuery & ClientFilter): Promise<Page<StoredClient['client']>>;
+  /** @throws Refusal CLIENT_NOT_FOUND, DOCUMENT_UNREADABLE */
+  get(id: string): Promise<StoredClient>;
+  /** A target without a secret keeps the stored one, if its address is the same. @throws Refusal VALIDATION_FAILED, PRECONDITION_FAILED */
+  put(id: string, body: ClientBody, ifMatch: Precondition | undefined, by?: Authorship): Promise<StoredClient>;
+  /** @throws Refusal CLIENT_NOT_FOUND, PRECONDITION_FAILED */
+  remove(id: string, ifMatch: Precondition | undefined, by?: Authorship): Promise<void>;
+}
+
+export interface ClientFilter {
+  readonly index_id?: string | undefined;
+}
+
+export interface ClientsDependencies {
+  readonly documents: DocumentStore;
+  readonly secrets: Pick<SecretBox, 'seal' | 'open'>;
+  readonly places: Pick<DeliveryPlaces, 'problemOf'>;
+}
+
+type Secrets = ClientSecrets['secrets'];
+
+export function createClients({ documents, secrets, places }: ClientsDependencies): Clients {
+  const family = storedFamily(documents, {
+    kind: 'client',
+    word: 'client',
+    read: (body) => ClientDocument.safeParse(body).data,
+  });
+
+  async function get(id: string): Promise<StoredClient> {
+    const { document, etag, updatedAt } = await family.get(id);
+    const kept = await secretsIn(documents, id);
+    const stored = document.targets.filter((target) => keptOf(kept, target) !== undefined).map(({ name }) => name);
+    return { client: { client_id: id, ...document, updated_at: updatedAt, secrets: stored }, etag };
+  }
+
+  /** The secrets to store with a client: those that are sent, and stored ones whose address is the same. */
+  function nextSecrets(body: ClientBody, kept: Secrets): Secrets {
+    return Object.fromEntries(
+      body.targets.flatMap((target) => {
+        const sent = secretOf(target);
+        const owner = secretOwner(target);
+        const next = sent === null ? keptOf(kept, target) : { owner, sealed: secrets.seal(sent) };
+        return next === undefined ? [] : [[target.name, next]];
+      }),
+    );
+  }
+
+  async function findingsOf(body: ClientBody, next: Secrets): Promise<Finding[]> {
+    const findings: Finding[] = [];
+    const error = (code: Finding['code'], path: string, message: string, value?: unknown): void =>
+      void findings.push({ severity: 'error', code, path, message, ...(value !== undefined && { value }) });
+    for (const [e, { indices, starts_on: start, ends_on: end }] of body.entitlements.entries()) {
+      if (start !== null && end !== null && end < start)
+        error('INVALID_RANGE', `entitlements[${e}].ends_on`, 'ends_on must not be before starts_on.', end);
+      for (const [i, id] of (indices ?? []).entries())
+        if ((await findIndex(documents, id)) === undefined)
+          error('UNKNOWN_INDEX', `entitlements[${e}].indices[${i}]`, `No index is stored under the id ${id}.`, id);
+    }
+    for (const [t, target] of body.targets.entries()) {
+      const path = `targets[${t}]`;
+      if (body.targets.findIndex(({ name }) => name === target.name) < t)
+        error('DUPLICATE_ID', `${path}.name`, `${target.name} is the name of another target.`, target.name);
+      const problem = places.problemOf(target);
+      if (problem !== undefined)
+        error('TARGET_NOT_ALLOWED', `${path}.${target.type === 'mail' ? 'to' : 'url'}`, problem);
+      if (needsSecret(target) && next[target.name] === undefined)
+        error('REQUIRED', `${path}.secret`, `The target needs a secret: ${TARGET_CATALOGUE[target.type].secret}.`);
+    }
+    return findings;
+  }
+
+  return {
+    get,
+    ids: () => documents.ids('client'),
+    async page({ index_id: indexId, ...query }) {
+      const page = await family.page(query, async (id) => (await get(id)).client);
+      if (indexId === undefined) return page;
+      const isFor = ({ entitlements }: ClientDocument): boolean =>
+        entitlements.some(({ indices }) => indices === null || indices.includes(indexId));
+      return { ...page, shown: page.shown.filter(isFor) };
+    },
+    async put(id, body, ifMatch, by) {
+      assertOwn(body);
+      const findings = await findingsOf(body, nextSecrets(body, await secretsIn(documents, id)));
+      if (findings.length > 0) throw refuseWithFindings('client', findings);
+      await documents.transaction(
+        async (tx) => {
+          await assertPrecondition(tx, 'client', id, ifMatch);
+          const next = nextSecrets(body, await secretsIn(tx, id));
+          await tx.put('client', id, withoutSecrets(body));
+          await tx.put('client-secrets', id, { client_id: id, secrets: next } satisfies ClientSecrets);
+        },
+        { by },
+      );
+      return get(id);
+    },
+    async remove(id, ifMatch, by) {
+      await family.get(id).catch(() => {}); // an unreadable one can be deleted
+      await documents.transaction(async (tx) => void (await tx.delete('client-secrets', id)));
+      await family.remove(id, ifMatch, by);
+    },
+    async find(id) {
+      const stored = await documents.get('client', id);
+      const document = stored && !('unreadable' in stored) ? ClientDocument.safeParse(stored.body).data : undefined;
+      if (document === undefined) return undefined;
+      const kept = await secretsIn(documents, id);
+      const version = await lastVersionOf(documents, { kind: 'client', id });
+      return {
+        id,
+        document,
+        version: version === 0 ? null : version,
+        secretOf(target) {
+          const found = keptOf(kept, target);
+          return found && secrets.open(found.sealed);
+        },
+      };
+    },
+  };
+}
+
+const needsSecret = (target: Target): boolean =>
+  target.type === 'sftp' || (target.type === 'bucket' && target.access_key_id !== null);
+
+async function secretsIn(reader: Pick<DocumentReader, 'get'>, id: string): Promise<Secrets> {
+  const stored = await reader.get('client-secrets', id);
+  return (stored && !('unreadable' in stored) && ClientSecrets.safeParse(stored.body).data?.secrets) || {};
+}
+
+/** The stored secret of a target; one of another address stays unused, so that nobody sends it elsewhere. */
+const keptOf = (kept: Secrets, target: Target): Secrets[string] | undefined =>
+  kept[target.name]?.owner === secretOwner(target) ? kept[target.name] : undefined;
+
+/** Limits a key with prefixes to its own indices, by name. @throws Refusal FORBIDDEN_ID */
+function assertOwn({ entitlements }: ClientBody): void {
+  const reach = currentReach();
+  if (reach === undefined) return;
+  for (const { indices } of entitlements)
+    for (const id of indices ?? ['*']) if (!isWithin(reach, id)) throw outside(reach, 'index', id);
+}

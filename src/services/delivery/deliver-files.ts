@@ -1,0 +1,237 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { pathFrom } from '#domain/daily-plans/file-name.js';
+import { isEntitled } from '#domain/delivery/client-document.js';
+import type { DeliveredFile } from '#domain/delivery/delivery-record.js';
+import type { Target } from '#domain/delivery/target-catalogue.js';
+import { LIMITS } from '#domain/refusals/limits.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import { dayFrom } from '#domain/time/days.js';
+import type { ArtifactStore } from '#store/port.js';
+import type { ReadClient } from './clients.js';
+import type { DeliveryPlaces } from './delivery-places.js';
+import type { RecordKeeper } from './delivery-records.js';
+import { mediaOf } from './media-of.js';
+import { DeliveryFault, type OutgoingFile, type SendJob, type Sender } from './sender.js';
+import type { Senders } from './senders.js';
+
+/** A file that a day has made. */
+export interface DayFile {
+  readonly name: string;
+  readonly indexId: string;
+  readonly table: string;
+  readonly bytes: number;
+  readonly sha256: string;
+  readonly artifact: string;
+}
+
+export interface DeliveryTerms {
+  readonly client: ReadClient;
+  readonly target: Target;
+  readonly schedule: string;
+  readonly date: string;
+  readonly files: readonly DayFile[];
+  readonly record: RecordKeeper;
+  /** True if files that were delivered are sent again, where they are not there. */
+  readonly isAgain: boolean;
+  readonly signal: AbortSignal;
+  /** Time of records, ISO-8601. */
+  readonly timestamp: () => string;
+}
+
+export interface DeliveryCounts {
+  readonly delivered: number;
+  /** To be attempted again in the next round. */
+  readonly waiting: number;
+  readonly failed: number;
+  /** Why one of the others was not delivered. */
+  readonly reason: string | null;
+}
+
+/** Delivers the files of a day that a client may have to one of its targets. */
+export type DeliverFiles = (terms: DeliveryTerms) => Promise<DeliveryCounts>;
+
+export interface DeliverDependencies {
+  readonly senders: Senders;
+  readonly places: Pick<DeliveryPlaces, 'problemOf'>;
+  readonly artifacts: Pick<ArtifactStore, 'read'>;
+  /** Pause before another attempt of a round, in ms. */
+  readonly pauseMs?: number;
+}
+
+const PAUSE_MS = 1000;
+
+export function createDeliverFiles(dependencies: DeliverDependencies): DeliverFiles {
+  const { senders, places, artifacts, pauseMs = PAUSE_MS } = dependencies;
+
+  return async (terms) => {
+    const { target, record, signal, timestamp } = terms;
+    const planned = plan(terms);
+    const open = (): DeliveredFile[] =>
+      record.files(target.name).filter(({ path, state }) => planned.has(path) && isOpen(state));
+    for (const file of open()) record.put({ ...file, rounds: file.rounds + 1 });
+    for (let tries = 1; open().length > 0; tries++) {
+      const mayHelp = await attempt(
+        terms,
+        open().map((file) => outgoing(file, planned.get(file.path)!)),
+      );
+      if (!mayHelp || tries >= LIMITS.MAX_DELIVERY_TRIES || open().length === 0) break;
+      await sleep(pauseMs * tries, undefined, { signal });
+    }
+    for (const file of open())
+      if (file.rounds >= LIMITS.MAX_DELIVERY_ROUNDS) {
+        record.put({ ...file, state: 'failed' });
+        record.log(timestamp(), target.name, file.path, `Given up after ${file.rounds} rounds.`);
+      }
+    await record.flush();
+    return countsOf(record.files(target.name).filter(({ path }) => planned.has(path)));
+  };
+
+  function outgoing(file: DeliveredFile, { artifact }: DayFile): OutgoingFile {
+    const { path, bytes, sha256, state } = file;
+    return {
+      path,
+      bytes,
+      sha256,
+      media: mediaOf(path),
+      isUncertain: state === 'sending',
+      content: () => artifacts.read({ name: artifact, bytes, sha256 }),
+    };
+  }
+
+  /** One attempt of a target. @returns whether another one may help @throws what is no fault of the target */
+  async function attempt(terms: DeliveryTerms, files: readonly OutgoingFile[]): Promise<boolean> {
+    const { client, target, record, schedule, date, signal, timestamp } = terms;
+    let mayHelp = false;
+    const change = (path: string, values: Partial<DeliveredFile>): void =>
+      record.put({ ...record.file(target.name, path)!, ...values });
+    const job: Omit<SendJob<Target>, 'secret'> = {
+      target,
+      client: client.id,
+      schedule,
+      date,
+      files,
+      signal,
+      async begin({ path, isUncertain }) {
+        const { attempts } = record.file(target.name, path)!;
+        if (isUncertain)
+          record.log(timestamp(), target.name, path, 'An earlier attempt has no result: it is repeated.');
+        change(path, { state: 'sending', attempts: attempts + 1 });
+        // A stored file is found at its target after a crash; a message is not.
+        if (!('path' in target)) await record.flush();
+      },
+      async delivered({ path }, message) {
+        change(path, { state: 'delivered', delivered_at: timestamp(), code: null, message });
+        record.log(timestamp(), target.name, path, message);
+        void record.flush().catch(() => {}); // the flush at the end reports it
+      },
+      async failed({ path }, fault) {
+        mayHelp ||= !fault.isFinal;
+        change(path, failureOf(fault));
+        record.log(timestamp(), target.name, path, fault.message);
+        await record.flush();
+      },
+    };
+    try {
+      const problem = places.problemOf(target);
+      if (problem !== undefined) throw new DeliveryFault(problem, { isFinal: true });
+      // The sender of a type is that of its target; the compiler does not follow this through the union.
+      await (senders[target.type] as Sender<never>)({ ...job, secret: secretOf(client, target) } as never);
+    } catch (thrown) {
+      if (signal.aborted || !(thrown instanceof DeliveryFault)) throw thrown;
+      mayHelp ||= !thrown.isFinal;
+      const left = files.flatMap(({ path }) => record.file(target.name, path)!).filter(({ state }) => isOpen(state));
+      await failAll(terms, left, thrown);
+    }
+    return mayHelp;
+  }
+}
+
+const isOpen = (state: DeliveredFile['state']): boolean => state === 'waiting' || state === 'sending';
+
+/** Every fault waits for the next round: somebody may have fixed it by then. */
+const failureOf = (fault: DeliveryFault) =>
+  ({ state: 'waiting', code: fault.code, message: fault.message }) satisfies Partial<DeliveredFile>;
+
+async function failAll(
+  { target, record, timestamp }: DeliveryTerms,
+  files: readonly DeliveredFile[],
+  fault: DeliveryFault,
+): Promise<void> {
+  for (const file of files) record.put({ ...file, ...failureOf(fault) });
+  record.log(timestamp(), target.name, null, fault.message);
+  await record.flush();
+}
+
+function secretOf(client: ReadClient, target: Target): string | undefined {
+  try {
+    return client.secretOf(target);
+  } catch (thrown) {
+    if (thrown instanceof Refusal) throw new DeliveryFault(thrown.message, { isFinal: true, cause: thrown });
+    throw thrown;
+  }
+}
+
+/** Enters the files of a target into the record. @returns each by its path at the target */
+function plan({
+  client,
+  target,
+  schedule,
+  date,
+  files,
+  record,
+  isAgain,
+  timestamp,
+}: DeliveryTerms): Map<string, DayFile> {
+  const planned = new Map<string, DayFile>();
+  for (const file of files) {
+    const entitled = isEntitled(client.document, { index: file.indexId, table: file.table, date });
+    if (!entitled || (target.tables !== null && !target.tables.includes(file.table))) continue;
+    const path = pathAt(target, file, { client: client.id, schedule, date });
+    const other = planned.get(path);
+    const known = record.file(target.name, path);
+    if (other !== undefined) {
+      record.log(timestamp(), target.name, path, `${file.name} was left out: ${other.name} has the same path.`);
+      continue;
+    }
+    planned.set(path, file);
+    if (known?.sha256 === file.sha256 && !isAgain) continue;
+    const isUncertain = known?.state === 'sending' && known.sha256 === file.sha256;
+    record.put({
+      target: target.name,
+      path,
+      file: file.name,
+      index_id: file.indexId,
+      table: file.table,
+      bytes: file.bytes,
+      sha256: file.sha256,
+      state: isUncertain ? 'sending' : 'waiting',
+      attempts: known?.attempts ?? 0,
+      rounds: 0,
+      delivered_at: null,
+      code: null,
+      message: '',
+    });
+  }
+  return planned;
+}
+
+function pathAt(
+  target: Target,
+  { name: file, indexId: index, table }: DayFile,
+  { client, schedule, date }: { readonly client: string; readonly schedule: string; readonly date: string },
+): string {
+  if (!('path' in target)) return file;
+  return pathFrom(target.path, { file, client, schedule, index, table, day: dayFrom(date) });
+}
+
+function countsOf(files: readonly DeliveredFile[]): DeliveryCounts {
+  const count = (wanted: (state: DeliveredFile['state']) => boolean): number =>
+    files.filter(({ state }) => wanted(state)).length;
+  const other = files.find(({ state }) => state !== 'delivered');
+  return {
+    delivered: count((state) => state === 'delivered'),
+    waiting: count(isOpen),
+    failed: count((state) => state === 'failed'),
+    reason: other?.message ?? null,
+  };
+}

@@ -1,0 +1,128 @@
+import { realpath } from 'node:fs/promises';
+import { dirname, sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { hostPortOf } from '#base/text/host-port.js';
+import type { Target, TargetOf } from '#domain/delivery/target-catalogue.js';
+import type { S3Access } from '#store/access/s3-access.js';
+import type { CallbackPlaces } from '../operations/callback-places.js';
+import { DeliveryFault } from './sender.js';
+
+/** Region and origin of an object store, without a bucket. */
+export type BucketService = Pick<S3Access, 'endpoint' | 'region' | 'keys'>;
+
+export interface DeliveryPlacesOptions {
+  /** Folders that files may go to. */
+  readonly roots: readonly string[];
+  /** `host` for the port of the scheme, or `host:port`. */
+  readonly hosts: readonly string[];
+  /** `s3://bucket` or `s3://bucket/prefix`, written with the keys of the service. */
+  readonly buckets: readonly string[];
+  readonly callbacks: Pick<CallbackPlaces, 'problemOf'>;
+  /** True if a mail server is configured. */
+  readonly hasMail: boolean;
+  /** Domains that may receive mail. */
+  readonly mailDomains: readonly string[];
+  /** The object store of the service's settings, or AWS in a region. */
+  readonly bucketService: (region: string | null) => BucketService;
+}
+
+/** Where the operator lets files go. */
+export interface DeliveryPlaces {
+  /** Why nothing may go to a target; undefined if it may. */
+  problemOf(target: Target): string | undefined;
+  /** Access to the bucket of a target. @param secret of the key of the client */
+  accessOf(target: TargetOf<'bucket'>, secret: string | undefined): S3Access;
+  /** Checks that a folder, links followed, is in one that the operator allows. @throws DeliveryFault */
+  assertFolder(path: string): Promise<void>;
+}
+
+const PORTS: Readonly<Record<string, number>> = { 'sftp:': 22, 'https:': 443, 'http:': 80 };
+
+export function createDeliveryPlaces(options: DeliveryPlacesOptions): DeliveryPlaces {
+  const { roots, hosts, buckets, callbacks, hasMail, mailDomains, bucketService } = options;
+  const domains = new Set(mailDomains.map((domain) => domain.toLowerCase()));
+
+  function hostProblem(text: string): string | undefined {
+    const url = new URL(text);
+    const host = url.hostname.replaceAll(/^\[|\]$/g, '').toLowerCase();
+    const usual = PORTS[url.protocol]!; // schemes of targets
+    const port = url.port === '' ? usual : Number(url.port);
+    const isAllowed = hosts.some((each) => {
+      const allowed = hostPortOf(each, usual);
+      return allowed?.host === host && allowed.port === port;
+    });
+    return isAllowed
+      ? undefined
+      : 'The host is none of those the operator allows (--delivery-hosts, DIVISOR_DELIVERY_HOSTS).';
+  }
+
+  function endpointOf({ endpoint, region }: TargetOf<'bucket'>): string {
+    return endpoint ?? bucketService(region).endpoint;
+  }
+
+  function bucketProblem(target: TargetOf<'bucket'>): string | undefined {
+    if (target.access_key_id !== null) return hostProblem(endpointOf(target));
+    if (target.endpoint !== null)
+      return 'The keys of the service are used with its own endpoint only: set access_key_id.';
+    const isAllowed = buckets.some((each) => withSlash(target.url).startsWith(withSlash(each)));
+    return isAllowed
+      ? undefined
+      : 'The bucket is none of those the operator allows (--delivery-buckets, DIVISOR_DELIVERY_BUCKETS), and the target has no access_key_id.';
+  }
+
+  function mailProblem({ to }: TargetOf<'mail'>): string | undefined {
+    if (!hasMail) return 'Mail is not configured on this service (DIVISOR_SMTP_URL, --smtp-from).';
+    const other = to.find((address) => !domains.has(address.slice(address.lastIndexOf('@') + 1).toLowerCase()));
+    return other === undefined
+      ? undefined
+      : `The domain of ${other} is none of those the operator allows (--mail-domains, DIVISOR_MAIL_DOMAINS).`;
+  }
+
+  return {
+    problemOf(target) {
+      if (target.type === 'sftp') return hostProblem(target.url);
+      if (target.type === 'callback') return callbacks.problemOf(target.url)?.reason;
+      if (target.type === 'bucket') return bucketProblem(target);
+      if (target.type === 'mail') return mailProblem(target);
+      return isBelow(fileURLToPath(target.url), roots)
+        ? undefined
+        : 'The folder is in none of those the operator allows (--delivery-roots, DIVISOR_DELIVERY_ROOTS).';
+    },
+    accessOf(target, secret) {
+      const { hostname: bucket, pathname } = new URL(target.url);
+      const service = bucketService(target.region);
+      const keys =
+        target.access_key_id === null || secret === undefined
+          ? service.keys
+          : ({ kind: 'given', accessKeyId: target.access_key_id, secretAccessKey: secret } as const);
+      const prefix = decodeURIComponent(pathname)
+        .split('/')
+        .filter((part) => part !== '')
+        .map((part) => `${part}/`)
+        .join('');
+      const endpoint = endpointOf(target).replace(/\/$/, '');
+      return { endpoint, region: target.region ?? service.region, bucket, prefix, keys };
+    },
+    async assertFolder(path) {
+      const real = await realFolder(path);
+      const realRoots = await Promise.all(roots.map((root) => realpath(root).catch(() => root)));
+      if (!isBelow(real, realRoots))
+        throw new DeliveryFault('A link leads out of the folders that the operator allows (--delivery-roots).', {
+          isFinal: true,
+        });
+    },
+  };
+}
+
+const withSlash = (url: string): string => (url.endsWith('/') ? url : `${url}/`);
+
+const isBelow = (path: string, roots: readonly string[]): boolean =>
+  roots.some((root) => path === root || path.startsWith(root.endsWith(sep) ? root : root + sep));
+
+/** The path of a folder with links followed, as far as it exists. */
+async function realFolder(path: string): Promise<string> {
+  const real = await realpath(path).catch(() => undefined);
+  if (real !== undefined) return real;
+  const parent = dirname(path);
+  return parent === path ? path : `${await realFolder(parent)}${sep}${path.slice(parent.length).replace(/^[/\\]/, '')}`;
+}

@@ -1,0 +1,120 @@
+import { DELIVERY_LINES_MAX, DeliveryRecord, type DeliveredFile } from '#domain/delivery/delivery-record.js';
+import { dayFrom, formatDay } from '#domain/time/days.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import { numberedId } from '#store/document-id.js';
+import type { DocumentStore } from '#store/port.js';
+
+/** Files of clients by day of a schedule: the log of deliveries. */
+export interface DeliveryRecords {
+  get(place: RecordPlace): Promise<DeliveryRecord | undefined>;
+  /** Newest first. */
+  list(clientId: string, query: RecordQuery): Promise<readonly DeliveryRecord[]>;
+  keeper(place: RecordPlace, version: number | null): Promise<RecordKeeper>;
+}
+
+export interface RecordPlace {
+  readonly clientId: string;
+  readonly scheduleId: string;
+  readonly date: string;
+}
+
+export interface RecordQuery {
+  readonly schedule_id?: string | undefined;
+  readonly before?: string | undefined;
+  readonly limit: number;
+}
+
+/** A record while files are delivered: changed in memory, and written as often as the disk takes it. */
+export interface RecordKeeper {
+  file(target: string, path: string): DeliveredFile | undefined;
+  files(target: string): readonly DeliveredFile[];
+  put(file: DeliveredFile): void;
+  log(at: string, target: string, path: string | null, message: string): void;
+  /** Resolves once everything so far is on disk. */
+  flush(): Promise<void>;
+}
+
+export function createDeliveryRecords(documents: DocumentStore): DeliveryRecords {
+  async function get(place: RecordPlace): Promise<DeliveryRecord | undefined> {
+    const stored = await documents.get('file-delivery', recordId(place));
+    if (stored === undefined) return undefined;
+    const record = 'unreadable' in stored ? undefined : DeliveryRecord.safeParse(stored.body).data;
+    if (record !== undefined) return record;
+    throw new Refusal('DOCUMENT_UNREADABLE', `The deliveries to ${place.clientId} on ${place.date} cannot be read.`);
+  }
+
+  return {
+    get,
+    async list(clientId, { schedule_id: asked, before, limit }) {
+      const below = before === undefined ? undefined : dayFrom(before);
+      const scheduleIds = asked === undefined ? await schedulesOf(clientId) : [asked];
+      const found = await Promise.all(
+        scheduleIds.map(async (scheduleId) => {
+          const days = await documents.numbers('file-delivery', `${clientId}/${scheduleId}`, { below, limit });
+          return days.map((day) => ({ clientId, scheduleId, day }));
+        }),
+      );
+      const newest = found
+        .flat()
+        .toSorted((a, b) => b.day - a.day || (a.scheduleId < b.scheduleId ? -1 : 1))
+        .slice(0, limit);
+      const records = await Promise.all(newest.map(({ day, ...place }) => get({ ...place, date: formatDay(day) })));
+      return records.flatMap((record) => record ?? []);
+    },
+    async keeper(place, version) {
+      const { clientId: client_id, scheduleId: schedule_id, date } = place;
+      const before = await get(place);
+      return keepRecord({ client_id, schedule_id, date, version, files: before?.files ?? [], log: before?.log ?? [] });
+    },
+  };
+
+  /** Schedules of which days may have delivered to a client. */
+  async function schedulesOf(clientId: string): Promise<readonly string[]> {
+    const stored = await documents.ids('schedule');
+    const numbers = await Promise.all(stored.map((id) => documents.lastNumber('file-delivery', `${clientId}/${id}`)));
+    return stored.filter((_, k) => numbers[k]! > 0);
+  }
+
+  function keepRecord(first: DeliveryRecord): RecordKeeper {
+    let record = first;
+    let isDirty = false;
+    let writing: Promise<void> | undefined;
+    const id = recordId({ clientId: record.client_id, scheduleId: record.schedule_id, date: record.date });
+
+    async function write(): Promise<void> {
+      try {
+        while (isDirty) {
+          isDirty = false;
+          const now = record;
+          await documents.transaction(async (tx) => void (await tx.put('file-delivery', id, now)), { reserve: true });
+        }
+      } finally {
+        writing = undefined;
+      }
+    }
+
+    return {
+      file: (target, path) => record.files.find((file) => file.target === target && file.path === path),
+      files: (target) => record.files.filter((file) => file.target === target),
+      put(file) {
+        const at = record.files.findIndex(({ target, path }) => target === file.target && path === file.path);
+        const files = at < 0 ? [...record.files, file] : record.files.with(at, file);
+        record = { ...record, files };
+        isDirty = true;
+      },
+      log(at, target, path, message) {
+        const log = [...record.log, { at, target, path, message }].slice(-DELIVERY_LINES_MAX);
+        record = { ...record, log };
+        isDirty = true;
+      },
+      flush() {
+        if (!isDirty) return writing ?? Promise.resolve();
+        writing ??= write();
+        return writing;
+      },
+    };
+  }
+}
+
+const recordId = ({ clientId, scheduleId, date }: RecordPlace): string =>
+  numberedId(`${clientId}/${scheduleId}`, dayFrom(date));

@@ -1,0 +1,84 @@
+import type { TargetOf, TargetType } from '#domain/delivery/target-catalogue.js';
+import type { ErrorCode } from '#domain/refusals/refusal.js';
+
+/** A file for a target. */
+export interface OutgoingFile {
+  /** Path at the target: folders and a name. */
+  readonly path: string;
+  /** Media type. */
+  readonly media: string;
+  readonly bytes: number;
+  readonly sha256: string;
+  /** True if an attempt was begun and its result is not known. */
+  readonly isUncertain: boolean;
+  content(): Promise<Uint8Array>;
+}
+
+/** Files for one target, and what became of them. */
+export interface SendJob<T> {
+  readonly target: T;
+  readonly secret: string | undefined;
+  readonly client: string;
+  readonly schedule: string;
+  readonly date: string;
+  readonly files: readonly OutgoingFile[];
+  readonly signal: AbortSignal;
+  /** Records that an attempt begins, before anything is sent. */
+  begin(file: OutgoingFile): Promise<void>;
+  delivered(file: OutgoingFile, message: string): Promise<void>;
+  failed(file: OutgoingFile, fault: DeliveryFault): Promise<void>;
+}
+
+/**
+ * Sends files to a kind of target, and reports each. A file that is there with the same content is not sent again.
+ * @throws DeliveryFault if the target cannot be used: every file without a result has failed
+ */
+export type Sender<T extends TargetType> = (job: SendJob<TargetOf<T>>) => Promise<void>;
+
+/** A target, or a file at it, that failed. */
+export class DeliveryFault extends Error {
+  override readonly name = 'DeliveryFault';
+  /** True if another attempt cannot succeed before somebody changes something. */
+  readonly isFinal: boolean;
+  readonly code = 'DELIVERY_FAILED' satisfies ErrorCode;
+
+  constructor(
+    message: string,
+    { isFinal = false, cause }: { readonly isFinal?: boolean; readonly cause?: unknown } = {},
+  ) {
+    super(message, { cause });
+    this.isFinal = isFinal;
+  }
+}
+
+/** The last part of a path. */
+export const nameIn = (path: string): string => path.slice(path.lastIndexOf('/') + 1);
+export const folderIn = (path: string): string => path.slice(0, Math.max(0, path.lastIndexOf('/')));
+
+/** A name under which nobody looks for a file while it is written. */
+export const partName = ({ path, sha256 }: Pick<OutgoingFile, 'path' | 'sha256'>): string =>
+  `.${nameIn(path)}.${sha256.slice(0, 12)}.part`;
+
+/** Content of the file NAME.sha256, as `sha256sum --check` reads it. */
+export const checksumOf = ({ path, sha256 }: Pick<OutgoingFile, 'path' | 'sha256'>): string =>
+  `${sha256}  ${nameIn(path)}\n`;
+
+export const SENT = 'Delivered.';
+export const REPLACED = 'Delivered in place of another version.';
+export const PRESENT = 'The same file was there already.';
+
+/** Delivers each file in turn; a fault of one does not stop the others. */
+export async function eachFile<T>(
+  { files, signal, delivered, failed }: SendJob<T>,
+  send: (file: OutgoingFile) => Promise<string>,
+): Promise<void> {
+  for (const file of files) {
+    signal.throwIfAborted();
+    try {
+      await delivered(file, await send(file));
+    } catch (thrown) {
+      if (!(thrown instanceof DeliveryFault) || signal.aborted) throw thrown;
+      await failed(file, thrown);
+    }
+  }
+}

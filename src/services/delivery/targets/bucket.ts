@@ -1,0 +1,45 @@
+import { createHash } from 'node:crypto';
+import { isUnavailable, Refusal } from '#domain/refusals/refusal.js';
+import { PlaceFault } from '#store/access/place-fault.js';
+import { createS3Client } from '#store/s3/s3-client.js';
+import type { DeliveryPlaces } from '../delivery-places.js';
+import { checksumOf, DeliveryFault, eachFile, PRESENT, REPLACED, SENT, type Sender } from '../sender.js';
+
+/** The rounds of the day retry, so a request is given up soon. */
+const PATIENCE = { patienceMs: 4000, answerMs: 60_000 };
+
+/** Writes files as objects, which appear as a whole. */
+export const bucketSender =
+  (places: Pick<DeliveryPlaces, 'accessOf'>): Sender<'bucket'> =>
+  async (job) => {
+    const { target, secret } = job;
+    const client = createS3Client(places.accessOf(target, secret), PATIENCE);
+    await eachFile(job, async (file) => {
+      try {
+        const found = await client.look(file.path);
+        const isPresent = found?.sha256 === file.sha256 && found.bytes === file.bytes;
+        await job.begin(file);
+        if (!isPresent) await client.put(file.path, await file.content(), file.sha256);
+        if (target.checksum) await putChecksum(client, file);
+        if (found === undefined) return SENT;
+        return isPresent ? PRESENT : REPLACED;
+      } catch (thrown) {
+        throw faultOf(thrown);
+      }
+    });
+  };
+
+async function putChecksum(
+  client: ReturnType<typeof createS3Client>,
+  file: { readonly path: string; readonly sha256: string },
+): Promise<void> {
+  const content = new TextEncoder().encode(checksumOf(file));
+  const sha256 = createHash('sha256').update(content).digest('hex');
+  const name = `${file.path}.sha256`;
+  if ((await client.look(name))?.sha256 !== sha256) await client.put(name, content, sha256);
+}
+
+function faultOf(thrown: unknown): unknown {
+  const isTheirs = thrown instanceof PlaceFault || (thrown instanceof Refusal && isUnavailable(thrown));
+  return isTheirs ? new DeliveryFault(thrown.message, { cause: thrown }) : thrown;
+}

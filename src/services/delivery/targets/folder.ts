@@ -1,0 +1,93 @@
+import { createHash } from 'node:crypto';
+import { mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { DeliveryPlaces } from '../delivery-places.js';
+import {
+  checksumOf,
+  DeliveryFault,
+  eachFile,
+  folderIn,
+  nameIn,
+  partName,
+  PRESENT,
+  REPLACED,
+  SENT,
+  type OutgoingFile,
+  type Sender,
+} from '../sender.js';
+
+/** Writes files into a folder: complete under a temporary name, then renamed. */
+export const folderSender = (places: Pick<DeliveryPlaces, 'assertFolder'>): Sender<'folder'> => {
+  async function send(file: OutgoingFile, root: string, hasChecksum: boolean): Promise<string> {
+    const folder = join(root, ...folderIn(file.path).split('/'));
+    await places.assertFolder(folder);
+    await mkdir(folder, { recursive: true });
+    await places.assertFolder(folder); // a link may have been made meanwhile
+    const place = join(folder, nameIn(file.path));
+    const before = await hashOf(place, file.bytes);
+    if (before !== file.sha256) {
+      const content = await file.content();
+      // Without its checksum nobody takes the old file for the new one.
+      if (before !== undefined && hasChecksum) await rm(`${place}.sha256`, { force: true });
+      await appear(folder, { name: nameIn(file.path), part: partName(file), content });
+    }
+    if (hasChecksum) await writeChecksum(folder, file);
+    if (before === undefined) return SENT;
+    return before === file.sha256 ? PRESENT : REPLACED;
+  }
+
+  return (job) =>
+    eachFile(job, async (file) => {
+      await job.begin(file);
+      const { target } = job;
+      return send(file, fileURLToPath(target.url), target.checksum).catch((thrown: unknown) => {
+        throw faultOf(thrown);
+      });
+    });
+};
+
+/** SHA-256 of a file; undefined if there is none, and any text but a hash for one of another length. */
+async function hashOf(path: string, bytes: number): Promise<string | undefined> {
+  const found = await stat(path).catch(() => undefined);
+  if (found === undefined) return undefined;
+  if (found.size !== bytes) return 'other';
+  return createHash('sha256')
+    .update(await readFile(path))
+    .digest('hex');
+}
+
+async function writeChecksum(folder: string, file: OutgoingFile): Promise<void> {
+  const name = `${nameIn(file.path)}.sha256`;
+  const content = checksumOf(file);
+  const before = await readFile(join(folder, name), 'utf8').catch(() => undefined);
+  if (before !== content) await appear(folder, { name, part: `${partName(file)}.sha256`, content });
+}
+
+interface Appearing {
+  readonly name: string;
+  /** Name while it is written. */
+  readonly part: string;
+  readonly content: Uint8Array | string;
+}
+
+async function appear(folder: string, { name, part, content }: Appearing): Promise<void> {
+  const partial = join(folder, part);
+  const file = await open(partial, 'w');
+  try {
+    await file.writeFile(content);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await rename(partial, join(folder, name));
+  const directory = await open(folder, 'r').catch(() => undefined);
+  await directory?.sync().catch(() => {}); // file systems without it keep the name soon enough
+  await directory?.close();
+}
+
+function faultOf(thrown: unknown): unknown {
+  const { code } = thrown as { readonly code?: unknown };
+  if (thrown instanceof DeliveryFault || typeof code !== 'string') return thrown;
+  return new DeliveryFault(`The folder could not be written: ${code}.`, { cause: thrown });
+}

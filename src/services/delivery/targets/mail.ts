@@ -1,0 +1,111 @@
+import { createHash } from 'node:crypto';
+import { pathFrom } from '#domain/daily-plans/file-name.js';
+import { LIMITS } from '#domain/refusals/limits.js';
+import { dayFrom } from '#domain/time/days.js';
+import { loadTransports } from '../load-transports.js';
+import { DeliveryFault, nameIn, type OutgoingFile, type SendJob, type Sender } from '../sender.js';
+import type { TargetOf } from '#domain/delivery/target-catalogue.js';
+
+export interface MailServer {
+  /** `smtp://user:password@host:port` or `smtps://`. */
+  readonly url: string;
+  /** Sender of every mail. */
+  readonly from: string;
+}
+
+const CONNECT_MS = 20_000;
+
+/** Sends the files of a day as attachments of as few mails as their size allows. */
+export const mailSender =
+  (server: MailServer | undefined): Sender<'mail'> =>
+  async (job) => {
+    if (server === undefined) throw new DeliveryFault('Mail is not configured on this service.', { isFinal: true });
+    const [small, large] = divided(job.files);
+    for (const file of large)
+      await job.failed(
+        file,
+        new DeliveryFault(`The file is longer than a mail may be (${LIMITS.MAX_MAIL_BYTES} bytes).`, { isFinal: true }),
+      );
+    const transport = loadTransports().createTransport({
+      url: server.url,
+      connectionTimeout: CONNECT_MS,
+      greetingTimeout: CONNECT_MS,
+      socketTimeout: LIMITS.MAX_DELIVERY_SECONDS * 1000,
+      disableFileAccess: true,
+      disableUrlAccess: true,
+    });
+    const stop = (): void => transport.close();
+    job.signal.addEventListener('abort', stop, { once: true });
+    try {
+      // Files of an attempt without a result make the same mail again.
+      const uncertain = small.filter((file) => file.isUncertain);
+      const others = small.filter((file) => !file.isUncertain);
+      for (const batch of [...batchesOf(uncertain), ...batchesOf(others)]) {
+        job.signal.throwIfAborted();
+        for (const file of batch) await job.begin(file);
+        const message = await messageOf(batch, job, server.from);
+        const { messageId } = await transport.sendMail(message).catch((thrown: unknown) => {
+          throw new DeliveryFault(`The mail server did not accept the mail: ${reasonOf(thrown)}.`, { cause: thrown });
+        });
+        for (const file of batch) await job.delivered(file, `Sent in the mail ${messageId}.`);
+      }
+    } finally {
+      job.signal.removeEventListener('abort', stop);
+      transport.close();
+    }
+  };
+
+/** Files that fit into a mail, and the others. */
+function divided(files: readonly OutgoingFile[]): [OutgoingFile[], OutgoingFile[]] {
+  const fits = ({ bytes }: OutgoingFile): boolean => bytes <= LIMITS.MAX_MAIL_BYTES;
+  return [files.filter(fits), files.filter((file) => !fits(file))];
+}
+
+function batchesOf(files: readonly OutgoingFile[]): OutgoingFile[][] {
+  const batches: OutgoingFile[][] = [];
+  let room = 0;
+  for (const file of files) {
+    if (batches.length === 0 || file.bytes > room) {
+      batches.push([]);
+      room = LIMITS.MAX_MAIL_BYTES;
+    }
+    batches.at(-1)!.push(file);
+    room -= file.bytes;
+  }
+  return batches;
+}
+
+async function messageOf(batch: readonly OutgoingFile[], job: SendJob<TargetOf<'mail'>>, from: string) {
+  const { target, client, schedule, date } = job;
+  const terms = { file: '', client, schedule, table: '', day: dayFrom(date) };
+  const names = batch.map(({ path }) => nameIn(path));
+  const id = createHash('sha256')
+    .update([client, target.name, schedule, date, ...batch.map(({ path, sha256 }) => `${path} ${sha256}`)].join('\n'))
+    .digest('hex')
+    .slice(0, 32);
+  return {
+    from,
+    to: [...target.to],
+    subject: pathFrom(target.subject, terms),
+    // Mailboxes recognise a repeated mail by its id.
+    messageId: `<${id}@${from.slice(from.lastIndexOf('@') + 1).replace(/>$/, '')}>`,
+    text: `${names.length === 1 ? 'The file' : 'The files'} of ${schedule} for ${date}:\n\n${batch
+      .map(({ path, sha256 }) => `${nameIn(path)}\nSHA-256 ${sha256}\n`)
+      .join('\n')}`,
+    attachments: await Promise.all(
+      batch.map(async (file, k) => ({
+        filename: names[k]!,
+        content: Buffer.from(await file.content()),
+        contentType: file.media,
+      })),
+    ),
+  };
+}
+
+function reasonOf(thrown: unknown): string {
+  const { responseCode, code, message } = thrown as Error & {
+    readonly responseCode?: number;
+    readonly code?: string;
+  };
+  return responseCode === undefined ? (code ?? message) : `it answered ${responseCode}`;
+}

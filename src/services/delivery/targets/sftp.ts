@@ -1,0 +1,205 @@
+import { createHash } from 'node:crypto';
+import type { Client, Done, Sftp } from 'ssh2';
+import { LIMITS } from '#domain/refusals/limits.js';
+import type { TargetOf } from '#domain/delivery/target-catalogue.js';
+import { loadTransports } from '../load-transports.js';
+import {
+  checksumOf,
+  DeliveryFault,
+  eachFile,
+  folderIn,
+  nameIn,
+  partName,
+  PRESENT,
+  REPLACED,
+  SENT,
+  type OutgoingFile,
+  type Sender,
+} from '../sender.js';
+
+/** Time for the connection, the exchange of keys and the sign-in. */
+const READY_MS = 20_000;
+const PORT = 22;
+
+/** Writes files to a server by SFTP: complete under a temporary name, then renamed. */
+export const sftpSender: Sender<'sftp'> = async (job) => {
+  const { target, secret, signal } = job;
+  const { client, sftp } = await connect(target, secret, signal);
+  const made = new Set<string>();
+  /** Ends an operation that takes too long by ending its connection. */
+  const within = async <T>(work: () => Promise<T>): Promise<T> => {
+    const timer = setTimeout(() => client.destroy(), LIMITS.MAX_DELIVERY_SECONDS * 1000);
+    try {
+      return await work();
+    } finally {
+      clearTimeout(timer);
+    }
+  };
+  try {
+    const root = await rootOf(sftp, target.url);
+    await eachFile(job, async (file) => {
+      await job.begin(file);
+      return within(() => send(sftp, file, { root, hasChecksum: target.checksum, made })).catch((thrown: unknown) => {
+        throw faultOf(thrown);
+      });
+    });
+  } finally {
+    client.destroy();
+  }
+};
+
+/** @throws DeliveryFault */
+function connect(
+  { url, host_key: fingerprint }: TargetOf<'sftp'>,
+  secret: string | undefined,
+  signal: AbortSignal,
+): Promise<{ readonly client: Client; readonly sftp: Sftp }> {
+  const { hostname, port, username } = new URL(url);
+  if (secret === undefined)
+    throw new DeliveryFault('No password and no key is stored for the target.', { isFinal: true });
+  const { Client: SshClient } = loadTransports();
+  const client = new SshClient();
+  let seen: string | undefined;
+  return new Promise((resolve, reject) => {
+    const refuse = (thrown: Error): void => {
+      client.destroy();
+      const isOther = seen !== undefined && seen !== withoutPadding(fingerprint);
+      const message = isOther
+        ? `The server has another host key: ${seen}.`
+        : `The server could not be used: ${reasonOf(thrown)}.`;
+      // A refused password is not repeated at once: accounts are locked for less.
+      const isFinal = isOther || (thrown as Error & { readonly level?: string }).level === 'client-authentication';
+      reject(new DeliveryFault(message, { isFinal, cause: thrown }));
+    };
+    const onAbort = (): void => refuse(new Error('the service was stopped'));
+    signal.addEventListener('abort', onAbort, { once: true });
+    client.on('error', refuse);
+    client.on('close', () => {
+      signal.removeEventListener('abort', onAbort);
+      refuse(new Error('the connection was closed'));
+    });
+    client.on('ready', () => client.sftp((failure, sftp) => (failure ? refuse(failure) : resolve({ client, sftp }))));
+    const isKey = secret.includes('-----BEGIN');
+    try {
+      client.connect({
+        host: hostname.replaceAll(/^\[|\]$/g, ''),
+        port: port === '' ? PORT : Number(port),
+        username: decodeURIComponent(username),
+        readyTimeout: READY_MS,
+        keepaliveInterval: 10_000,
+        ...(isKey ? { privateKey: secret } : { password: secret }),
+        hostVerifier(key) {
+          seen = `SHA256:${createHash('sha256').update(key).digest('base64').replace(/=+$/, '')}`;
+          return seen === withoutPadding(fingerprint);
+        },
+      });
+    } catch (thrown) {
+      refuse(thrown as Error); // a key that cannot be read
+    }
+  });
+}
+
+const withoutPadding = (fingerprint: string): string => fingerprint.replace(/=+$/, '');
+
+/** The folder of an address on the server; `/~/` begins in the folder of the user. */
+async function rootOf(sftp: Sftp, url: string): Promise<string> {
+  const path = decodeURIComponent(new URL(url).pathname).replace(/\/+$/, '');
+  if (path !== '/~' && !path.startsWith('/~/')) return path;
+  return (await ask<string>((done) => sftp.realpath('.', done))) + path.slice('/~'.length);
+}
+
+interface Place {
+  readonly root: string;
+  readonly hasChecksum: boolean;
+  /** Folders that are known to exist. */
+  readonly made: Set<string>;
+}
+
+async function send(sftp: Sftp, file: OutgoingFile, { root, hasChecksum, made }: Place): Promise<string> {
+  const folder = [root, folderIn(file.path)].filter((part) => part !== '').join('/');
+  await makeFolders(sftp, { root, folder, made });
+  const place = `${folder}/${nameIn(file.path)}`;
+  const before = await hashOf(sftp, place, file.bytes);
+  if (before !== file.sha256) {
+    // Without its checksum nobody takes the old file for the new one.
+    if (before !== undefined && hasChecksum)
+      await ask<void>((done) => sftp.unlink(`${place}.sha256`, done)).catch(absent);
+    await appear(sftp, { place, part: `${folder}/${partName(file)}`, content: Buffer.from(await file.content()) });
+  }
+  if (hasChecksum) {
+    const content = Buffer.from(checksumOf(file));
+    const known = await read(sftp, `${place}.sha256`);
+    if (known?.equals(content) !== true)
+      await appear(sftp, { place: `${place}.sha256`, part: `${folder}/${partName(file)}.sha256`, content });
+  }
+  if (before === undefined) return SENT;
+  return before === file.sha256 ? PRESENT : REPLACED;
+}
+
+/** Creates the folders of a path below the root, which the server's operator has created. */
+async function makeFolders(
+  sftp: Sftp,
+  { root, folder, made }: { readonly root: string; readonly folder: string; readonly made: Set<string> },
+): Promise<void> {
+  let path = root;
+  for (const part of folder.slice(root.length).split('/')) {
+    if (part === '') continue;
+    path += `/${part}`;
+    if (made.has(path)) continue;
+    const found = await ask<{ isDirectory(): boolean }>((done) => sftp.stat(path, done)).catch(() => undefined);
+    if (found === undefined) await ask<void>((done) => sftp.mkdir(path, done));
+    made.add(path);
+  }
+}
+
+/** SHA-256 of a file; undefined if there is none, or none that may be read, and `other` for one of another length. */
+async function hashOf(sftp: Sftp, path: string, bytes: number): Promise<string | undefined> {
+  const found = await ask<{ readonly size: number }>((done) => sftp.stat(path, done)).catch(() => undefined);
+  if (found === undefined) return undefined;
+  if (found.size !== bytes) return 'other';
+  const content = await read(sftp, path);
+  return content === undefined ? 'other' : createHash('sha256').update(content).digest('hex');
+}
+
+const read = (sftp: Sftp, path: string): Promise<Buffer | undefined> =>
+  ask<Buffer>((done) => sftp.readFile(path, done)).catch(() => undefined);
+
+interface Appearing {
+  readonly place: string;
+  /** Path while it is written. */
+  readonly part: string;
+  readonly content: Buffer;
+}
+
+/** Writes a file and gives it its name: in one step where the server knows how, else after the removal of an old one. */
+async function appear(sftp: Sftp, { place, part, content }: Appearing): Promise<void> {
+  await ask<void>((done) => sftp.writeFile(part, content, done));
+  try {
+    await ask<void>((done) => sftp.ext_openssh_rename(part, place, done));
+  } catch {
+    await ask<void>((done) => sftp.unlink(place, done)).catch(absent);
+    await ask<void>((done) => sftp.rename(part, place, done));
+  }
+}
+
+/** Absent files need no removal; the step after it reports any other failure. */
+const absent = (): void => {};
+
+function ask<T>(call: (done: Done<T>) => void): Promise<T> {
+  return new Promise((resolve, reject) => call((failure, result) => (failure ? reject(failure) : resolve(result))));
+}
+
+function faultOf(thrown: unknown): unknown {
+  if (thrown instanceof DeliveryFault || !(thrown instanceof Error) || !isTheirs(thrown)) return thrown;
+  return new DeliveryFault(`The server could not store the file: ${reasonOf(thrown)}.`, { cause: thrown });
+}
+
+/** Status codes of SFTP are numbers; those of connections are words; a lost session has a message only. */
+const isTheirs = (thrown: Error & { readonly code?: unknown; readonly level?: unknown }): boolean =>
+  thrown.code !== undefined || thrown.level !== undefined || /channel|connect|response|closed/i.test(thrown.message);
+
+function reasonOf({ message, code, level }: Error & { readonly code?: unknown; readonly level?: unknown }): string {
+  if (level === 'client-authentication') return 'the user, its password or its key was refused';
+  if (level === 'client-timeout') return `no answer within ${READY_MS / 1000} seconds`;
+  return typeof code === 'string' && code !== '' ? code : message.replace(/\.$/, '');
+}

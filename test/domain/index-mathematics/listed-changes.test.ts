@@ -1,0 +1,115 @@
+import { expect, test } from 'vitest';
+import type { Run } from '#domain/backtest/run.js';
+import { fc } from '../../fast-check.js';
+import { expectNear, runIndexCase, shareChangesOf, weekdays } from './index-case.js';
+
+const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 20);
+/** Books of more than 64 sessions list the changes of their counts before they begin. */
+const SESSIONS = 100;
+const NAMES = ['A', 'B', 'C', 'D', 'E'];
+const DAYS = weekdays(SESSIONS);
+
+/** A book lists changes of at most an eighth of its counts. */
+const STEPS = [...Array.from({ length: 60 }, () => 0), 1, 2, -3, 4, 7, null, null];
+
+const randomCase = fc.record({
+  /** Per name and session: a step of its count, or none in the data. */
+  steps: fc.array(fc.constantFrom(...STEPS), { minLength: 500, maxLength: 500 }),
+  prices: fc.array(fc.integer({ min: -30, max: 30 }), { minLength: 500, maxLength: 500 }),
+  hasFloat: fc.boolean(),
+  threshold: fc.constantFrom(0, 0.03, 0.05),
+  members: fc.constantFrom(2, 3, 5),
+  split: fc.record({ name: fc.nat(4), at: fc.integer({ min: 1, max: SESSIONS - 1 }) }),
+});
+type Drawn = typeof randomCase extends fc.Arbitrary<infer T> ? T : never;
+
+/** Counts of a name as the data has them: null where it has none. */
+function countsOf({ steps, split }: Drawn, n: number): (number | null)[] {
+  let count = 100 + 20 * n;
+  return DAYS.map((_, t) => {
+    if (split.name === n && split.at === t) count *= 2;
+    const step = steps[n * SESSIONS + t]!;
+    if (step === null) return null;
+    count *= 1 + step / 100;
+    return count;
+  });
+}
+
+function runOf(drawn: Drawn): Run {
+  const { prices, hasFloat, threshold, members, split } = drawn;
+  const close = (n: number): number[] => {
+    let price = 40 + 10 * n;
+    return DAYS.map((_, t) => {
+      if (split.name === n && split.at === t) price /= 2;
+      return (price *= 1 + prices[n * SESSIONS + t]! / 1000);
+    });
+  };
+  const floats = Object.fromEntries(NAMES.map((name) => [name, { FREE_FLOAT: 0.5 }]));
+  return runIndexCase({
+    close: Object.fromEntries(NAMES.map((name, n) => [name, close(n)])),
+    fields: { SHARES_OUTSTANDING: Object.fromEntries(NAMES.map((name, n) => [name, countsOf(drawn, n)])) },
+    ...(hasFloat ? { reference: floats } : {}),
+    actions: [{ name: NAMES[split.name]!, type: 'SPLIT', value: 2, ex: DAYS[split.at]! }],
+    selection: [{ id: 'top', type: 'TopN', params: { field: 'CLOSE', count: members } }],
+    weighting: { type: 'MarketCapWeight' },
+    rebalance: { frequency: 'monthly' },
+    events: { share_changes: 'effective', threshold },
+  });
+}
+
+/** The changes by their definition: every count of every constituent is compared on every session. */
+function plainChanges(run: Run, drawn: Drawn) {
+  const { split, threshold, hasFloat } = drawn;
+  const counts = NAMES.map((_, n) => countsOf(drawn, n).map((count) => count && count * (hasFloat ? 0.5 : 1)));
+  const [adopted, latest] = [new Map<number, number | null>(), new Map<number, number>()];
+  const changes: ReturnType<typeof shareChangesOf> = [];
+  DAYS.forEach((_, session) => {
+    for (const column of [...adopted.keys()].toSorted((a, b) => a - b)) {
+      const [count, base] = [counts[column]![session]!, adopted.get(column)!];
+      const before = base === null ? null : base * (split.name === column && split.at === session ? 2 : 1);
+      adopted.set(column, before);
+      if (count === null || count === latest.get(column)) continue;
+      latest.set(column, count);
+      if (before === null) adopted.set(column, count);
+      else if (count !== before && Math.abs(count / before - 1) >= threshold - 1e-12) {
+        adopted.set(column, count);
+        changes.push({ session, column, before, after: count });
+      }
+    }
+    const review = run.rebalances.find((one) => one.session === session);
+    if (review === undefined) return;
+    adopted.clear();
+    latest.clear();
+    for (const column of review.columns) {
+      const count = counts[column]![session]!;
+      adopted.set(column, count);
+      if (count !== null) latest.set(column, count);
+    }
+  });
+  return changes;
+}
+
+test('changes of counts that a book lists at its beginning are those found by comparing every count on every session', () => {
+  let seen = 0;
+  fc.assert(
+    fc.property(randomCase, (drawn) => {
+      const run = runOf(drawn);
+      const changes = shareChangesOf(run);
+      expect(changes).toEqual(plainChanges(run, drawn));
+      seen += changes.length;
+      // The level is continuous: the divisor changes by the market value that the new shares bring.
+      const { divisor, weights, columns } = run.index.book;
+      for (const { session } of changes) {
+        const own = changes.filter((one) => one.session === session);
+        const grown = own.reduce((sum, { column, before, after }) => {
+          const weight = weights[(session - 1) * columns.length + columns.indexOf(column)]!;
+          return sum + weight * (after / before - 1);
+        }, 1);
+        if (run.rebalances.every((one) => one.session !== session))
+          expectNear(divisor[session]! / divisor[session - 1]!, grown);
+      }
+    }),
+    { numRuns: RUNS },
+  );
+  expect(seen).toBeGreaterThan(RUNS);
+});

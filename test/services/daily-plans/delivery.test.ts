@@ -1,0 +1,205 @@
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Client } from '#contract/clients.js';
+import type { DeliveryRecord } from '#domain/delivery/delivery-record.js';
+import { runService, type RunningService } from '../running-service.js';
+import { startSmtpServer } from '../delivery/smtp-server.js';
+import { FAMILY, familyOn, performed, putSchedule, SESSIONS } from './family.js';
+
+/** One story of clients of a family: tests follow each other. */
+let service: RunningService;
+let out: string;
+let mail: Awaited<ReturnType<typeof startSmtpServer>>;
+const day = SESSIONS[9]!;
+const stamp = day.replaceAll('-', '');
+
+beforeAll(async () => {
+  mail = await startSmtpServer();
+  service = await runService(['--smtp-from', 'indices@desk.example', '--mail-domains', 'acme.example'], {
+    DIVISOR_SMTP_URL: mail.url,
+    DIVISOR_SECRET_KEY: Buffer.alloc(32, 7).toString('base64'),
+  });
+  out = join(service.root, 'home', 'delivery');
+  await familyOn(service, 10);
+});
+afterAll(async () => {
+  await service.close();
+  mail.close();
+});
+
+const folder = (name: string) => ({ name, type: 'folder', url: `file://${out}/${name}` });
+const acme = (change: object = {}) => ({
+  name: 'Acme',
+  entitlements: [{ indices: ['CORE'], tables: ['closing', 'report'] }],
+  targets: [folder('acme'), { name: 'mail', type: 'mail', to: ['desk@acme.example'] }],
+  ...change,
+});
+const findingsOf = async (body: object, id = 'ACME') => {
+  const { detail } = await service.refusal('PUT', `/clients/${id}`, body);
+  return (detail as { findings: { code: string; path: string }[] }).findings.map(({ code, path }) => `${code} ${path}`);
+};
+const deliveriesOf = async (id: string) =>
+  (await service.ask<{ deliveries: DeliveryRecord[] }>('GET', `/clients/${id}/deliveries`)).body.deliveries;
+
+test('a client is refused for an index, a target or a range that cannot be', async () => {
+  expect(await findingsOf(acme({ entitlements: [{ indices: ['NONE'] }] }))).toEqual([
+    'UNKNOWN_INDEX entitlements[0].indices[0]',
+  ]);
+  expect(await findingsOf(acme({ entitlements: [{ starts_on: '2024-02-01', ends_on: '2024-01-01' }] }))).toEqual([
+    'INVALID_RANGE entitlements[0].ends_on',
+  ]);
+  const sftp = {
+    name: 'ftp',
+    type: 'sftp',
+    url: 'sftp://acme@sftp.acme.example/in',
+    host_key: `SHA256:${'A'.repeat(43)}`,
+  };
+  expect(await findingsOf(acme({ targets: [folder('a'), folder('a'), sftp] }))).toEqual([
+    'DUPLICATE_ID targets[1].name',
+    'REQUIRED targets[2].secret',
+    'TARGET_NOT_ALLOWED targets[2].url',
+  ]);
+  const away = { ...folder('a'), url: 'file:///etc' };
+  const withPassword = { ...sftp, url: 'sftp://acme:secret@sftp.acme.example/in' };
+  expect(await findingsOf(acme({ targets: [away] }))).toEqual(['TARGET_NOT_ALLOWED targets[0].url']);
+  expect((await service.refusal('PUT', '/clients/ACME', acme({ targets: [withPassword] }))).status).toBe(422);
+  const upwards = { ...folder('a'), path: '../{file}' };
+  expect((await service.refusal('PUT', '/clients/ACME', acme({ targets: [upwards] }))).status).toBe(422);
+});
+
+test('a day delivers the entitled files to each client, and holds the log', async () => {
+  expect((await service.ask('PUT', '/clients/ACME', acme())).status).toBe(200);
+  const whole = { name: 'Whole', entitlements: [{}], targets: [folder('whole')] };
+  expect((await service.ask('PUT', '/clients/WHOLE', whole)).status).toBe(200);
+  expect(
+    (await service.ask('PUT', '/clients/NOBODY', { ...whole, entitlements: [], targets: [folder('nobody')] })).status,
+  ).toBe(200);
+  const steps = [
+    { type: 'run' },
+    { type: 'publish' },
+    { type: 'export', files: [{ table: 'closing', name: '{index}_{date:YYYYMMDD}_closing.csv' }] },
+    { type: 'render', template_id: 'FACTSHEET-A4', indices: ['CORE'] },
+    { type: 'deliver' },
+  ];
+  expect((await putSchedule(service, { enabled: false, steps })).status).toBe(200);
+  const done = await performed(service, day);
+  expect(done).toMatchObject({ state: 'done', reason: null, held: [] });
+  expect(
+    done.steps
+      .at(-1)!
+      .items.map(({ key, state, message }) => [key, state, message])
+      .toSorted(),
+  ).toEqual([
+    ['ACME/acme', 'done', '2 files delivered.'],
+    ['ACME/mail', 'done', '1 file delivered.'],
+    ['WHOLE/whole', 'done', '4 files delivered.'],
+  ]);
+  const names = (client: string) =>
+    readdirSync(join(out, client))
+      .filter((name) => !name.endsWith('.sha256'))
+      .toSorted();
+  expect(names('acme')).toEqual([`CORE_${stamp}.pdf`, `CORE_${stamp}_closing.csv`].toSorted());
+  expect(names('whole')).toEqual([`CORE_${stamp}.pdf`, ...FAMILY.map((id) => `${id}_${stamp}_closing.csv`)].toSorted());
+  expect(existsSync(join(out, 'nobody'))).toBe(false);
+  expect(mail.taken.length).toBe(1);
+  const [record] = await deliveriesOf('ACME');
+  expect(record).toMatchObject({ schedule_id: 'close', date: day, version: 1 });
+  expect(record!.files.map(({ target, path, state }) => `${target} ${path} ${state}`).toSorted()).toEqual([
+    `acme CORE_${stamp}.pdf delivered`,
+    `acme CORE_${stamp}_closing.csv delivered`,
+    `mail CORE_${stamp}.pdf delivered`,
+  ]);
+  expect(record!.log.length).toBe(3);
+  const ofDay = await service.ask<{ deliveries: DeliveryRecord[] }>('GET', `/schedules/close/days/${day}/deliveries`);
+  expect(ofDay.body.deliveries.map(({ client_id: id }) => id)).toEqual(['ACME', 'WHOLE']);
+});
+
+test('files of a day are read by name, and equal what was delivered', async () => {
+  const name = `CORE_${stamp}_closing.csv`;
+  const answer = await service.download(`/schedules/close/days/${day}/files/${name}`);
+  const bytes = Buffer.from(await answer.arrayBuffer());
+  expect(bytes.equals(readFileSync(join(out, 'acme', name)))).toBe(true);
+  const hash = createHash('sha256').update(bytes).digest('hex');
+  expect(readFileSync(join(out, 'acme', `${name}.sha256`), 'utf8')).toBe(`${hash}  ${name}\n`);
+  expect((await service.refusal('GET', `/schedules/close/days/${day}/files/other.csv`)).code).toBe('FILE_NOT_FOUND');
+});
+
+test('a second round sends nothing again; deliver again sends what is not there', async () => {
+  const name = `CORE_${stamp}_closing.csv`;
+  await performed(service, day);
+  expect(mail.taken.length).toBe(1);
+  rmSync(join(out, 'acme', name));
+  await performed(service, day);
+  expect(existsSync(join(out, 'acme', name))).toBe(false); // the client has taken it
+  await performed(service, day, { again: ['deliver'] });
+  expect(existsSync(join(out, 'acme', name))).toBe(true);
+  expect(mail.taken.length).toBe(2);
+});
+
+test('a target that is away holds the day open and no index; it has its files once it is back', async () => {
+  rmSync(join(out, 'whole'), { recursive: true });
+  writeFileSync(join(out, 'whole'), 'a file where the folder should be');
+  const waiting = await performed(service, day, { again: ['deliver'] });
+  expect(waiting).toMatchObject({ state: 'waiting', held: [] });
+  expect(waiting.reason).toContain('WHOLE/whole: 4 files not delivered yet: The folder could not be written');
+  expect(waiting.steps.at(-1)!.items.find(({ key }) => key === 'ACME/acme')!.state).toBe('done');
+  rmSync(join(out, 'whole'));
+  expect(await performed(service, day)).toMatchObject({ state: 'done' });
+  expect(readdirSync(join(out, 'whole')).length).toBe(8);
+});
+
+test('a client that may no longer receive anything does not hold the day open', async () => {
+  rmSync(join(out, 'whole'), { recursive: true });
+  writeFileSync(join(out, 'whole'), '');
+  expect((await performed(service, day, { again: ['deliver'] })).state).toBe('waiting');
+  await service.ask('PUT', '/clients/WHOLE', { name: 'Whole', entitlements: [], targets: [folder('whole')] });
+  const done = await performed(service, day);
+  expect([
+    done.state,
+    done.steps
+      .at(-1)!
+      .items.map(({ key }) => key)
+      .toSorted(),
+  ]).toEqual(['done', ['ACME/acme', 'ACME/mail']]);
+});
+
+test('secrets are stored encrypted, never shown, and stay with their address', async () => {
+  const url = 's3://acme-in/x';
+  const bucket = { name: 'bucket', type: 'bucket', url, access_key_id: 'AK', endpoint: 'http://127.0.0.1:9' };
+  const allowed = await runService(['--delivery-hosts', '127.0.0.1:9'], {
+    DIVISOR_SECRET_KEY: Buffer.alloc(32, 7).toString('base64'),
+  });
+  try {
+    const put = (target: object) =>
+      allowed.ask<Client>('PUT', '/clients/ACME', { name: 'Acme', entitlements: [], targets: [target] });
+    const stored = await put({ ...bucket, secret: 'a-very-secret-word' });
+    expect(stored.body.secrets).toEqual(['bucket']);
+    expect(JSON.stringify(stored.body)).not.toContain('a-very-secret-word');
+    expect((await put(bucket)).body.secrets).toEqual(['bucket']);
+    const versions = await allowed.ask('GET', '/clients/ACME/versions/1');
+    expect(JSON.stringify(versions.body)).not.toContain('a-very-secret-word');
+    const other = await put({ ...bucket, url: 's3://elsewhere' });
+    expect([other.status, JSON.stringify(other.body)]).toEqual([422, expect.stringContaining('targets[0].secret')]);
+    const home = join(allowed.root, 'home');
+    const files = readdirSync(home, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+    for (const { parentPath, name } of files)
+      expect(readFileSync(join(parentPath, name)).includes('a-very-secret-word')).toBe(false);
+  } finally {
+    await allowed.close();
+  }
+});
+
+test('clients have versions, show who may have an index, and are deleted with their secrets', async () => {
+  const idsFor = async (query: string) =>
+    (await service.ask<{ clients: Client[] }>('GET', `/clients${query}`)).body.clients.map(({ client_id: id }) => id);
+  expect(await idsFor('')).toEqual(['ACME', 'NOBODY', 'WHOLE']);
+  expect(await idsFor('?index_id=CORE')).toEqual(['ACME']);
+  await service.ask('POST', '/clients/WHOLE/versions/1/restore');
+  expect(await idsFor('?index_id=EVEN')).toEqual(['WHOLE']);
+  expect((await service.ask('DELETE', '/clients/NOBODY')).status).toBe(204);
+  expect((await service.refusal('GET', '/clients/NOBODY')).code).toBe('CLIENT_NOT_FOUND');
+  const { body } = await service.ask<{ entries: { kind: string }[] }>('GET', '/audit?kind=client');
+  expect(body.entries.length).toBeGreaterThan(4);
+});

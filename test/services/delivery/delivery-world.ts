@@ -1,0 +1,119 @@
+import { createHash } from 'node:crypto';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { ClientBody } from '#domain/delivery/client-document.js';
+import type { DeliveryRecord } from '#domain/delivery/delivery-record.js';
+import type { ReadClient } from '#services/delivery/clients.js';
+import { createDeliverFiles, type DayFile, type DeliveryCounts } from '#services/delivery/deliver-files.js';
+import { createDeliveryPlaces } from '#services/delivery/delivery-places.js';
+import { createDeliveryRecords } from '#services/delivery/delivery-records.js';
+import { createSenders, type Senders } from '#services/delivery/senders.js';
+import { createCallbackPlaces } from '#services/operations/callback-places.js';
+import { createPost } from '#services/operations/send-callback.js';
+import { openHome } from '#store/home/home.js';
+import { openStore } from '#store/open-store.js';
+import type { GivenKeys } from '#store/access/key-source.js';
+import { temporaryFolder } from '../../store/temporary-folder.js';
+
+export const CALLBACK_KEY = Buffer.from('a key of at least 24 bytes, for tests');
+export const DATE = '2024-12-31';
+
+export interface WorldOptions {
+  readonly hosts?: readonly string[];
+  readonly callbackHosts?: readonly string[];
+  readonly smtpUrl?: string;
+  readonly buckets?: readonly string[];
+  readonly endpoint?: string;
+  readonly keys?: GivenKeys;
+}
+
+/** Deliveries with everything but days: files in memory, real targets. */
+export async function deliveryWorld(options: WorldOptions = {}) {
+  const base = await temporaryFolder();
+  const root = join(base, 'out');
+  mkdirSync(root);
+  const home = await openHome(join(base, 'home'));
+  const store = await openStore({ home, onFailure: () => {} });
+  const records = createDeliveryRecords(store.documents);
+  const callbackPlaces = createCallbackPlaces({
+    hosts: options.callbackHosts ?? [],
+    isPrivateAllowed: true,
+    hasSecret: true,
+  });
+  const places = createDeliveryPlaces({
+    roots: [root],
+    hosts: options.hosts ?? [],
+    buckets: options.buckets ?? [],
+    callbacks: callbackPlaces,
+    hasMail: options.smtpUrl !== undefined,
+    mailDomains: ['acme.example'],
+    bucketService: () => ({
+      endpoint: options.endpoint ?? 'http://127.0.0.1:1',
+      region: 'us-east-1',
+      keys: options.keys ?? { kind: 'given', accessKeyId: 'id', secretAccessKey: 'secret' },
+    }),
+  });
+  const secrets = [`whsec_${CALLBACK_KEY.toString('base64')}`];
+  const post = createPost({ places: callbackPlaces, secrets, now: Date.now, userAgent: 'test' });
+  const mailServer = options.smtpUrl === undefined ? undefined : { url: options.smtpUrl, from: 'indices@desk.example' };
+  const real = createSenders({ places, post, mailServer });
+  const contents = new Map<string, Buffer>();
+  const read: string[] = [];
+
+  /** A file of the day with a content. */
+  const file = (indexId: string, text: string, table = 'closing', name?: string): DayFile => {
+    const bytes = Buffer.from(text);
+    const sha256 = createHash('sha256').update(bytes).digest('hex');
+    contents.set(sha256, bytes);
+    const own = name ?? `${indexId}_20241231_${table}.${table === 'report' ? 'pdf' : 'csv'}`;
+    return { name: own, indexId, table, bytes: bytes.length, sha256, artifact: sha256 };
+  };
+
+  const clientOf = (body: object, secret?: string): ReadClient => ({
+    id: 'ACME',
+    document: ClientBody.parse({ name: 'Acme', entitlements: [{}], ...body }),
+    version: 1,
+    secretOf: () => secret,
+  });
+
+  return {
+    base,
+    root,
+    places,
+    records,
+    /** Files whose content was read to be sent. */
+    read,
+    file,
+    clientOf,
+    /** Delivers to the first target of a client, as a round of a day does. */
+    async deliver(
+      client: ReadClient,
+      files: readonly DayFile[],
+      { isAgain = false, signal = new AbortController().signal, wrap = (senders: Senders) => senders } = {},
+    ): Promise<DeliveryCounts> {
+      const deliver = createDeliverFiles({
+        senders: wrap(real),
+        places,
+        pauseMs: 1,
+        artifacts: {
+          async read({ sha256 }) {
+            read.push(sha256);
+            return contents.get(sha256)!;
+          },
+        },
+      });
+      const record = await records.keeper({ clientId: 'ACME', scheduleId: 'close', date: DATE }, client.version);
+      const target = client.document.targets[0]!;
+      const timestamp = () => '2024-12-31T22:00:00.000000+00:00';
+      return deliver({ client, target, schedule: 'close', date: DATE, files, record, isAgain, signal, timestamp });
+    },
+    record: async (): Promise<DeliveryRecord> =>
+      (await records.get({ clientId: 'ACME', scheduleId: 'close', date: DATE }))!,
+    async close() {
+      await store.close();
+      await home.close();
+    },
+  };
+}
+
+export type DeliveryWorld = Awaited<ReturnType<typeof deliveryWorld>>;

@@ -1,0 +1,139 @@
+import { createHash, createHmac } from 'node:crypto';
+import { createServer, type IncomingHttpHeaders } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, describe, expect, test } from 'vitest';
+import type { Senders } from '#services/delivery/senders.js';
+import { CALLBACK_KEY, deliveryWorld, type DeliveryWorld } from './delivery-world.js';
+import { attachmentOf, startSmtpServer } from './smtp-server.js';
+
+let world: DeliveryWorld;
+const closing: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0).toReversed()) await close();
+});
+const open = async (options: Parameters<typeof deliveryWorld>[0] = {}): Promise<DeliveryWorld> => {
+  world = await deliveryWorld(options);
+  closing.push(() => world.close());
+  return world;
+};
+const linesOf = async () => (await world.record()).log.map(({ path, message }) => `${path ?? '*'}: ${message}`);
+
+describe('a callback', () => {
+  interface Received {
+    readonly headers: IncomingHttpHeaders;
+    readonly body: Buffer;
+  }
+  async function receiver() {
+    const received: Received[] = [];
+    const state = { status: 204 };
+    const server = createServer((incoming, outgoing) => {
+      const chunks: Buffer[] = [];
+      incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
+      incoming.on('end', () => {
+        received.push({ headers: incoming.headers, body: Buffer.concat(chunks) });
+        outgoing.writeHead(state.status).end();
+      });
+    });
+    await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
+    closing.push(() => server.close());
+    return { host: `127.0.0.1:${(server.address() as AddressInfo).port}`, received, state };
+  }
+
+  test('is signed, holds the file, and has the same id in every attempt', async () => {
+    const { host, received, state } = await receiver();
+    await open({ callbackHosts: [host] });
+    const client = world.clientOf({ targets: [{ type: 'callback', name: 'hook', url: `http://${host}/in` }] });
+    state.status = 500;
+    const files = [world.file('CORE', 'a,b\n1,2\n')];
+    expect(await world.deliver(client, files)).toMatchObject({ waiting: 1, reason: 'The receiver answered 500.' });
+    state.status = 200;
+    expect(await world.deliver(client, files)).toMatchObject({ delivered: 1 });
+    await world.deliver(client, files);
+    expect(received.length).toBe(4);
+    expect(new Set(received.map(({ headers }) => headers['webhook-id'])).size).toBe(1);
+    const { headers, body } = received.at(-1)!;
+    expect(body.toString()).toBe('a,b\n1,2\n');
+    expect(headers).toMatchObject({
+      'content-type': 'text/csv',
+      'content-disposition': 'attachment; filename="CORE_20241231_closing.csv"',
+      'content-digest': `sha-256=:${createHash('sha256').update(body).digest('base64')}:`,
+      'divisor-date': '2024-12-31',
+    });
+    const signed = `${headers['webhook-id']}.${headers['webhook-timestamp']}.${body}`;
+    const signature = createHmac('sha256', CALLBACK_KEY).update(signed).digest('base64');
+    expect(headers['webhook-signature']).toBe(`v1,${signature}`);
+  });
+
+  test('of a host that the operator does not allow is not sent', async () => {
+    await open();
+    const client = world.clientOf({ targets: [{ type: 'callback', name: 'hook', url: 'http://127.0.0.1:9/in' }] });
+    expect((await world.deliver(client, [world.file('CORE', '1')])).reason).toContain('DIVISOR_CALLBACK_HOSTS');
+  });
+
+  test('whose process ended before its result was known is repeated under the same id', async () => {
+    const { host, received } = await receiver();
+    await open({ callbackHosts: [host] });
+    const client = world.clientOf({ targets: [{ type: 'callback', name: 'hook', url: `http://${host}/in` }] });
+    const files = [world.file('CORE', 'once')];
+    const dying = (senders: Senders): Senders => ({
+      ...senders,
+      callback: (job) => senders.callback({ ...job, delivered: () => Promise.reject(new Error('killed')) }),
+    });
+    await expect(world.deliver(client, files, { wrap: dying })).rejects.toThrow('killed');
+    expect((await world.record()).files[0]!.state).toBe('sending');
+    expect(await world.deliver(client, files)).toMatchObject({ delivered: 1 });
+    expect(received.map(({ headers }) => headers['webhook-id']).length).toBe(2);
+    expect(new Set(received.map(({ headers }) => headers['webhook-id'])).size).toBe(1);
+    expect(await linesOf()).toContain('CORE_20241231_closing.csv: An earlier attempt has no result: it is repeated.');
+  });
+});
+
+describe('mail', () => {
+  const mailClient = (change: object = {}) =>
+    world.clientOf({
+      targets: [
+        { type: 'mail', name: 'mail', to: ['desk@acme.example'], subject: '{client} {date:DD.MM.YYYY}', ...change },
+      ],
+    });
+  async function openWithMail() {
+    const server = await startSmtpServer();
+    closing.push(server.close);
+    await open({ smtpUrl: server.url });
+    return server;
+  }
+
+  test('has the reports attached, goes out once, and keeps its id', async () => {
+    const server = await openWithMail();
+    const files = [
+      world.file('CORE', '%PDF-1.7 core', 'report'),
+      world.file('EVEN', '%PDF-1.7 even', 'report'),
+      world.file('CORE', 'csv'),
+    ];
+    server.state.answer = '451 later';
+    expect(await world.deliver(mailClient(), files)).toMatchObject({
+      waiting: 2,
+      reason: 'The mail server did not accept the mail: it answered 451.',
+    });
+    server.state.answer = '250 taken';
+    expect(await world.deliver(mailClient(), files)).toMatchObject({ delivered: 2 });
+    await world.deliver(mailClient(), files);
+    expect(server.taken.length).toBe(1);
+    const [mail] = server.taken;
+    expect(mail).toMatchObject({ from: 'indices@desk.example', to: ['desk@acme.example'] });
+    expect(mail!.text).toContain('Subject: ACME 31.12.2024');
+    expect(attachmentOf(mail!, 'CORE_20241231_report.pdf')!.toString()).toBe('%PDF-1.7 core');
+    expect(attachmentOf(mail!, 'EVEN_20241231_report.pdf')!.toString()).toBe('%PDF-1.7 even');
+    expect(attachmentOf(mail!, 'CORE_20241231_closing.csv')).toBeUndefined();
+    const id = /Message-ID: (<[^>]+>)/i.exec(mail!.text)![1];
+    await world.deliver(mailClient(), files, { isAgain: true });
+    expect(server.taken.at(-1)!.text).toContain(id);
+  });
+
+  test('to a domain that the operator does not allow is not sent', async () => {
+    const server = await openWithMail();
+    const report = [world.file('CORE', '%PDF', 'report')];
+    const { reason } = await world.deliver(mailClient({ to: ['desk@evil.example'] }), report);
+    expect(reason).toContain('--mail-domains');
+    expect(server.taken).toEqual([]);
+  });
+});

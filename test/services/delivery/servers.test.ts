@@ -1,0 +1,154 @@
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { createS3Client } from '#store/s3/s3-client.js';
+import { startS3, type S3Service } from '../../store/s3/s3-service.js';
+import { deliveryWorld, type DeliveryWorld } from './delivery-world.js';
+import { missingSftpServer, startSftpServer, type SftpServer } from './sftp-server.js';
+
+let world: DeliveryWorld;
+const closing: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0).toReversed()) await close();
+});
+const open = async (options: Parameters<typeof deliveryWorld>[0] = {}): Promise<DeliveryWorld> => {
+  world = await deliveryWorld(options);
+  closing.push(() => world.close());
+  return world;
+};
+const hashOf = (text: string) => createHash('sha256').update(text).digest('hex');
+const linesOf = async () => (await world.record()).log.map(({ path, message }) => `${path ?? '*'}: ${message}`);
+
+describe.skipIf(missingSftpServer() !== undefined)('an SFTP server', () => {
+  let server: SftpServer;
+  beforeAll(async () => {
+    server = await startSftpServer();
+    return () => server.stop();
+  });
+  const sftpClient = (change: object = {}, secret: string | undefined = server.key) =>
+    world.clientOf(
+      {
+        targets: [
+          {
+            type: 'sftp',
+            name: 'ftp',
+            url: `sftp://${server.user}@127.0.0.1:${server.port}${server.folder}`,
+            host_key: server.fingerprint,
+            ...change,
+          },
+        ],
+      },
+      secret,
+    );
+  const openWorld = () => open({ hosts: [`127.0.0.1:${server.port}`] });
+
+  test('holds files, checksums and folders, and receives each file once', async () => {
+    await openWorld();
+    const files = [world.file('CORE', 'one\n'), world.file('EVEN', 'two\n')];
+    const client = sftpClient({ path: '{date:YYYY}/{file}' });
+    expect(await world.deliver(client, files)).toMatchObject({ delivered: 2 });
+    const folder = join(server.folder, '2024');
+    expect(readdirSync(folder).toSorted()).toEqual([
+      'CORE_20241231_closing.csv',
+      'CORE_20241231_closing.csv.sha256',
+      'EVEN_20241231_closing.csv',
+      'EVEN_20241231_closing.csv.sha256',
+    ]);
+    expect(readFileSync(join(folder, 'CORE_20241231_closing.csv'), 'utf8')).toBe('one\n');
+    const { ino } = statSync(join(folder, 'CORE_20241231_closing.csv'));
+    await world.deliver(client, files, { isAgain: true });
+    expect(statSync(join(folder, 'CORE_20241231_closing.csv')).ino).toBe(ino);
+    expect(world.read.length).toBe(2);
+    await world.deliver(client, [world.file('CORE', 'corrected\n')]);
+    expect(readFileSync(join(folder, 'CORE_20241231_closing.csv'), 'utf8')).toBe('corrected\n');
+    expect(readFileSync(join(folder, 'CORE_20241231_closing.csv.sha256'), 'utf8')).toContain(hashOf('corrected\n'));
+  });
+
+  test('with another host key, without a key, or with an unknown one is refused at once', async () => {
+    await openWorld();
+    const files = [world.file('CORE', 'one')];
+    const other = sftpClient({ host_key: `SHA256:${'A'.repeat(43)}` });
+    expect((await world.deliver(other, files)).reason).toBe(`The server has another host key: ${server.fingerprint}.`);
+    expect((await world.record()).files[0]!.attempts).toBe(0);
+    const none = { ...sftpClient(), secretOf: () => undefined };
+    expect((await world.deliver(none, files)).reason).toContain('No password and no key');
+    const password = sftpClient({}, 'guess');
+    expect((await world.deliver(password, files)).reason).toContain('password or its key was refused');
+    expect((await linesOf()).length).toBe(3);
+  });
+
+  test('that is away is attempted again, within the round and in the next', async () => {
+    await openWorld();
+    const files = [world.file('CORE', 'late')];
+    const dead = sftpClient({ url: `sftp://${server.user}@127.0.0.1:9${server.folder}` });
+    const away = await deliveryWorld({ hosts: ['127.0.0.1:9'] });
+    closing.push(() => away.close());
+    expect(await away.deliver(dead, files)).toMatchObject({
+      waiting: 1,
+      reason: 'The server could not be used: ECONNREFUSED.',
+    });
+    expect((await away.record()).log.length).toBe(3);
+  });
+
+  test('whose folder is missing fails with what the server says', async () => {
+    await openWorld();
+    const client = sftpClient({ url: `sftp://${server.user}@127.0.0.1:${server.port}/nonexistent/deep` });
+    const { reason } = await world.deliver(client, [world.file('CORE', 'one')]);
+    expect(reason).toMatch(/could not store the file: No such file/i);
+  });
+});
+if (missingSftpServer() !== undefined) console.log(`SFTP is not tested: ${missingSftpServer()}`);
+
+describe('a bucket', () => {
+  let service: S3Service;
+  beforeAll(async () => {
+    service = await startS3();
+    return () => service.stop();
+  });
+
+  test('holds objects with their checksums, each written once, with the keys of the service or of the client', async () => {
+    const { endpoint, bucket, keys, prefix } = service.access;
+    await open({ endpoint, keys, buckets: [`s3://${bucket}/${prefix}acme`], hosts: [new URL(endpoint).host] });
+    const url = `s3://${bucket}/${prefix}acme`;
+    const own = world.clientOf({ targets: [{ type: 'bucket', name: 'bucket', url }] });
+    const files = [world.file('CORE', 'one\n')];
+    expect(await world.deliver(own, files)).toMatchObject({ delivered: 1 });
+    const client = createS3Client({ ...service.access, prefix: `${prefix}acme/` });
+    const textOf = (name: string) => client.get(name, async ({ body }) => textIn(body));
+    expect(await textOf('CORE_20241231_closing.csv')).toBe('one\n');
+    expect(await textOf('CORE_20241231_closing.csv.sha256')).toBe(`${hashOf('one\n')}  CORE_20241231_closing.csv\n`);
+    await world.deliver(own, files, { isAgain: true });
+    expect(world.read.length).toBe(1);
+    const target = {
+      type: 'bucket',
+      name: 'bucket',
+      url: `s3://${bucket}/${prefix}their`,
+      endpoint,
+      access_key_id: keys.accessKeyId,
+    };
+    const theirs = world.clientOf({ targets: [target] }, keys.secretAccessKey);
+    expect(await world.deliver(theirs, [world.file('CORE', 'two\n')])).toMatchObject({ delivered: 1 });
+  });
+
+  test('that the operator does not allow receives nothing', async () => {
+    await open({ buckets: ['s3://results/acme'] });
+    const reasonFor = async (target: object) =>
+      (
+        await world.deliver(world.clientOf({ targets: [{ type: 'bucket', name: 'b', ...target }] }, 's'), [
+          world.file('CORE', '1'),
+        ])
+      ).reason;
+    expect(await reasonFor({ url: 's3://results/acme-2' })).toContain('--delivery-buckets');
+    expect(await reasonFor({ url: 's3://other' })).toContain('--delivery-buckets');
+    expect(await reasonFor({ url: 's3://other', access_key_id: 'x', endpoint: 'https://s3.evil.example' })).toContain(
+      '--delivery-hosts',
+    );
+  });
+});
+
+async function textIn(body: AsyncIterable<Uint8Array>): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of body) chunks.push(chunk);
+  return Buffer.concat(chunks).toString();
+}

@@ -1,0 +1,109 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, connect } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { tmpdir, userInfo } from 'node:os';
+import { join } from 'node:path';
+
+/** OpenSSH on loopback, with one user: the one of this process. */
+export interface SftpServer {
+  readonly port: number;
+  readonly user: string;
+  /** Private key of the user. */
+  readonly key: string;
+  /** Fingerprint of the host. */
+  readonly fingerprint: string;
+  /** A folder on the server. */
+  readonly folder: string;
+  stop(): Promise<void>;
+  /** Listens again at the same port. */
+  start(): Promise<void>;
+}
+
+const SSHD = '/usr/sbin/sshd';
+const SFTP = ['/usr/lib/openssh/sftp-server', '/usr/libexec/openssh/sftp-server', '/usr/lib/ssh/sftp-server'];
+
+/** Why no server can be started; undefined if one can. */
+export function missingSftpServer(): string | undefined {
+  if (!existsSync(SSHD)) return `${SSHD} is not installed`;
+  return SFTP.some((path) => existsSync(path)) ? undefined : 'openssh-sftp-server is not installed';
+}
+
+export async function startSftpServer(): Promise<SftpServer> {
+  const base = mkdtempSync(join(tmpdir(), 'divisor-sftp-'));
+  const folder = join(base, 'in');
+  mkdirSync(folder);
+  for (const name of ['host', 'user'])
+    execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', join(base, name)]);
+  const [, fingerprint = ''] = execFileSync('ssh-keygen', ['-lf', join(base, 'host.pub')], { encoding: 'utf8' }).split(
+    ' ',
+  );
+  writeFileSync(join(base, 'authorized'), readFileSync(join(base, 'user.pub')));
+  chmodSync(join(base, 'authorized'), 0o600);
+  const port = await freePort();
+  if (userInfo().uid === 0) mkdirSync('/run/sshd', { recursive: true });
+  const lines = [
+    `Port ${port}`,
+    'ListenAddress 127.0.0.1',
+    `HostKey ${join(base, 'host')}`,
+    `AuthorizedKeysFile ${join(base, 'authorized')}`,
+    `PidFile ${join(base, 'pid')}`,
+    `Subsystem sftp ${SFTP.find((path) => existsSync(path))}`,
+    'PermitRootLogin prohibit-password',
+    'PasswordAuthentication no',
+    'StrictModes no',
+    'UsePAM no',
+  ];
+  writeFileSync(join(base, 'config'), `${lines.join('\n')}\n`);
+  let running: ReturnType<typeof spawn> | undefined;
+
+  const server: SftpServer = {
+    port,
+    user: userInfo().username,
+    key: readFileSync(join(base, 'user'), 'utf8'),
+    fingerprint,
+    folder,
+    async start() {
+      running = spawn(SSHD, ['-D', '-e', '-f', join(base, 'config')], { stdio: ['ignore', 'ignore', 'pipe'] });
+      const said: string[] = [];
+      running.stderr!.on('data', (text: Buffer) => said.push(text.toString()));
+      for (let tries = 0; !(await listens(port)); tries++) {
+        if (tries > 100) throw new Error(`sshd does not listen: ${said.join('')}`);
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+    },
+    async stop() {
+      const ended = running;
+      running = undefined;
+      if (ended === undefined) return;
+      await new Promise<void>((resolve) => {
+        ended.once('exit', () => resolve());
+        ended.kill();
+      });
+    },
+  };
+  await server.start();
+  const { stop } = server;
+  return {
+    ...server,
+    async stop() {
+      await stop();
+      rmSync(base, { recursive: true, force: true });
+    },
+  };
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => void server.close(resolve));
+  return port;
+}
+
+const listens = (port: number): Promise<boolean> =>
+  new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1', () => resolve(true));
+    socket.on('error', () => resolve(false));
+    socket.on('connect', () => socket.destroy());
+  });

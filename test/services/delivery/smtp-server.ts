@@ -1,0 +1,69 @@
+import { createServer, type AddressInfo } from 'node:net';
+
+/** A mail that a server took. */
+export interface TakenMail {
+  readonly from: string;
+  readonly to: readonly string[];
+  /** Headers and parts, as they were sent. */
+  readonly text: string;
+}
+
+/** The least of a mail server: takes every mail, or refuses with what `answer` says. @source RFC 5321 */
+export async function startSmtpServer() {
+  const taken: TakenMail[] = [];
+  const state = { answer: '250 taken', isDeaf: false };
+  const server = createServer((socket) => {
+    let from = '';
+    let to: string[] = [];
+    let data: string[] | undefined;
+    let rest = '';
+    const say = (text: string): void => void socket.write(`${text}\r\n`);
+    say('220 test');
+    socket.on('error', () => {});
+    socket.on('data', (chunk: Buffer) => {
+      if (state.isDeaf) return;
+      const lines = (rest + chunk.toString('latin1')).split('\r\n');
+      rest = lines.pop()!;
+      for (const line of lines) {
+        if (data !== undefined) {
+          if (line !== '.') data.push(line.replace(/^\.\./, '.'));
+          else {
+            if (state.answer.startsWith('250')) taken.push({ from, to, text: data.join('\r\n') });
+            data = undefined;
+            to = [];
+            say(state.answer);
+          }
+        } else if (/^(EHLO|HELO)/i.test(line)) say('250 test');
+        else if (/^MAIL FROM/i.test(line)) {
+          from = /<([^>]*)>/.exec(line)?.[1] ?? '';
+          say('250 ok');
+        } else if (/^RCPT TO/i.test(line)) {
+          to.push(/<([^>]*)>/.exec(line)?.[1] ?? '');
+          say('250 ok');
+        } else if (/^DATA/i.test(line)) {
+          data = [];
+          say('354 go on');
+        } else if (/^QUIT/i.test(line)) {
+          say('221 bye');
+          socket.end();
+        } else say('250 ok');
+      }
+    });
+  });
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `smtp://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    taken,
+    state,
+    close: () => server.close(),
+  };
+}
+
+/** An attachment of a mail, decoded. */
+export function attachmentOf({ text }: TakenMail, name: string): Buffer | undefined {
+  const part = text
+    .split('\r\n--')
+    .find((each) => each.includes(`filename=${name}`) || each.includes(`filename="${name}"`));
+  const body = part?.split('\r\n\r\n').slice(1).join('\r\n\r\n');
+  return body === undefined ? undefined : Buffer.from(body, 'base64');
+}

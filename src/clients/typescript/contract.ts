@@ -397,7 +397,7 @@ export interface AuditEntry {
   /** Action on the document. */
   readonly action: 'created' | 'updated' | 'restored' | 'deleted' | 'purged' | 'loaded' | 'activated' | 'cancelled' | 'refused' | 'read';
   /** Kind of the document, or of the other subject. */
-  readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'schedule' | 'judgement' | 'approval' | 'run' | 'optimisation-run' | 'risk-model' | 'render' | 'publication' | 'data-version' | 'signing-key' | 'key' | 'job' | 'authentication' | 'read';
+  readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'schedule' | 'client' | 'judgement' | 'approval' | 'run' | 'optimisation-run' | 'risk-model' | 'render' | 'publication' | 'data-version' | 'signing-key' | 'key' | 'job' | 'authentication' | 'read';
   /** Its id: for a run that of the index, for a publication with a number, for a data version that of the store; the address whose key was refused, or the path that was read. */
   readonly id: string;
   /** Id of the run; absent for other kinds. */
@@ -1120,6 +1120,50 @@ export interface BoundPath {
   readonly from?: string | undefined;
 }
 
+export interface BucketTarget {
+  readonly type: 'bucket';
+  /** Name of the target, unique among those of the client. */
+  readonly name: string;
+  /** Tables whose files go there; `report` is a rendered report. Default: everything the client may have. */
+  readonly tables: readonly string[] | null;
+  /** Bucket and prefix. */
+  readonly url: string;
+  /** Region. Default: that of the service. */
+  readonly region: string | null;
+  /** Origin of a store outside AWS. Default: that of the service; AWS with a region. */
+  readonly endpoint: string | null;
+  /** Key of the client. Default: the keys of the service. */
+  readonly access_key_id: string | null;
+  /** Secret of that key. */
+  readonly secret: string | null;
+  /** Path below the address: folders and a name with {file} (the name of the file), {client}, {index}, {table}, {schedule} and {date:YYYYMMDD}. */
+  readonly path: string;
+  /** Whether a file NAME.sha256 is written after each file, in the form of the tool sha256sum. */
+  readonly checksum: boolean;
+}
+
+export interface BucketTargetInput {
+  readonly type: 'bucket';
+  /** Name of the target, unique among those of the client. */
+  readonly name: string;
+  /** Tables whose files go there; `report` is a rendered report. Default: everything the client may have. */
+  readonly tables?: readonly string[] | null | undefined;
+  /** Bucket and prefix. */
+  readonly url: string;
+  /** Region. Default: that of the service. */
+  readonly region?: string | null | undefined;
+  /** Origin of a store outside AWS. Default: that of the service; AWS with a region. */
+  readonly endpoint?: string | null | undefined;
+  /** Key of the client. Default: the keys of the service. */
+  readonly access_key_id?: string | null | undefined;
+  /** Secret of that key. */
+  readonly secret?: string | null | undefined;
+  /** Path below the address: folders and a name with {file} (the name of the file), {client}, {index}, {table}, {schedule} and {date:YYYYMMDD}. */
+  readonly path?: string | undefined;
+  /** Whether a file NAME.sha256 is written after each file, in the form of the tool sha256sum. */
+  readonly checksum?: boolean | undefined;
+}
+
 /** Keeps the `count` best securities; constituents stay while they rank within a buffer, which reduces turnover. */
 export interface BufferedTopNParams {
   /** Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform. */
@@ -1247,6 +1291,26 @@ export interface CalendarOption {
   readonly tz: string;
   /** Days for which the calendar has sessions. */
   readonly coverage: CalendarCoverage;
+}
+
+export interface CallbackTarget {
+  readonly type: 'callback';
+  /** Name of the target, unique among those of the client. */
+  readonly name: string;
+  /** Tables whose files go there; `report` is a rendered report. Default: everything the client may have. */
+  readonly tables: readonly string[] | null;
+  /** Receiver. */
+  readonly url: string;
+}
+
+export interface CallbackTargetInput {
+  readonly type: 'callback';
+  /** Name of the target, unique among those of the client. */
+  readonly name: string;
+  /** Tables whose files go there; `report` is a rendered report. Default: everything the client may have. */
+  readonly tables?: readonly string[] | null | undefined;
+  /** Receiver. */
+  readonly url: string;
 }
 
 /** Risk aversion times the covariance with the index: the returns above cash at which the index is optimal. Betas may be shrunk towards one. */
@@ -1388,6 +1452,47 @@ export interface ChecksStepInput {
   readonly type: 'checks';
   /** Checks with their parameters. Default: all that need no parameter; before the runs, those of data. */
   readonly checks?: readonly (CoverageCheckInput | StalenessCheckInput | MovesCheckInput | HistoryCheckInput | ActionsCheckInput | WeightsCheckInput | DivisorCheckInput | LimitsCheckInput | SecondSourceCheckInput | PublishedCheckInput)[] | null | undefined;
+}
+
+export interface Client {
+  /** Display name. */
+  readonly name: string;
+  /** Free text. */
+  readonly description: string | null;
+  /** Whether files are delivered. */
+  readonly enabled: boolean;
+  /** Files that it may receive: those that one entry covers. An empty list: none. */
+  readonly entitlements: readonly Entitlement[];
+  /** Where its files go. */
+  readonly targets: readonly (FolderTarget | BucketTarget | SftpTarget | CallbackTarget | MailTarget)[];
+  /** The client. */
+  readonly client_id: string;
+  /** Time of its last change, ISO-8601 UTC with offset. */
+  readonly updated_at: string;
+  /** Names of the targets whose secret is stored. */
+  readonly secrets: readonly string[];
+}
+
+export interface ClientBody {
+  /** Display name. */
+  readonly name: string;
+  /** Free text. */
+  readonly description?: string | null | undefined;
+  /** Whether files are delivered. */
+  readonly enabled?: boolean | undefined;
+  /** Files that it may receive: those that one entry covers. An empty list: none. */
+  readonly entitlements: readonly EntitlementInput[];
+  /** Where its files go. */
+  readonly targets?: readonly (FolderTargetInput | BucketTargetInput | SftpTargetInput | CallbackTargetInput | MailTargetInput)[] | undefined;
+}
+
+export interface ClientCollection {
+  /** Clients by id. */
+  readonly clients: readonly Client[];
+  /** Stored documents left out because they cannot be read. */
+  readonly skipped: number;
+  /** The same documents by cause. */
+  readonly skipped_causes: SkippedCauses;
 }
 
 /** Combinatorial purged cross-validation: every choice of test groups is a split, and the tests join to several whole paths. */
@@ -2372,7 +2477,7 @@ export interface DayBackfill {
 
 export interface DayRun {
   /** Steps whose results are dropped first: their files are written again. */
-  readonly again?: readonly ('refresh' | 'checks' | 'run' | 'compare' | 'publish' | 'export' | 'render')[] | undefined;
+  readonly again?: readonly ('refresh' | 'checks' | 'run' | 'compare' | 'publish' | 'export' | 'render' | 'deliver')[] | undefined;
   /** Why, for the register of decisions. */
   readonly reason?: string | null | undefined;
 }
@@ -2458,6 +2563,80 @@ export interface DeletedIndex {
   readonly backtest_results_deleted: number;
   /** Parent of an optimised child; null for the index the request named. */
   readonly derived_from: string | null;
+}
+
+/** Delivers the files of the steps before it to the targets of clients, each the files that it is entitled to. What is not delivered holds nothing back. */
+export interface DeliverStep {
+  readonly type: 'deliver';
+  /** Clients. Default: every client that is entitled to a file. */
+  readonly clients: readonly string[] | null;
+}
+
+/** Delivers the files of the steps before it to the targets of clients, each the files that it is entitled to. What is not delivered holds nothing back. */
+export interface DeliverStepInput {
+  readonly type: 'deliver';
+  /** Clients. Default: every client that is entitled to a file. */
+  readonly clients?: readonly string[] | null | undefined;
+}
+
+export interface DeliveredFile {
+  /** Name of the target. */
+  readonly target: string;
+  /** Path or name at the target. */
+  readonly path: string;
+  /** Name of the file of the day. */
+  readonly file: string;
+  /** The index, or the strategy where strategies are runs too. */
+  readonly index_id: string;
+  /** Table of the file; `report` for a rendered report. */
+  readonly table: string;
+  /** Size in bytes. */
+  readonly bytes: number;
+  /** SHA-256 of its bytes. */
+  readonly sha256: string;
+  /** Result so far. */
+  readonly state: 'waiting' | 'sending' | 'delivered' | 'failed';
+  /** Attempts to deliver it. */
+  readonly attempts: number;
+  /** Rounds of the day in which it was attempted. */
+  readonly rounds: number;
+  /** Time of the delivery. */
+  readonly delivered_at: string | null;
+  /** Error code of the last failure. */
+  readonly code: string | null;
+  /** Result in a sentence. */
+  readonly message: string;
+}
+
+export interface Deliveries {
+  /** By day, newest first. */
+  readonly deliveries: readonly DeliveryRecord[];
+}
+
+export interface DeliveryLine {
+  /** Time of the line. */
+  readonly at: string;
+  /** Name of the target. */
+  readonly target: string;
+  /** File concerned; null for the whole target. */
+  readonly path: string | null;
+  /** A sentence for people. */
+  readonly message: string;
+}
+
+export interface DeliveryRecord {
+  /** The client. */
+  readonly client_id: string;
+  /** The schedule. */
+  readonly schedule_id: string;
+  /** Session. */
+  readonly date: string;
+  /** Version of the client that decided what it may have. */
+  readonly version: number | null;
+  /** Files by target. */
+  readonly files: readonly DeliveredFile[];
+  /** Attempts and results, the last 500 lines. */
+  readonly log: readonly DeliveryLine[];
 }
 
 export interface DerivationPayload {
@@ -2721,6 +2900,28 @@ export interface EffectiveNumberRow {
   readonly params?: EffectiveNumberParams | undefined;
 }
 
+export interface Entitlement {
+  /** Indices. Default: every index. */
+  readonly indices: readonly string[] | null;
+  /** Tables of files; `report` is a rendered report. Default: every file. */
+  readonly tables: readonly string[] | null;
+  /** First session. Default: any. */
+  readonly starts_on: string | null;
+  /** Last session. Default: none. */
+  readonly ends_on: string | null;
+}
+
+export interface EntitlementInput {
+  /** Indices. Default: every index. */
+  readonly indices?: readonly string[] | null | undefined;
+  /** Tables of files; `report` is a rendered report. Default: every file. */
+  readonly tables?: readonly string[] | null | undefined;
+  /** First session. Default: any. */
+  readonly starts_on?: string | null | undefined;
+  /** Last session. Default: none. */
+  readonly ends_on?: string | null | undefined;
+}
+
 /** Weights with equal risk contributions of all constituents. */
 export interface EqualRiskWeightParams {
   /** Trailing returns behind the covariance. Unit: sessions. */
@@ -2772,7 +2973,7 @@ export interface EqualWeightWeighting {
 
 export interface ErrorDetail {
   /** Stable code to branch on. */
-  readonly code: 'MALFORMED_REQUEST' | 'BODY_TOO_LARGE' | 'UNAUTHENTICATED' | 'FORBIDDEN_SCOPE' | 'QUOTA_EXCEEDED' | 'APPROVAL_FORBIDDEN' | 'FORBIDDEN_ID' | 'READ_ONLY' | 'FORBIDDEN_ORIGIN' | 'ROUTE_NOT_FOUND' | 'INDEX_NOT_FOUND' | 'RUN_NOT_FOUND' | 'ASSET_NOT_IN_RUN' | 'BENCHMARK_NOT_FOUND' | 'CONSTRAINT_SET_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'STRATEGY_NOT_FOUND' | 'TEMPLATE_NOT_FOUND' | 'RENDER_NOT_FOUND' | 'NOTHING_PUBLISHED' | 'VERSION_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PLUGIN_NOT_FOUND' | 'SCHEDULE_NOT_FOUND' | 'DAY_NOT_FOUND' | 'APPROVAL_NOT_FOUND' | 'STORE_NOT_FOUND' | 'IDENTIFIER_NOT_FOUND' | 'JOB_NOT_FOUND' | 'DOCUMENT_UNREADABLE' | 'METHOD_NOT_ALLOWED' | 'NOT_ACCEPTABLE' | 'CHECK_FAILED' | 'APPROVAL_REQUIRED' | 'APPROVAL_CLOSED' | 'DAY_ENDED' | 'INDEX_EXISTS' | 'STRATEGY_EXISTS' | 'TEMPLATE_EMPTY' | 'STORE_EXISTS' | 'STORE_ACTIVE' | 'STORE_PUBLISHED' | 'STORE_LOADING' | 'STORE_REFRESHING' | 'FOLDER_REGISTERED' | 'NOTHING_TO_REFRESH' | 'STORE_NOT_SERVED' | 'STORE_MISMATCH' | 'JOB_RUNNING' | 'RESTATEMENT' | 'NO_CURRENT_RUN' | 'NOT_REPRODUCED' | 'PARTIAL_CLOSES' | 'PRECONDITION_FAILED' | 'VALIDATION_FAILED' | 'INVALID_IDENTIFIER' | 'VERSION_NOT_RESTORABLE' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'RANGE_TOO_SHORT' | 'CALENDAR_NOT_COVERED' | 'NO_DATA_IN_RANGE' | 'PLUGIN_FAILED' | 'NO_DATA_AT_DATE' | 'NO_DATA_KNOWN' | 'NO_COMMON_DATES' | 'UNIVERSE_REQUIRED' | 'EXPIRY_NOT_AFTER_AS_OF' | 'EXPIRY_ORDER' | 'RATE_OUT_OF_RANGE' | 'INDEX_REQUIRED' | 'TEMPLATE_BUILT_IN' | 'VARIANT_NOT_AVAILABLE' | 'TOTAL_LOSS' | 'INFEASIBLE' | 'OBJECTIVE_UNATTAINABLE' | 'EMPTY_INDEX' | 'NO_RATE' | 'FX_MISSING' | 'RISK_INSUFFICIENT_DATA' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES' | 'QUERY_LIMIT' | 'NUMERIC_FAILURE' | 'SOLVER_FAILED' | 'MISSING_PRICE' | 'RATE_LIMITED' | 'INTERNAL' | 'NOT_SUPPORTED' | 'NO_DATA_SOURCE' | 'STORE_UNAVAILABLE' | 'OVERLOADED' | 'DRAINING' | 'STORAGE_FULL' | 'UNCLASSIFIED_FAILURE' | 'RISK_MODEL_CHANGED' | 'WORKER_CRASHED' | 'JOB_INTERRUPTED' | 'WORKER_OUT_OF_MEMORY' | 'JOB_TIMEOUT' | 'INDEX_DELETED' | 'RENDER_FAILED' | 'STORE_READ_FAILED' | 'REFRESH_REJECTED' | 'STORE_WRITE_FAILED';
+  readonly code: 'MALFORMED_REQUEST' | 'BODY_TOO_LARGE' | 'UNAUTHENTICATED' | 'FORBIDDEN_SCOPE' | 'QUOTA_EXCEEDED' | 'APPROVAL_FORBIDDEN' | 'FORBIDDEN_ID' | 'READ_ONLY' | 'FORBIDDEN_ORIGIN' | 'ROUTE_NOT_FOUND' | 'INDEX_NOT_FOUND' | 'RUN_NOT_FOUND' | 'ASSET_NOT_IN_RUN' | 'BENCHMARK_NOT_FOUND' | 'CONSTRAINT_SET_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'STRATEGY_NOT_FOUND' | 'TEMPLATE_NOT_FOUND' | 'RENDER_NOT_FOUND' | 'NOTHING_PUBLISHED' | 'VERSION_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PLUGIN_NOT_FOUND' | 'SCHEDULE_NOT_FOUND' | 'CLIENT_NOT_FOUND' | 'FILE_NOT_FOUND' | 'DAY_NOT_FOUND' | 'APPROVAL_NOT_FOUND' | 'STORE_NOT_FOUND' | 'IDENTIFIER_NOT_FOUND' | 'JOB_NOT_FOUND' | 'DOCUMENT_UNREADABLE' | 'METHOD_NOT_ALLOWED' | 'NOT_ACCEPTABLE' | 'CHECK_FAILED' | 'DELIVERY_FAILED' | 'APPROVAL_REQUIRED' | 'APPROVAL_CLOSED' | 'DAY_ENDED' | 'INDEX_EXISTS' | 'STRATEGY_EXISTS' | 'TEMPLATE_EMPTY' | 'STORE_EXISTS' | 'STORE_ACTIVE' | 'STORE_PUBLISHED' | 'STORE_LOADING' | 'STORE_REFRESHING' | 'FOLDER_REGISTERED' | 'NOTHING_TO_REFRESH' | 'STORE_NOT_SERVED' | 'STORE_MISMATCH' | 'JOB_RUNNING' | 'RESTATEMENT' | 'NO_CURRENT_RUN' | 'NOT_REPRODUCED' | 'PARTIAL_CLOSES' | 'PRECONDITION_FAILED' | 'VALIDATION_FAILED' | 'INVALID_IDENTIFIER' | 'VERSION_NOT_RESTORABLE' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'RANGE_TOO_SHORT' | 'CALENDAR_NOT_COVERED' | 'NO_DATA_IN_RANGE' | 'PLUGIN_FAILED' | 'NO_DATA_AT_DATE' | 'NO_DATA_KNOWN' | 'NO_COMMON_DATES' | 'UNIVERSE_REQUIRED' | 'EXPIRY_NOT_AFTER_AS_OF' | 'EXPIRY_ORDER' | 'RATE_OUT_OF_RANGE' | 'INDEX_REQUIRED' | 'TEMPLATE_BUILT_IN' | 'VARIANT_NOT_AVAILABLE' | 'TOTAL_LOSS' | 'INFEASIBLE' | 'OBJECTIVE_UNATTAINABLE' | 'EMPTY_INDEX' | 'NO_RATE' | 'FX_MISSING' | 'RISK_INSUFFICIENT_DATA' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES' | 'QUERY_LIMIT' | 'NUMERIC_FAILURE' | 'SOLVER_FAILED' | 'MISSING_PRICE' | 'RATE_LIMITED' | 'INTERNAL' | 'NOT_SUPPORTED' | 'NO_DATA_SOURCE' | 'STORE_UNAVAILABLE' | 'OVERLOADED' | 'DRAINING' | 'STORAGE_FULL' | 'UNCLASSIFIED_FAILURE' | 'RISK_MODEL_CHANGED' | 'WORKER_CRASHED' | 'JOB_INTERRUPTED' | 'WORKER_OUT_OF_MEMORY' | 'JOB_TIMEOUT' | 'INDEX_DELETED' | 'RENDER_FAILED' | 'STORE_READ_FAILED' | 'REFRESH_REJECTED' | 'STORE_WRITE_FAILED';
   /** A sentence for people. */
   readonly message: string;
   /** Members that go with the code, or null. */
@@ -3364,7 +3565,7 @@ export interface Finding {
   /** Errors prevent a save; warnings do not. */
   readonly severity: 'error' | 'warning' | 'info';
   /** Stable code to branch on. */
-  readonly code: 'REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'NO_DATA_IN_RANGE' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'NO_EFFECT' | 'DEFAULT_TAKEN' | 'WEIGHTS_NOT_ONE' | 'RETURNS_DIFFER' | 'CURRENCIES_DIFFER' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'BAD_EXPRESSION' | 'BAD_QUERY' | 'UNKNOWN_FUNCTION' | 'UNIT_MISMATCH' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'LIMIT_NOT_KEPT' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'NO_RATE' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'CALLBACK_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PLUGIN_NOT_FOUND' | 'PLUGIN_FAULT' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'ACTION_CONFLICT' | 'ACTION_DATES' | 'ACTION_SIZE' | 'UNKNOWN_CURRENCY' | 'STALE_TAIL' | 'PARTIAL_DATE' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'FX_CROSSED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'SPLIT_RESTATED' | 'LATE_BARS' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'WINDOW_CUT' | 'STALE_FILL' | 'NOT_ANNOUNCED' | 'TOO_FEW_NAMES' | 'JOINT_ESTIMATE' | 'FRONTIER_SCOPE' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES';
+  readonly code: 'REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'NO_DATA_IN_RANGE' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'NO_EFFECT' | 'DEFAULT_TAKEN' | 'WEIGHTS_NOT_ONE' | 'RETURNS_DIFFER' | 'CURRENCIES_DIFFER' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'BAD_EXPRESSION' | 'BAD_QUERY' | 'UNKNOWN_FUNCTION' | 'UNIT_MISMATCH' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'LIMIT_NOT_KEPT' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'NO_RATE' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'CALLBACK_NOT_ALLOWED' | 'TARGET_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PLUGIN_NOT_FOUND' | 'PLUGIN_FAULT' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'ACTION_CONFLICT' | 'ACTION_DATES' | 'ACTION_SIZE' | 'UNKNOWN_CURRENCY' | 'STALE_TAIL' | 'PARTIAL_DATE' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'FX_CROSSED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'SPLIT_RESTATED' | 'LATE_BARS' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'WINDOW_CUT' | 'STALE_FILL' | 'NOT_ANNOUNCED' | 'TOO_FEW_NAMES' | 'JOINT_ESTIMATE' | 'FRONTIER_SCOPE' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES';
   /** A sentence for people. */
   readonly message: string;
   /** Where, as the client wrote it. */
@@ -3395,7 +3596,7 @@ export interface Finding {
 }
 
 /** Code of a finding. */
-export type FindingCode = 'REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'NO_DATA_IN_RANGE' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'NO_EFFECT' | 'DEFAULT_TAKEN' | 'WEIGHTS_NOT_ONE' | 'RETURNS_DIFFER' | 'CURRENCIES_DIFFER' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'BAD_EXPRESSION' | 'BAD_QUERY' | 'UNKNOWN_FUNCTION' | 'UNIT_MISMATCH' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'LIMIT_NOT_KEPT' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'NO_RATE' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'CALLBACK_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PLUGIN_NOT_FOUND' | 'PLUGIN_FAULT' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'ACTION_CONFLICT' | 'ACTION_DATES' | 'ACTION_SIZE' | 'UNKNOWN_CURRENCY' | 'STALE_TAIL' | 'PARTIAL_DATE' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'FX_CROSSED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'SPLIT_RESTATED' | 'LATE_BARS' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'WINDOW_CUT' | 'STALE_FILL' | 'NOT_ANNOUNCED' | 'TOO_FEW_NAMES' | 'JOINT_ESTIMATE' | 'FRONTIER_SCOPE' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES';
+export type FindingCode = 'REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'NO_DATA_IN_RANGE' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'NO_EFFECT' | 'DEFAULT_TAKEN' | 'WEIGHTS_NOT_ONE' | 'RETURNS_DIFFER' | 'CURRENCIES_DIFFER' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'BAD_EXPRESSION' | 'BAD_QUERY' | 'UNKNOWN_FUNCTION' | 'UNIT_MISMATCH' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'LIMIT_NOT_KEPT' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'NO_RATE' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'CALLBACK_NOT_ALLOWED' | 'TARGET_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PLUGIN_NOT_FOUND' | 'PLUGIN_FAULT' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'ACTION_CONFLICT' | 'ACTION_DATES' | 'ACTION_SIZE' | 'UNKNOWN_CURRENCY' | 'STALE_TAIL' | 'PARTIAL_DATE' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'FX_CROSSED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'SPLIT_RESTATED' | 'LATE_BARS' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'WINDOW_CUT' | 'STALE_FILL' | 'NOT_ANNOUNCED' | 'TOO_FEW_NAMES' | 'JOINT_ESTIMATE' | 'FRONTIER_SCOPE' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES';
 
 /** Weights by identifier; constituents without one are not held. */
 export interface FixedWeightParams {
@@ -3421,6 +3622,34 @@ export interface FixedWeightWeighting {
   readonly ladder_caps?: LadderCaps | undefined;
   /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
   readonly phase_in?: PhaseInInput | undefined;
+}
+
+export interface FolderTarget {
+  readonly type: 'folder';
+  /** Name of the target, unique among those of the client. */
+  readonly name: string;
+  /** Tables whose files go there; `report` is a rendered report. Default: everything the client may have. */
+  readonly tables: readonly string[] | null;
+  /** Folder. */
+  readonly url: string;
+  /** Path below the address: folders and a name with {file} (the name of the file), {client}, {index}, {table}, {schedule} and {date:YYYYMMDD}. */
+  readonly path: string;
+  /** Whether a file NAME.sha256 is written after each file, in the form of the tool sha256sum. */
+  readonly checksum: boolean;
+}
+
+export interface FolderTargetInput {
+  readonly type: 'folder';
+  /** Name of the target, unique among those of the client. */
+  readonly name: string;
+  /** Tables whose files go there; `report` is a rendered report. Default: everything the client may have. */
+  readonly tables?: readonly string[] | null | undefined;
+  /** Folder. */
+  readonly url: string;
+  /** Path below the address: folders and a name with {file} (the name of the file), {client}, {index}, {table}, {schedule} and {date:YYYYMMDD}. */
+  readonly path?: string | undefined;
+  /** Whether a file NAME.sha256 is written after each file, in the form of the tool sha256sum. */
+  readonly checksum?: boolean | undefined;
 }
 
 /** Keeps securities with a minimum share of free float. */
@@ -4049,7 +4278,7 @@ export interface HeldIndex {
   /** Session since which it is held back. */
   readonly since: string;
   /** Step that holds it back. */
-  readonly step: 'refresh' | 'checks' | 'run' | 'compare' | 'publish' | 'export' | 'render';
+  readonly step: 'refresh' | 'checks' | 'run' | 'compare' | 'publish' | 'export' | 'render' | 'deliver';
   /** Stable code to branch on. */
   readonly code: string | null;
   /** Why, in a sentence. */
@@ -5080,6 +5309,14 @@ export interface Limits {
   readonly MAX_CALLBACK_ATTEMPTS: number;
   /** Time that a receiver has for its answer. */
   readonly MAX_CALLBACK_SECONDS: number;
+  /** Attempts to deliver a file in one round of a day of a schedule. */
+  readonly MAX_DELIVERY_TRIES: number;
+  /** Rounds of a day in which a file is attempted at a target: eight hours with the default pause. */
+  readonly MAX_DELIVERY_ROUNDS: number;
+  /** Time to send one file to a target. */
+  readonly MAX_DELIVERY_SECONDS: number;
+  /** Files of one mail: 20 MB once encoded. */
+  readonly MAX_MAIL_BYTES: number;
   /** Depth of an expression tree. */
   readonly MAX_EXPRESSION_DEPTH: number;
   /** Nodes of an expression tree. */
@@ -5321,6 +5558,30 @@ export interface MadeFile {
   readonly bytes: number;
   /** SHA-256 of its bytes. */
   readonly sha256: string;
+}
+
+export interface MailTarget {
+  readonly type: 'mail';
+  /** Name of the target, unique among those of the client. */
+  readonly name: string;
+  /** Tables whose files are sent. Default: reports. */
+  readonly tables: readonly string[] | null;
+  /** Recipients. */
+  readonly to: readonly string[];
+  /** Subject with {client}, {schedule} and {date:YYYY-MM-DD}. */
+  readonly subject: string;
+}
+
+export interface MailTargetInput {
+  readonly type: 'mail';
+  /** Name of the target, unique among those of the client. */
+  readonly name: string;
+  /** Tables whose files are sent. Default: reports. */
+  readonly tables?: readonly string[] | null | undefined;
+  /** Recipients. */
+  readonly to: readonly string[];
+  /** Subject with {client}, {schedule} and {date:YYYY-MM-DD}. */
+  readonly subject?: string | undefined;
 }
 
 /** Mapping of tables in their original format to a market. Unmapped columns are read by name. */
@@ -7552,14 +7813,14 @@ export interface RefreshResult {
 export interface RefreshStep {
   readonly type: 'refresh';
   /** Finding codes that reject the whole refresh. */
-  readonly fail_on: readonly ('REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'NO_DATA_IN_RANGE' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'NO_EFFECT' | 'DEFAULT_TAKEN' | 'WEIGHTS_NOT_ONE' | 'RETURNS_DIFFER' | 'CURRENCIES_DIFFER' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'BAD_EXPRESSION' | 'BAD_QUERY' | 'UNKNOWN_FUNCTION' | 'UNIT_MISMATCH' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'LIMIT_NOT_KEPT' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'NO_RATE' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'CALLBACK_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PLUGIN_NOT_FOUND' | 'PLUGIN_FAULT' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'ACTION_CONFLICT' | 'ACTION_DATES' | 'ACTION_SIZE' | 'UNKNOWN_CURRENCY' | 'STALE_TAIL' | 'PARTIAL_DATE' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'FX_CROSSED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'SPLIT_RESTATED' | 'LATE_BARS' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'WINDOW_CUT' | 'STALE_FILL' | 'NOT_ANNOUNCED' | 'TOO_FEW_NAMES' | 'JOINT_ESTIMATE' | 'FRONTIER_SCOPE' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES')[];
+  readonly fail_on: readonly ('REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'NO_DATA_IN_RANGE' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'NO_EFFECT' | 'DEFAULT_TAKEN' | 'WEIGHTS_NOT_ONE' | 'RETURNS_DIFFER' | 'CURRENCIES_DIFFER' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'BAD_EXPRESSION' | 'BAD_QUERY' | 'UNKNOWN_FUNCTION' | 'UNIT_MISMATCH' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'LIMIT_NOT_KEPT' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'NO_RATE' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'CALLBACK_NOT_ALLOWED' | 'TARGET_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PLUGIN_NOT_FOUND' | 'PLUGIN_FAULT' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'ACTION_CONFLICT' | 'ACTION_DATES' | 'ACTION_SIZE' | 'UNKNOWN_CURRENCY' | 'STALE_TAIL' | 'PARTIAL_DATE' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'FX_CROSSED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'SPLIT_RESTATED' | 'LATE_BARS' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'WINDOW_CUT' | 'STALE_FILL' | 'NOT_ANNOUNCED' | 'TOO_FEW_NAMES' | 'JOINT_ESTIMATE' | 'FRONTIER_SCOPE' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES')[];
 }
 
 /** Refreshes the served store from its source. The day waits until the store has prices of the session. */
 export interface RefreshStepInput {
   readonly type: 'refresh';
   /** Finding codes that reject the whole refresh. */
-  readonly fail_on?: readonly ('REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'NO_DATA_IN_RANGE' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'NO_EFFECT' | 'DEFAULT_TAKEN' | 'WEIGHTS_NOT_ONE' | 'RETURNS_DIFFER' | 'CURRENCIES_DIFFER' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'BAD_EXPRESSION' | 'BAD_QUERY' | 'UNKNOWN_FUNCTION' | 'UNIT_MISMATCH' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'LIMIT_NOT_KEPT' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'NO_RATE' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'CALLBACK_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PLUGIN_NOT_FOUND' | 'PLUGIN_FAULT' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'ACTION_CONFLICT' | 'ACTION_DATES' | 'ACTION_SIZE' | 'UNKNOWN_CURRENCY' | 'STALE_TAIL' | 'PARTIAL_DATE' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'FX_CROSSED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'SPLIT_RESTATED' | 'LATE_BARS' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'WINDOW_CUT' | 'STALE_FILL' | 'NOT_ANNOUNCED' | 'TOO_FEW_NAMES' | 'JOINT_ESTIMATE' | 'FRONTIER_SCOPE' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES')[] | undefined;
+  readonly fail_on?: readonly ('REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'NO_DATA_IN_RANGE' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'NO_EFFECT' | 'DEFAULT_TAKEN' | 'WEIGHTS_NOT_ONE' | 'RETURNS_DIFFER' | 'CURRENCIES_DIFFER' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'BAD_EXPRESSION' | 'BAD_QUERY' | 'UNKNOWN_FUNCTION' | 'UNIT_MISMATCH' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'LIMIT_NOT_KEPT' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'NO_RATE' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'CALLBACK_NOT_ALLOWED' | 'TARGET_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PLUGIN_NOT_FOUND' | 'PLUGIN_FAULT' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'ACTION_CONFLICT' | 'ACTION_DATES' | 'ACTION_SIZE' | 'UNKNOWN_CURRENCY' | 'STALE_TAIL' | 'PARTIAL_DATE' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'FX_CROSSED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'SPLIT_RESTATED' | 'LATE_BARS' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'WINDOW_CUT' | 'STALE_FILL' | 'NOT_ANNOUNCED' | 'TOO_FEW_NAMES' | 'JOINT_ESTIMATE' | 'FRONTIER_SCOPE' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES')[] | undefined;
 }
 
 export interface RelativeMetricsPayload {
@@ -8878,10 +9139,12 @@ export interface Schedule {
   readonly retry_minutes: number;
   /** Sessions that are caught up after an outage; earlier ones are recorded as missed. */
   readonly catch_up: number;
+  /** Days after the end of a day for which the service keeps its files; null keeps them for ever. */
+  readonly keep_files_days: number | null;
   /** What a failed or blocked index holds back: itself and the indices made from it (continue), or the whole family (stop). */
   readonly on_failure: 'continue' | 'stop';
   /** Steps of a day, in their order. */
-  readonly steps: readonly (RefreshStep | ChecksStep | RunStep | CompareStep | PublishStep | ExportStep | RenderStep)[];
+  readonly steps: readonly (RefreshStep | ChecksStep | RunStep | CompareStep | PublishStep | ExportStep | RenderStep | DeliverStep)[];
   /** First session. */
   readonly starts_on: string;
   /** The schedule. */
@@ -8915,10 +9178,12 @@ export interface ScheduleBody {
   readonly starts_on?: string | undefined;
   /** Sessions that are caught up after an outage; earlier ones are recorded as missed. */
   readonly catch_up?: number | undefined;
+  /** Days after the end of a day for which the service keeps its files; null keeps them for ever. */
+  readonly keep_files_days?: number | null | undefined;
   /** What a failed or blocked index holds back: itself and the indices made from it (continue), or the whole family (stop). */
   readonly on_failure?: 'continue' | 'stop' | undefined;
   /** Steps of a day, in their order. */
-  readonly steps: readonly (RefreshStepInput | ChecksStepInput | RunStep | CompareStepInput | PublishStepInput | ExportStepInput | RenderStepInput)[];
+  readonly steps: readonly (RefreshStepInput | ChecksStepInput | RunStep | CompareStepInput | PublishStepInput | ExportStepInput | RenderStepInput | DeliverStepInput)[];
 }
 
 export interface ScheduleCollection {
@@ -8998,7 +9263,7 @@ export interface ScheduleDaySummary {
   /** Indices that are held back. */
   readonly held: readonly HeldIndex[];
   /** First step that is not done; null if all are. */
-  readonly step: 'refresh' | 'checks' | 'run' | 'compare' | 'publish' | 'export' | 'render' | null;
+  readonly step: 'refresh' | 'checks' | 'run' | 'compare' | 'publish' | 'export' | 'render' | 'deliver' | null;
 }
 
 export interface ScheduleDays {
@@ -9139,6 +9404,42 @@ export interface SeriesPayload {
   readonly data: readonly (number | null)[];
   /** Content of the series. */
   readonly name: string | null;
+}
+
+export interface SftpTarget {
+  readonly type: 'sftp';
+  /** Name of the target, unique among those of the client. */
+  readonly name: string;
+  /** Tables whose files go there; `report` is a rendered report. Default: everything the client may have. */
+  readonly tables: readonly string[] | null;
+  /** Server, user and folder. The path begins at the root of the server; /~/ is the folder of the user. */
+  readonly url: string;
+  /** Fingerprint of the host key, as `ssh-keygen -lf` prints it. Another server is refused. */
+  readonly host_key: string;
+  /** Password, or private key. */
+  readonly secret: string | null;
+  /** Path below the address: folders and a name with {file} (the name of the file), {client}, {index}, {table}, {schedule} and {date:YYYYMMDD}. */
+  readonly path: string;
+  /** Whether a file NAME.sha256 is written after each file, in the form of the tool sha256sum. */
+  readonly checksum: boolean;
+}
+
+export interface SftpTargetInput {
+  readonly type: 'sftp';
+  /** Name of the target, unique among those of the client. */
+  readonly name: string;
+  /** Tables whose files go there; `report` is a rendered report. Default: everything the client may have. */
+  readonly tables?: readonly string[] | null | undefined;
+  /** Server, user and folder. The path begins at the root of the server; /~/ is the folder of the user. */
+  readonly url: string;
+  /** Fingerprint of the host key, as `ssh-keygen -lf` prints it. Another server is refused. */
+  readonly host_key: string;
+  /** Password, or private key. */
+  readonly secret?: string | null | undefined;
+  /** Path below the address: folders and a name with {file} (the name of the file), {client}, {index}, {table}, {schedule} and {date:YYYYMMDD}. */
+  readonly path?: string | undefined;
+  /** Whether a file NAME.sha256 is written after each file, in the form of the tool sha256sum. */
+  readonly checksum?: boolean | undefined;
 }
 
 export interface SharingRequest {
@@ -9448,7 +9749,7 @@ export interface StepLogLine {
 
 export interface StepRecord {
   /** Kind of the step. */
-  readonly type: 'refresh' | 'checks' | 'run' | 'compare' | 'publish' | 'export' | 'render';
+  readonly type: 'refresh' | 'checks' | 'run' | 'compare' | 'publish' | 'export' | 'render' | 'deliver';
   /** State of the step. */
   readonly state: 'pending' | 'running' | 'waiting' | 'failed' | 'done';
   /** Times that it was begun. */
@@ -11036,7 +11337,7 @@ export interface Operations {
   };
   /** Model Context Protocol for agents: one JSON-RPC message. */
   callMcp: {
-    request: { readonly query?: { readonly tools?: readonly ('jobs' | 'indices' | 'analytics' | 'optimise' | 'risk-models' | 'reports' | 'data' | 'documentation' | 'strategies' | 'derivatives' | 'stores' | 'watchlists' | 'schedules' | 'approvals' | 'publication' | 'versions' | 'service' | 'all')[] | undefined } | undefined; readonly body: McpMessage };
+    request: { readonly query?: { readonly tools?: readonly ('jobs' | 'indices' | 'analytics' | 'optimise' | 'risk-models' | 'reports' | 'data' | 'documentation' | 'strategies' | 'derivatives' | 'stores' | 'watchlists' | 'schedules' | 'clients' | 'approvals' | 'publication' | 'versions' | 'service' | 'all')[] | undefined } | undefined; readonly body: McpMessage };
     answer: unknown;
   };
   /** Jobs, newest first. */
@@ -11675,6 +11976,31 @@ export interface Operations {
     request: { readonly query?: { readonly q?: string | undefined; readonly limit?: number | undefined; readonly after?: string | undefined } | undefined };
     answer: IdentifierSearch;
   };
+  /** Every client that receives files. */
+  listClients: {
+    request: { readonly query?: { readonly limit?: number | undefined; readonly after?: string | undefined; readonly index_id?: string | undefined } | undefined };
+    answer: ClientCollection;
+  };
+  /** One client: its entitlements and targets. */
+  getClient: {
+    request: { readonly params: { readonly client_id: string } };
+    answer: Client;
+  };
+  /** Creates or replaces a client: its entitlements and its targets. */
+  putClient: {
+    request: { readonly params: { readonly client_id: string }; readonly body: ClientBody };
+    answer: Client;
+  };
+  /** Deletes a client and its secrets; what was delivered stays listed. */
+  deleteClient: {
+    request: { readonly params: { readonly client_id: string }; readonly query?: { readonly purge?: boolean | undefined } | undefined };
+    answer: null;
+  };
+  /** Files that a client received or is to receive, by day, with the log of attempts. */
+  listDeliveries: {
+    request: { readonly params: { readonly client_id: string }; readonly query?: { readonly schedule_id?: string | undefined; readonly before?: string | undefined; readonly limit?: number | undefined } | undefined };
+    answer: Deliveries;
+  };
   /** Every watchlist. */
   listWatchlists: {
     request: { readonly query?: { readonly limit?: number | undefined; readonly after?: string | undefined } | undefined };
@@ -11744,6 +12070,16 @@ export interface Operations {
   getScheduleDay: {
     request: { readonly params: { readonly schedule_id: string; readonly date: string }; readonly query?: { readonly wait?: number | undefined } | undefined };
     answer: ScheduleDay;
+  };
+  /** A file that a step of the day has made. */
+  getScheduleFile: {
+    request: { readonly params: { readonly schedule_id: string; readonly date: string; readonly file_name: string } };
+    answer: Uint8Array;
+  };
+  /** Files of the day by client and target, with the log of attempts. */
+  listDayDeliveries: {
+    request: { readonly params: { readonly schedule_id: string; readonly date: string } };
+    answer: Deliveries;
   };
   /** Performs a day at once, under the schedule as it is now. */
   runScheduleDay: {
@@ -11890,6 +12226,26 @@ export interface Operations {
     request: { readonly params: { readonly plugin_id: string; readonly version: string } };
     answer: Plugin;
   };
+  /** Who wrote the client, when and why. */
+  listClientVersions: {
+    request: { readonly params: { readonly client_id: string }; readonly query?: { readonly limit?: number | undefined; readonly before?: number | undefined } | undefined };
+    answer: VersionList;
+  };
+  /** What changed of the client between two versions. */
+  diffClientVersions: {
+    request: { readonly params: { readonly client_id: string }; readonly query: { readonly from: number; readonly to: number } };
+    answer: VersionDifference;
+  };
+  /** The client as one version has it. */
+  getClientVersion: {
+    request: { readonly params: { readonly client_id: string; readonly version: string } };
+    answer: VersionedDocument;
+  };
+  /** Writes the client again as one version has it. */
+  restoreClientVersion: {
+    request: { readonly params: { readonly client_id: string; readonly version: string } };
+    answer: Client;
+  };
   /** Who wrote the schedule, when and why. */
   listScheduleVersions: {
     request: { readonly params: { readonly schedule_id: string }; readonly query?: { readonly limit?: number | undefined; readonly before?: number | undefined } | undefined };
@@ -11972,17 +12328,17 @@ export interface Operations {
   };
   /** Whose a document is, and who else may read it. */
   getAccess: {
-    request: { readonly params: { readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'schedule'; readonly document_id: string } };
+    request: { readonly params: { readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'schedule' | 'client'; readonly document_id: string } };
     answer: DocumentAccess;
   };
   /** Lets others read a document. */
   putAccess: {
-    request: { readonly params: { readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'schedule'; readonly document_id: string }; readonly body: SharingRequest };
+    request: { readonly params: { readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'schedule' | 'client'; readonly document_id: string }; readonly body: SharingRequest };
     answer: DocumentAccess;
   };
   /** Every write of a document and every publication: by whom, when, in which request, which version. */
   getAudit: {
-    request: { readonly query?: { readonly start?: string | undefined; readonly end?: string | undefined; readonly kind?: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'schedule' | 'judgement' | 'approval' | 'run' | 'optimisation-run' | 'risk-model' | 'render' | 'publication' | 'data-version' | 'signing-key' | 'key' | 'job' | 'authentication' | 'read' | undefined; readonly id?: string | undefined; readonly author?: string | undefined; readonly after?: number | undefined; readonly limit?: number | undefined; readonly format?: 'json' | 'ndjson' | undefined } | undefined };
+    request: { readonly query?: { readonly start?: string | undefined; readonly end?: string | undefined; readonly kind?: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'schedule' | 'client' | 'judgement' | 'approval' | 'run' | 'optimisation-run' | 'risk-model' | 'render' | 'publication' | 'data-version' | 'signing-key' | 'key' | 'job' | 'authentication' | 'read' | undefined; readonly id?: string | undefined; readonly author?: string | undefined; readonly after?: number | undefined; readonly limit?: number | undefined; readonly format?: 'json' | 'ndjson' | undefined } | undefined };
     answer: AuditLog;
   };
 }
@@ -12130,6 +12486,11 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   listFields: 'GET /data/fields',
   listSeries: 'GET /data/series',
   searchIdentifiers: 'GET /data/identifiers',
+  listClients: 'GET /clients',
+  getClient: 'GET /clients/{client_id}',
+  putClient: 'PUT /clients/{client_id}',
+  deleteClient: 'DELETE /clients/{client_id}',
+  listDeliveries: 'GET /clients/{client_id}/deliveries',
   listWatchlists: 'GET /data/watchlists',
   getWatchlist: 'GET /data/watchlists/{watchlist_id}',
   putWatchlist: 'PUT /data/watchlists/{watchlist_id}',
@@ -12144,6 +12505,8 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   deleteSchedule: 'DELETE /schedules/{schedule_id}',
   listScheduleDays: 'GET /schedules/{schedule_id}/days',
   getScheduleDay: 'GET /schedules/{schedule_id}/days/{date}',
+  getScheduleFile: 'GET /schedules/{schedule_id}/days/{date}/files/{file_name}',
+  listDayDeliveries: 'GET /schedules/{schedule_id}/days/{date}/deliveries',
   runScheduleDay: 'POST /schedules/{schedule_id}/days/{date}/run',
   waiveScheduleCheck: 'POST /schedules/{schedule_id}/days/{date}/waivers',
   skipScheduleDay: 'POST /schedules/{schedule_id}/days/{date}/skip',
@@ -12173,6 +12536,10 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   diffPluginVersions: 'GET /plugins/{plugin_id}/versions/diff',
   getPluginVersion: 'GET /plugins/{plugin_id}/versions/{version}',
   restorePluginVersion: 'POST /plugins/{plugin_id}/versions/{version}/restore',
+  listClientVersions: 'GET /clients/{client_id}/versions',
+  diffClientVersions: 'GET /clients/{client_id}/versions/diff',
+  getClientVersion: 'GET /clients/{client_id}/versions/{version}',
+  restoreClientVersion: 'POST /clients/{client_id}/versions/{version}/restore',
   listScheduleVersions: 'GET /schedules/{schedule_id}/versions',
   diffScheduleVersions: 'GET /schedules/{schedule_id}/versions/diff',
   getScheduleVersion: 'GET /schedules/{schedule_id}/versions/{version}',

@@ -75,14 +75,14 @@ class Operations:
         """
         return self._transport.content("GET", f"/docs/guide/pictures/{word(picture)}")
 
-    def call_mcp(self, body: c.McpMessage, *, tools: Optional[Sequence[Literal["jobs", "indices", "analytics", "optimise", "risk-models", "reports", "data", "documentation", "strategies", "derivatives", "stores", "watchlists", "schedules", "approvals", "publication", "versions", "service", "all"]]] = None) -> Any:
+    def call_mcp(self, body: c.McpMessage, *, tools: Optional[Sequence[Literal["jobs", "indices", "analytics", "optimise", "risk-models", "reports", "data", "documentation", "strategies", "derivatives", "stores", "watchlists", "schedules", "clients", "approvals", "publication", "versions", "service", "all"]]] = None) -> Any:
         """Model Context Protocol for agents: one JSON-RPC message.
 
         :param tools: Toolsets, or `all`. Default: jobs, indices, analytics, reports, data, documentation.
         """
         return cast("Any", self._transport.json("POST", "/mcp", body=body, query={"tools": tools}))
 
-    def call_mcp_content(self, body: c.McpMessage, media: Literal["text/event-stream"], *, tools: Optional[Sequence[Literal["jobs", "indices", "analytics", "optimise", "risk-models", "reports", "data", "documentation", "strategies", "derivatives", "stores", "watchlists", "schedules", "approvals", "publication", "versions", "service", "all"]]] = None) -> bytes:
+    def call_mcp_content(self, body: c.McpMessage, media: Literal["text/event-stream"], *, tools: Optional[Sequence[Literal["jobs", "indices", "analytics", "optimise", "risk-models", "reports", "data", "documentation", "strategies", "derivatives", "stores", "watchlists", "schedules", "clients", "approvals", "publication", "versions", "service", "all"]]] = None) -> bytes:
         """Model Context Protocol for agents: one JSON-RPC message.
 
         :param media: What is wanted instead of JSON.
@@ -1241,6 +1241,51 @@ class Operations:
         """
         return cast("c.IdentifierSearch", self._transport.json("GET", "/data/identifiers", query={"q": q, "limit": limit, "after": after}))
 
+    def list_clients(self, *, limit: Optional[int] = None, after: Optional[str] = None, index_id: Optional[str] = None) -> c.ClientCollection:
+        """Every client that receives files.
+
+        :param limit: Maximum number of entries.
+        :param after: Only entries whose id comes after this one.
+        :param index_id: Only clients with an entitlement to this index.
+        """
+        return cast("c.ClientCollection", self._transport.json("GET", "/clients", query={"limit": limit, "after": after, "index_id": index_id}))
+
+    def get_client(self, client_id: str) -> c.Client:
+        """One client: its entitlements and targets.
+
+        :param client_id: Id of the client.
+        """
+        return cast("c.Client", self._transport.json("GET", f"/clients/{word(client_id)}"))
+
+    def put_client(self, client_id: str, body: c.ClientBody, *, if_match: Optional[str] = None, note: Optional[str] = None) -> c.Client:
+        """Creates or replaces a client: its entitlements and its targets.
+
+        :param client_id: Id of the client.
+        :param if_match: Change the document only when its etag is one of these.
+        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        """
+        return cast("c.Client", self._transport.json("PUT", f"/clients/{word(client_id)}", body=body, if_match=if_match, note=note))
+
+    def delete_client(self, client_id: str, *, purge: Optional[bool] = None, if_match: Optional[str] = None, note: Optional[str] = None) -> None:
+        """Deletes a client and its secrets; what was delivered stays listed.
+
+        :param client_id: Id of the client.
+        :param purge: Removes every version, too, also of what is deleted already: needs the scope admin.
+        :param if_match: Change the document only when its etag is one of these.
+        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        """
+        self._transport.json("DELETE", f"/clients/{word(client_id)}", query={"purge": purge}, if_match=if_match, note=note)
+
+    def list_deliveries(self, client_id: str, *, schedule_id: Optional[str] = None, before: Optional[c.Date] = None, limit: Optional[int] = None) -> c.Deliveries:
+        """Files that a client received or is to receive, by day, with the log of attempts.
+
+        :param client_id: Id of the client.
+        :param schedule_id: Only days of this schedule.
+        :param before: Only days before this one.
+        :param limit: Longest list.
+        """
+        return cast("c.Deliveries", self._transport.json("GET", f"/clients/{word(client_id)}/deliveries", query={"schedule_id": schedule_id, "before": before, "limit": limit}))
+
     def list_watchlists(self, *, limit: Optional[int] = None, after: Optional[str] = None) -> c.WatchlistCollection:
         """Every watchlist.
 
@@ -1360,6 +1405,23 @@ class Operations:
         :param wait: Longest time to wait, seconds.
         """
         return cast("c.ScheduleDay", self._transport.json("GET", f"/schedules/{word(schedule_id)}/days/{word(date)}", query={"wait": wait}))
+
+    def get_schedule_file(self, schedule_id: str, date: c.Date, file_name: str) -> bytes:
+        """A file that a step of the day has made.
+
+        :param schedule_id: Id of the schedule.
+        :param date: Session.
+        :param file_name: Name of the file.
+        """
+        return self._transport.content("GET", f"/schedules/{word(schedule_id)}/days/{word(date)}/files/{word(file_name)}")
+
+    def list_day_deliveries(self, schedule_id: str, date: c.Date) -> c.Deliveries:
+        """Files of the day by client and target, with the log of attempts.
+
+        :param schedule_id: Id of the schedule.
+        :param date: Session.
+        """
+        return cast("c.Deliveries", self._transport.json("GET", f"/schedules/{word(schedule_id)}/days/{word(date)}/deliveries"))
 
     def run_schedule_day(self, schedule_id: str, date: c.Date, body: Optional[c.DayRun] = None, *, note: Optional[str] = None) -> c.ScheduleDay:
         """Performs a day at once, under the schedule as it is now.
@@ -1596,6 +1658,38 @@ class Operations:
         """
         return cast("c.Plugin", self._transport.json("POST", f"/plugins/{word(plugin_id)}/versions/{word(version)}/restore", if_match=if_match, note=note))
 
+    def list_client_versions(self, client_id: str, *, limit: Optional[int] = None, before: Optional[int] = None) -> c.VersionList:
+        """Who wrote the client, when and why.
+
+        :param limit: Maximum number of versions.
+        :param before: Only versions with a smaller number.
+        """
+        return cast("c.VersionList", self._transport.json("GET", f"/clients/{word(client_id)}/versions", query={"limit": limit, "before": before}))
+
+    def diff_client_versions(self, client_id: str, from_: int, to: int) -> c.VersionDifference:
+        """What changed of the client between two versions.
+
+        :param from_: Number of the version to begin with.
+        :param to: Number of the version to end with.
+        """
+        return cast("c.VersionDifference", self._transport.json("GET", f"/clients/{word(client_id)}/versions/diff", query={"from": from_, "to": to}))
+
+    def get_client_version(self, client_id: str, version: str) -> c.VersionedDocument:
+        """The client as one version has it.
+
+        :param version: Number of the version.
+        """
+        return cast("c.VersionedDocument", self._transport.json("GET", f"/clients/{word(client_id)}/versions/{word(version)}"))
+
+    def restore_client_version(self, client_id: str, version: str, *, if_match: Optional[str] = None, note: Optional[str] = None) -> c.Client:
+        """Writes the client again as one version has it.
+
+        :param version: Number of the version.
+        :param if_match: Change the document only when its etag is one of these.
+        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        """
+        return cast("c.Client", self._transport.json("POST", f"/clients/{word(client_id)}/versions/{word(version)}/restore", if_match=if_match, note=note))
+
     def list_schedule_versions(self, schedule_id: str, *, limit: Optional[int] = None, before: Optional[int] = None) -> c.VersionList:
         """Who wrote the schedule, when and why.
 
@@ -1721,14 +1815,14 @@ class Operations:
         """
         return cast("c.Approval", self._transport.json("POST", f"/approvals/{word(approval_id)}/decisions", body=body, note=note))
 
-    def get_access(self, kind: Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "schedule"], document_id: str) -> c.DocumentAccess:
+    def get_access(self, kind: Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "schedule", "client"], document_id: str) -> c.DocumentAccess:
         """Whose a document is, and who else may read it.
 
         :param kind: Family of the document.
         """
         return cast("c.DocumentAccess", self._transport.json("GET", f"/access/{word(kind)}/{word(document_id)}"))
 
-    def put_access(self, kind: Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "schedule"], document_id: str, body: c.SharingRequest, *, if_match: Optional[str] = None) -> c.DocumentAccess:
+    def put_access(self, kind: Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "schedule", "client"], document_id: str, body: c.SharingRequest, *, if_match: Optional[str] = None) -> c.DocumentAccess:
         """Lets others read a document.
 
         :param kind: Family of the document.
@@ -1736,7 +1830,7 @@ class Operations:
         """
         return cast("c.DocumentAccess", self._transport.json("PUT", f"/access/{word(kind)}/{word(document_id)}", body=body, if_match=if_match))
 
-    def get_audit(self, *, start: Optional[str] = None, end: Optional[str] = None, kind: Optional[Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "schedule", "judgement", "approval", "run", "optimisation-run", "risk-model", "render", "publication", "data-version", "signing-key", "key", "job", "authentication", "read"]] = None, id: Optional[str] = None, author: Optional[str] = None, after: Optional[int] = None, limit: Optional[int] = None, format: Optional[Literal["json", "ndjson"]] = None) -> c.AuditLog:
+    def get_audit(self, *, start: Optional[str] = None, end: Optional[str] = None, kind: Optional[Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "schedule", "client", "judgement", "approval", "run", "optimisation-run", "risk-model", "render", "publication", "data-version", "signing-key", "key", "job", "authentication", "read"]] = None, id: Optional[str] = None, author: Optional[str] = None, after: Optional[int] = None, limit: Optional[int] = None, format: Optional[Literal["json", "ndjson"]] = None) -> c.AuditLog:
         """Every write of a document and every publication: by whom, when, in which request, which version.
 
         :param start: Entries of this day or time and after it.
@@ -1750,7 +1844,7 @@ class Operations:
         """
         return cast("c.AuditLog", self._transport.json("GET", "/audit", query={"start": start, "end": end, "kind": kind, "id": id, "author": author, "after": after, "limit": limit, "format": format}))
 
-    def get_audit_content(self, media: Literal["application/x-ndjson"], *, start: Optional[str] = None, end: Optional[str] = None, kind: Optional[Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "schedule", "judgement", "approval", "run", "optimisation-run", "risk-model", "render", "publication", "data-version", "signing-key", "key", "job", "authentication", "read"]] = None, id: Optional[str] = None, author: Optional[str] = None, after: Optional[int] = None, limit: Optional[int] = None, format: Optional[Literal["json", "ndjson"]] = None) -> bytes:
+    def get_audit_content(self, media: Literal["application/x-ndjson"], *, start: Optional[str] = None, end: Optional[str] = None, kind: Optional[Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "schedule", "client", "judgement", "approval", "run", "optimisation-run", "risk-model", "render", "publication", "data-version", "signing-key", "key", "job", "authentication", "read"]] = None, id: Optional[str] = None, author: Optional[str] = None, after: Optional[int] = None, limit: Optional[int] = None, format: Optional[Literal["json", "ndjson"]] = None) -> bytes:
         """Every write of a document and every publication: by whom, when, in which request, which version.
 
         :param media: What is wanted instead of JSON.

@@ -162,6 +162,7 @@ export const FAMILIES = {
     'reports',
     'delivery',
     'daily-plans',
+    'governance',
   ],
   'src/store': [
     'timestamp.ts',

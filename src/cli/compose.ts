@@ -171,7 +171,7 @@ async function composeOn(
     answerFor: (request, client) => app.answerFor(request, client),
   });
 
-  const plans = composeSchedules(rooms, { role, removals: history.removals, open, keys, runs, reports });
+  const plans = composeSchedules(rooms, { role, removals: history.removals, open, keys, runs, reports, indices });
 
   // A kind of job or a route without a handler does not compile.
   const kinds: JobHandlers = { ...datasets.kinds, ...indices.kinds, ...runs.kinds, ...reports.kinds };

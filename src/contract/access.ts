@@ -51,6 +51,7 @@ const missing = [
   'PLUGIN_NOT_FOUND',
   'STORE_NOT_FOUND',
   'SCHEDULE_NOT_FOUND',
+  'PROCEDURE_NOT_FOUND',
   'CLIENT_NOT_FOUND',
 ] as const;
 

@@ -9,6 +9,7 @@ import { dataRoutes } from './data.js';
 import { derivativeRoutes } from './derivatives.js';
 import { documentationRoutes } from './documentation.js';
 import { exportRoutes } from './exports.js';
+import { governanceRoutes } from './governance.js';
 import { healthRoutes } from './health.js';
 import { mcpRoutes } from './mcp.js';
 import { metricsRoutes } from './metrics.js';
@@ -77,6 +78,7 @@ export const API = {
   ...watchlistRoutes,
   ...pluginRoutes,
   ...scheduleRoutes,
+  ...governanceRoutes,
   ...versionRoutes,
   ...publicationRoutes,
   ...approvalRoutes,

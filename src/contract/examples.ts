@@ -17,6 +17,7 @@ export const PARAMETER_EXAMPLES: Readonly<Record<string, unknown>> = {
   store_id: 'two-names',
   watchlist_id: 'favourites',
   schedule_id: 'close',
+  procedure_id: 'cessation',
   client_id: 'ACME',
   file_name: 'LARGE-100_20240621_closing.csv',
   approval_id: 1,

@@ -16,6 +16,7 @@ export const TOOLSETS = {
   stores: { help: 'Data stores: import, refresh, repair, activate.', isDefault: false },
   watchlists: { help: 'Watchlists.', isDefault: false },
   schedules: { help: 'Daily plans: status, run, skip, backfill.', isDefault: false },
+  governance: { help: 'Benchmark statements, changes of methodologies, procedures.', isDefault: false },
   clients: { help: 'Clients: entitlements, targets, deliveries.', isDefault: false },
   approvals: { help: 'Changes that wait for a second person.', isDefault: false },
   publication: { help: 'Published closes, signing keys, audit log.', isDefault: false },

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { PublicationEntry, PublicKey } from '#domain/documents/publication-document.js';
+import { ErrorPolicy, PublishedError } from '#domain/documents/published-error.js';
 import { Id, IsoDate } from '#domain/schema/shape.js';
 import { BUNDLE_MEDIA, LOG_MEDIA } from './media-formats.js';
 import { skippedFields } from './common.js';
@@ -21,6 +22,10 @@ export const PublishRequest = z
       .max(REASON_LENGTH_MAX)
       .optional()
       .meta({ description: 'Reason for the log; a restatement requires one.' }),
+    error_policy: ErrorPolicy.optional().meta({
+      description:
+        'Treatment of published closes that differ in the run. Default: the publication is refused with RESTATEMENT.',
+    }),
     allow_partial: z.boolean().default(false).meta({
       description: 'Publish closes for which constituents have no bar; their entries record it.',
     }),
@@ -35,6 +40,10 @@ export const Publication = z
     through: z.string().nullable().meta({ description: 'Last published date; null where nothing ever was.' }),
     head: z.string().meta({ description: 'Hash of the last entry; 64 zeros of an empty log.' }),
     run_id: RunKey.meta({ description: 'Run whose closes they are.' }),
+    error: PublishedError.omit({ seq: true }).nullable().meta({
+      id: 'DecidedError',
+      description: 'Difference from published closes, with the decision; null if there is none.',
+    }),
     stale: StaleState.nullable().meta({
       description: 'How the run differs from what a run of its request would give now; null of a current one.',
     }),
@@ -45,6 +54,10 @@ export type Publication = z.infer<typeof Publication>;
 export const PublishedLog = z
   .strictObject({ entries: z.array(PublicationEntry).meta({ description: 'In the order of the log.' }) })
   .meta({ id: 'PublishedLog' });
+
+export const PublishedErrors = z
+  .strictObject({ errors: z.array(PublishedError).meta({ description: 'Newest first.' }) })
+  .meta({ id: 'PublishedErrors' });
 
 export const PublicKeys = z
   .strictObject({ keys: z.array(PublicKey).meta({ description: 'Oldest first.' }), ...skippedFields })
@@ -63,7 +76,7 @@ export const publicationRoutes = routes({
     summary:
       'Publishes the closes of a run that are not published yet: of the newest current run unless another is named, and says which it was.',
     description:
-      'Entries go to the end of a log that is a chain of hashes, signed with Ed25519. Published closes are final: a run that disagrees is refused with RESTATEMENT, unless the closes are restated with a reason. Closes for which securities of the index have no bar are refused with PARTIAL_CLOSES, unless `allow_partial` is set.',
+      'Entries go to the end of a log that is a chain of hashes, signed with Ed25519. Published closes are final: a run that disagrees is refused with RESTATEMENT, unless the closes are restated with a reason, or `error_policy` decides: differences below the threshold are left, material ones within the window are restated, older ones announced. Closes for which securities of the index have no bar are refused with PARTIAL_CLOSES, unless `allow_partial` is set.',
     params,
     body: { schema: PublishRequest, optional: true, example: { through: '2024-06-28' } },
     success: { status: 200, description: 'What was appended.', schema: Publication },
@@ -114,6 +127,20 @@ export const publicationRoutes = routes({
       'STORE_MISMATCH',
       'NOT_REPRODUCED',
     ],
+  },
+  listPublishedErrors: {
+    method: 'GET',
+    path: '/analytics/{index_id}/published/errors',
+    scope: 'read',
+    tag,
+    withoutMarket: true,
+    summary: 'Register of errors in published closes: their size, what was decided, and the notice for clients.',
+    description:
+      'Every restatement is registered, and every difference that an error policy announced or left. An entry is never changed.',
+    params,
+    query: z.strictObject({ limit: z.int().min(1).max(1000).default(100).meta({ description: 'Longest list.' }) }),
+    success: { status: 200, description: 'Errors, newest first.', schema: PublishedErrors },
+    errors: [],
   },
   getPublishedKeys: {
     method: 'GET',

@@ -7,6 +7,7 @@ import { skippedFields } from './common.js';
 import { SavedConstraintSet } from './constraint-sets.js';
 import { SavedReportTemplate } from './reports.js';
 import { routes, type Scope } from './route.js';
+import { Procedure } from './governance.js';
 import { DataStore } from './stores/store.js';
 import { SavedStrategy } from './strategies.js';
 import { Client } from './clients.js';
@@ -257,6 +258,17 @@ const schedule = {
   errors: ['VALIDATION_FAILED'],
 } as const;
 
+const procedure = {
+  path: '/procedures/{procedure_id}',
+  params: { procedure_id: Id },
+  tag: 'governance',
+  word: 'procedure',
+  scope: 'write',
+  missing: 'PROCEDURE_NOT_FOUND',
+  saved: Procedure,
+  errors: [],
+} as const;
+
 const client = {
   path: '/clients/{client_id}',
   params: { client_id: Id },
@@ -313,6 +325,10 @@ export const versionRoutes = routes({
   diffScheduleVersions: differenceOf(schedule),
   getScheduleVersion: readingOf(schedule),
   restoreScheduleVersion: restorationOf(schedule),
+  listProcedureVersions: listOf(procedure),
+  diffProcedureVersions: differenceOf(procedure),
+  getProcedureVersion: readingOf(procedure),
+  restoreProcedureVersion: restorationOf(procedure),
   listStoreVersions: listOf(store),
   diffStoreVersions: differenceOf(store),
   getStoreVersion: readingOf(store),

@@ -45,9 +45,8 @@ const OPEN: ReadonlySet<string> = new Set(
   listRiskModels startSweep startBatch renderReport listRenders listTemplates
   listStrategies createStrategy validateStrategy
   listPlugins
-  listStores createStore inspectData importStore generateSynthetic listWatchlists listSchedules listApprovals listClients`.split(
-    /\s+/,
-  ),
+  listStores createStore inspectData importStore generateSynthetic listWatchlists listSchedules listApprovals listClients
+  listProcedures`.split(/\s+/),
 );
 
 /** Returns true if a client with prefixes may call an operation at all. */

@@ -62,6 +62,7 @@ export function composeIndices(rooms: RoomsOfJobs, removals: Removals) {
     riskModels,
     plugins,
     calendarViews,
+    scheduleOf,
     handlers: {
       ...calendarHandlers(calendarViews),
       ...eventHandlers(createEvents({ documents, calendars, scheduleOf, today }), today),

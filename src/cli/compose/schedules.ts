@@ -12,6 +12,7 @@ import type { Keys } from '#services/operations/keys.js';
 import type { ViewMaker } from '#services/runs/view-maker.js';
 import { systemClock } from '#jobs/clock.js';
 import { composeDelivery } from './delivery.js';
+import { composeGovernance, type GovernanceInput } from './governance.js';
 import { composePublication } from './publication.js';
 import type { Closable, Rooms } from './rooms.js';
 import type { Role } from './service-store.js';
@@ -23,12 +24,14 @@ export interface SchedulesInput {
   readonly keys: Pick<Keys, 'scopesOf'>;
   readonly runs: Pick<PerformerDependencies, 'analytics' | 'exports'> & { readonly maker: ViewMaker };
   readonly reports: Pick<PerformerDependencies, 'reports'>;
+  readonly indices: Pick<GovernanceInput, 'indices' | 'scheduleOf'>;
 }
 
 /** Creates publication, the daily plans of index families, and their runner. */
 export function composeSchedules(rooms: Rooms, { role, removals, open, keys, ...parts }: SchedulesInput) {
-  const { runs, reports } = parts;
+  const { runs, reports, indices } = parts;
   const publication = composePublication(rooms, runs);
+  const governance = composeGovernance(rooms, { ...indices, ...publication, removals });
   const { documents, settings, calendars, now, log } = rooms;
   const isShared = settings.artifacts !== undefined;
   const schedules = createSchedules({ documents, calendars, now });
@@ -62,9 +65,11 @@ export function composeSchedules(rooms: Rooms, { role, removals, open, keys, ...
   open.push({ close: runner.close }, { close: async () => onApproval() });
   return {
     schedules,
+    procedures: governance.procedures,
     clients: delivery.clients,
     handlers: {
       ...publication.handlers,
+      ...governance.handlers,
       ...delivery.handlers,
       ...scheduleHandlers(schedules, days, delivery.records, removals),
       ...approvalHandlers(rooms.approvals),

@@ -7,6 +7,7 @@ import { clients, deliveries, putClient, showClient } from './clients.js';
 import { actions as indexActions, events, rebalancePack } from './desk.js';
 import { plugins, putPlugin } from './plugins.js';
 import { deleteDocument, documentDifference, restoreDocument, versionsOf } from './documents.js';
+import { methodologyChanges, procedures, publishedErrors, putProcedure, statement } from './governance.js';
 import { diff, explain, list, methodology, preview, put, restore, show, versions } from './indices.js';
 import { actions, fields, names, prices, reference, series } from './market.js';
 import { publish, publishedKeys, rotateKey } from './publication.js';
@@ -47,6 +48,8 @@ export const VIEW_COMMANDS: Readonly<Record<string, JobCommand<unknown>>> = {
   'index preview': preview,
   'index explain': explain,
   'index methodology': methodology,
+  'index statement': statement,
+  'index changes': methodologyChanges,
   versions: versionsOf,
   'document diff': documentDifference,
   'document restore': restoreDocument,
@@ -100,6 +103,9 @@ export const VIEW_COMMANDS: Readonly<Record<string, JobCommand<unknown>>> = {
   'approval withdraw': withdraw,
   'approval comment': comment,
   publish,
+  'procedure list': procedures,
+  'procedure put': putProcedure,
+  'publication errors': publishedErrors,
   'publication keys': publishedKeys,
   'publication rotate': rotateKey,
 };

@@ -22,6 +22,7 @@ export const DOCUMENTS_WORDS: Readonly<Record<string, string>> = {
   watchlist_id: 'The watchlist.',
   plugin_id: 'The plug-in.',
   schedule_id: 'The schedule.',
+  procedure_id: 'The procedure.',
   client_id: 'The client.',
   constraint_set_id: 'The constraint set.',
   portfolio_id: 'portfolio-{index_id}.',

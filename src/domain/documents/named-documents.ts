@@ -10,6 +10,7 @@ export const NAMED_DOCUMENTS = {
   plugin_id: { kind: 'plugin', missing: 'PLUGIN_NOT_FOUND' },
   store_id: { kind: 'store', missing: 'STORE_NOT_FOUND' },
   schedule_id: { kind: 'schedule', missing: 'SCHEDULE_NOT_FOUND' },
+  procedure_id: { kind: 'procedure', missing: 'PROCEDURE_NOT_FOUND' },
   client_id: { kind: 'client', missing: 'CLIENT_NOT_FOUND' },
   model_id: { kind: 'risk-model', missing: 'RISK_MODEL_NOT_FOUND' },
 } as const satisfies Readonly<Record<string, { readonly kind: string; readonly missing: ErrorCode }>>;

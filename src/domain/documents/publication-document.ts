@@ -24,7 +24,7 @@ export const PublicationEntry = z
     engine: z.string().nullable().meta({ description: 'Version of the engine of the run.' }),
     reason: z.string().nullable().meta({
       description:
-        'Reason for a restatement, or for a publication without price bars of some constituents; null for any other close.',
+        'Reason for a restatement, for a publication without price bars of some constituents, or for a difference from earlier closes that an error policy left; null for any other close.',
     }),
     at: z.string().meta({ description: 'Time of the publication, ISO-8601 UTC with offset.' }),
     author: z.string().meta({ description: 'Name of the key; local without authentication.' }),

@@ -10,6 +10,7 @@ export const VERSIONED_KINDS = [
   'plugin',
   'store',
   'schedule',
+  'procedure',
   'client',
 ] as const;
 export type VersionedKind = (typeof VERSIONED_KINDS)[number];

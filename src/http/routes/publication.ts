@@ -20,6 +20,9 @@ export function publicationHandlers(publications: Publications, bundles: Bundles
       const { parts, length } = await bundles.of(params.index_id, { by: authorship(), signal });
       return { stream: byteStream(parts), length, type: BUNDLE_MEDIA };
     },
+    listPublishedErrors: async ({ params, query }) => ({
+      json: { errors: await publications.errors(params.index_id, query.limit) },
+    }),
     getPublishedKeys: async ({ params }) => ({ json: await publications.keys(params.index_id) }),
     rotateSigningKey: async ({ authorship }) => ({ json: await publications.rotateKey(authorship()) }),
   };

@@ -1,6 +1,9 @@
 import type { versionRoutes } from '#contract/versions.js';
 import type { Authorship, VersionedKind } from '#domain/documents/version-document.js';
 import type { DatasetRegistration } from '#services/datasets/registration.js';
+import { ProcedureDocument } from '#domain/documents/procedure-document.js';
+import type { Procedures } from '#services/governance/procedures.js';
+import { procedureReply } from './governance.js';
 import { ClientDocument } from '#domain/delivery/client-document.js';
 import { ScheduleDocument } from '#domain/daily-plans/schedule-document.js';
 import type { Clients } from '#services/delivery/clients.js';
@@ -29,13 +32,13 @@ export interface VersionedServices {
   readonly watchlists: Pick<Watchlists, 'put'>;
   readonly plugins: Pick<Plugins, 'put'>;
   readonly schedules: Pick<Schedules, 'put'>;
+  readonly procedures: Pick<Procedures, 'put'>;
   readonly clients: Pick<Clients, 'put'>;
   readonly datasets: Pick<DatasetRegistration, 'restore'>;
 }
 
 export function versionHandlers(services: VersionedServices): Handlers<typeof versionRoutes> {
-  const { versions, indices, strategies, optimisations, reports, watchlists, plugins, schedules, clients, datasets } =
-    services;
+  const { versions, indices, strategies, optimisations, reports, watchlists } = services;
   const index = familyHandlers(versions, 'index', 'index_id', async ({ body }, id, ifMatch, by) =>
     savedReply(await indices.replace(id, body, ifMatch, by)),
   );
@@ -51,22 +54,6 @@ export function versionHandlers(services: VersionedServices): Handlers<typeof ve
   const watchlist = familyHandlers(versions, 'watchlist', 'watchlist_id', async ({ body }, id, ifMatch, by) => {
     const restored = await watchlists.put(id, WatchlistDocument.parse(body), ifMatch, by);
     return { json: restored.watchlist, etag: restored.etag };
-  });
-  const plugin = familyHandlers(versions, 'plugin', 'plugin_id', async ({ body }, id, ifMatch, by) => {
-    const restored = await plugins.put(id, PluginDocument.parse(body), ifMatch, by);
-    return { json: restored.plugin, etag: restored.etag };
-  });
-  const client = familyHandlers(versions, 'client', 'client_id', async ({ body }, id, ifMatch, by) =>
-    clientReply(await clients.put(id, ClientDocument.parse(body), ifMatch, by)),
-  );
-  const schedule = familyHandlers(versions, 'schedule', 'schedule_id', async ({ body }, id, ifMatch, by, principal) => {
-    const plan = ScheduleDocument.parse(body);
-    assertMaySchedule(principal, plan);
-    return scheduleReply(await schedules.put(id, plan, ifMatch, by));
-  });
-  const store = familyHandlers(versions, 'store', 'store_id', async (version, _, ifMatch, by) => {
-    const { store: json, etag } = await datasets.restore(version, ifMatch, by);
-    return { json, ...(etag === undefined ? {} : { etag }) };
   });
   return {
     listIndexVersions: index.list,
@@ -89,18 +76,48 @@ export function versionHandlers(services: VersionedServices): Handlers<typeof ve
     diffWatchlistVersions: watchlist.difference,
     getWatchlistVersion: watchlist.read,
     restoreWatchlistVersion: watchlist.restore,
+    ...laterHandlers(services),
+  };
+}
+
+/** Handlers of the families that belong to no index. */
+function laterHandlers({ versions, plugins, schedules, procedures, clients, datasets }: VersionedServices) {
+  const client = familyHandlers(versions, 'client', 'client_id', async ({ body }, id, ifMatch, by) =>
+    clientReply(await clients.put(id, ClientDocument.parse(body), ifMatch, by)),
+  );
+  const plugin = familyHandlers(versions, 'plugin', 'plugin_id', async ({ body }, id, ifMatch, by) => {
+    const restored = await plugins.put(id, PluginDocument.parse(body), ifMatch, by);
+    return { json: restored.plugin, etag: restored.etag };
+  });
+  const schedule = familyHandlers(versions, 'schedule', 'schedule_id', async ({ body }, id, ifMatch, by, principal) => {
+    const plan = ScheduleDocument.parse(body);
+    assertMaySchedule(principal, plan);
+    return scheduleReply(await schedules.put(id, plan, ifMatch, by));
+  });
+  const procedure = familyHandlers(versions, 'procedure', 'procedure_id', async ({ body }, id, ifMatch, by) =>
+    procedureReply(await procedures.put(id, ProcedureDocument.parse(body), ifMatch, by)),
+  );
+  const store = familyHandlers(versions, 'store', 'store_id', async (version, _, ifMatch, by) => {
+    const { store: json, etag } = await datasets.restore(version, ifMatch, by);
+    return { json, ...(etag === undefined ? {} : { etag }) };
+  });
+  return {
     listPluginVersions: plugin.list,
     diffPluginVersions: plugin.difference,
     getPluginVersion: plugin.read,
     restorePluginVersion: plugin.restore,
-    listClientVersions: client.list,
-    diffClientVersions: client.difference,
-    getClientVersion: client.read,
-    restoreClientVersion: client.restore,
     listScheduleVersions: schedule.list,
     diffScheduleVersions: schedule.difference,
     getScheduleVersion: schedule.read,
     restoreScheduleVersion: schedule.restore,
+    listClientVersions: client.list,
+    diffClientVersions: client.difference,
+    getClientVersion: client.read,
+    restoreClientVersion: client.restore,
+    listProcedureVersions: procedure.list,
+    diffProcedureVersions: procedure.difference,
+    getProcedureVersion: procedure.read,
+    restoreProcedureVersion: procedure.restore,
     listStoreVersions: store.list,
     diffStoreVersions: store.difference,
     getStoreVersion: store.read,

@@ -116,6 +116,7 @@ async function* limited(batches: AuditBatches, query: AuditQuery, reach: Reach |
 const KEPT_UNDER: Partial<Record<AuditEntry['kind'], string>> = {
   run: 'index',
   publication: 'index',
+  'publication-error': 'index',
   'data-version': 'store',
 };
 

@@ -91,6 +91,13 @@ export function sizesOf(
   return { levels_changed: levelsChanged, largest };
 }
 
+/** Changes of the levels of one close. @param position of the date in the closes */
+export const changesOn = (
+  date: string,
+  position: number,
+  { closes, standing }: { readonly closes: Closes; readonly standing: ReadonlyMap<string, PublicationEntry> },
+): readonly LevelChange[] => levelChanges(date, standing.get(date), closeAt(closes, position));
+
 type Levels = Pick<PublicationEntry, (typeof LEVELS)[number]>;
 
 const closeAt = ({ price, total, net }: Closes, position: number): Levels => ({

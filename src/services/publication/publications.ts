@@ -10,6 +10,7 @@ import {
   type PublicKey,
   type SigningKey,
 } from '#domain/documents/publication-document.js';
+import type { PublishedError } from '#domain/documents/published-error.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { Authorship } from '#domain/documents/version-document.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
@@ -28,10 +29,20 @@ import { stateOf, type RunStates } from '../runs/run-states.js';
 import { currentRun } from './current-run.js';
 import type { ViewMaker } from '../runs/view-maker.js';
 import type { Admission, ApprovalGate, Requested } from '../approvals/approvals.js';
+import {
+  correctionOf,
+  newError,
+  registeredErrors,
+  registerError,
+  treatErrors,
+  treatedRequest,
+  type NewError,
+} from './errors.js';
 import { requestedCloses } from './requested-closes.js';
 import { assertAllowed } from './allowed.js';
-import { disagreementsOf, type Closes, type Disagreement } from './disagreements.js';
-import { assertWhole, partialCloses, partialReason, type PartialClose } from './partial-closes.js';
+import { disagreementsOf, type Closes } from './disagreements.js';
+import { assertWhole, partialCloses } from './partial-closes.js';
+import { lastDate, statementsOf, type Log, type PublishableCloses, type Statement } from './statements.js';
 import type { SigningKeys } from '../stored/signing-keys.js';
 
 /** Dates of published entries, both ends included. */
@@ -50,6 +61,8 @@ export interface Publications {
   publish(indexId: string, body: () => PublishRequest, asked: Asked): Promise<Publication>;
   /** Entries in the order of the log. @throws Refusal NOTHING_PUBLISHED, INVALID_RANGE, DOCUMENT_UNREADABLE */
   entries(indexId: string, window: PublishedWindow): Promise<AsyncGenerator<readonly PublicationEntry[]>>;
+  /** The register of errors, newest first. */
+  errors(indexId: string, limit: number): Promise<readonly PublishedError[]>;
   /** Keys that signed them. @throws Refusal NOTHING_PUBLISHED */
   keys(indexId: string): Promise<PublicKeys>;
   rotateKey(by: Authorship): Promise<PublicKey>;
@@ -131,7 +144,7 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
   /** @returns false where another publication, or another key, came first */
   async function isAppended(
     run: RunDocument,
-    { log, entries, requested }: Appended,
+    { log, entries, requested, error }: Appended,
     { by, admit }: { readonly by: Authorship; readonly admit: Admission['admit'] },
   ) {
     const keyId = entries[0]!.key_id;
@@ -141,6 +154,7 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
         const head = await logHead(tx, indexId);
         if (head?.hash !== log.head?.hash || !(await signingKeys.isCurrent(tx, keyId))) return false;
         await admit(tx, requested);
+        if (error !== null) await registerError(tx, error);
         await appendEntries(tx, indexId, { entries, after: head });
         // Neither was dropped meanwhile.
         await requireIndex(tx, indexId);
@@ -155,9 +169,9 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
   return {
     async publish(indexId, body, { by, signal }) {
       const { document } = await requireIndex(documents, indexId);
-      const request = body();
-      assertReasoned(request);
-      const { run_id: id } = request;
+      const asked = body();
+      assertReasoned(asked);
+      const { run_id: id } = asked;
       const run =
         id === undefined
           ? await currentRun({ documents, states }, indexId)
@@ -165,25 +179,35 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
       const calendar = calendars.get(document.calendar);
       // One that was not named is current.
       const stale = id === undefined ? null : (await stateOf(states, run)).stale;
-      const closes = await closesOf(run, { through: request.through, calendar, signal });
+      const closes = await closesOf(run, { through: asked.through, calendar, signal });
       for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
         const log = await readLog(indexId);
-        const disagreements = disagreementsOf(closes, log.standing);
-        assertAllowed(disagreements, request, { closes, standing: log.standing });
+        const { standing, head } = log;
+        const found = disagreementsOf(closes, standing);
+        const treatment =
+          asked.error_policy && treatErrors(asked.error_policy, { closes, standing, disagreements: found });
+        const request = treatedRequest(asked, treatment);
+        const disagreements = treatment?.restated ?? found;
+        assertAllowed(disagreements, request, { closes, standing });
         const key = await signingKeys.current(by);
         // A key signs nothing from before its making, nor a log before its last entry, whatever the clock does.
         const at = latestTime(timestamp(), key.valid_from, log.lastAt);
-        const statements = statementsOf(closes, { run, log, disagreements, request, by, at });
+        const terms = { indexId, runId: runIdOf(run) };
+        const restated = disagreements.length;
+        const error = newError({ closes, standing, found, treatment, request }, { ...terms, restated, at, by });
+        const correction = await correctionOf(documents, error);
+        const statements = statementsOf(closes, { run, log, disagreements, request, correction, by, at });
         assertWhole(statements, closes.partial, request);
-        const published = statements.filter(({ kind }) => kind === 'close').length;
-        const restated = statements.length - published;
-        const answer = { published, restated, run_id: runIdOf(run), stale };
-        if (statements.length === 0) return { ...answer, through: lastDate(log), head: log.head?.hash ?? NO_HASH };
-        const entries = await signed(statements, log, key);
-        const { standing, head } = log;
-        const terms = { indexId, runId: runIdOf(run), head, standing, disagreements, closes };
-        const appended = { log, entries, requested: requestedCloses(statements, approvals, terms) };
+        const published = statements.length - restated;
         const noted = { ...by, note: noteOf(request, by) };
+        const answer = { published, restated, run_id: terms.runId, stale, error };
+        if (statements.length === 0) {
+          if (error !== null) await documents.transaction((tx) => registerError(tx, error), { by: noted });
+          return { ...answer, through: lastDate(log), head: head?.hash ?? NO_HASH };
+        }
+        const entries = await signed(statements, log, key);
+        const requested = requestedCloses(statements, approvals, { ...terms, head, standing, disagreements, closes });
+        const appended = { log, entries, requested, error };
         if (!(await approvals.guarded(noted, ({ admit }) => isAppended(run, appended, { by: noted, admit })))) continue;
         return { ...answer, through: lastDate(log, entries), head: entries.at(-1)!.hash };
       }
@@ -195,6 +219,9 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
       const head = await requireLog(indexId);
       await assertReadable(documents, indexId, head); // What is refused is refused before the first byte is out.
       return filtered(logBatches(documents, indexId, head), window);
+    },
+    async errors(indexId, limit) {
+      return registeredErrors(documents, indexId, limit);
     },
     async keys(indexId) {
       await requireLog(indexId);
@@ -210,24 +237,12 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
   }
 }
 
-interface Log {
-  readonly head: PublicationHead | undefined;
-  /** What stands of each published date: its last entry. */
-  readonly standing: ReadonlyMap<string, PublicationEntry>;
-  /** Time of the last entry. */
-  readonly lastAt: string | undefined;
-}
-
 /** Entries, the log that they are appended to, and the request of their publication. */
 interface Appended {
   readonly log: Log;
   readonly entries: readonly PublicationEntry[];
   readonly requested: Requested;
-}
-
-/** Closes to be published, and which of all that the run has are partial. */
-interface PublishableCloses extends Closes {
-  readonly partial: ReadonlyMap<string, PartialClose>;
+  readonly error: NewError | null;
 }
 
 interface ClosesTerms {
@@ -253,58 +268,10 @@ function assertReached(dates: readonly string[], through: string, calendar: Cale
   throw new Refusal('NO_DATA_IN_RANGE', message, detail);
 }
 
-/** An entry before it is chained and signed. */
-type Statement = Omit<PublicationEntry, 'seq' | 'previous' | 'hash' | 'key_id' | 'signature'>;
-
-interface StatementTerms {
-  readonly run: RunDocument;
-  readonly log: Log;
-  readonly disagreements: readonly Disagreement[];
-  readonly request: PublishRequest;
-  readonly by: Authorship;
-  readonly at: string;
-}
-
-/** Restatements of what stands, then the closes after the last published date. */
-function statementsOf(closes: PublishableCloses, terms: StatementTerms): Statement[] {
-  const { run, log, disagreements, request, by, at } = terms;
-  const reasonOf = (i: number, kind: Statement['kind']): string | null => {
-    const partial = closes.partial.get(closes.dates[i]!);
-    if (partial !== undefined) return partialReason(partial, request.reason);
-    return kind === 'close' ? null : request.reason!; // assertReasoned
-  };
-  const statement = (i: number, kind: Statement['kind']): Statement => ({
-    index_id: run.index_id,
-    date: closes.dates[i]!,
-    kind,
-    price: closes.price[i]!,
-    total: closes.total[i]!,
-    net: closes.net[i]!,
-    divisor: closes.divisor[i]!,
-    composition_hash: closes.composition_hash[i]!,
-    data_hash: run.store_content_hash ?? null,
-    index_version: run.index_version ?? null,
-    engine: run.engine_version ?? null,
-    reason: reasonOf(i, kind),
-    at,
-    author: by.author,
-  });
-  const last = lastDate(log);
-  const fresh = closes.dates.flatMap((date, i) => (last === null || date > last ? [statement(i, 'close')] : []));
-  return [...disagreements.map(({ position }) => statement(position!, 'restatement')), ...fresh];
-}
-
 /** What the log of writes says of a publication: its reason, and the note of the request. */
 function noteOf({ reason }: PublishRequest, { note }: Authorship): string | null {
   const said = [reason, note].filter((each) => each != null && each !== '');
   return said.length === 0 ? null : [...new Set(said)].join('; ');
-}
-
-/** The latest published date; null where there is none. */
-function lastDate({ standing }: Pick<Log, 'standing'>, entries: readonly PublicationEntry[] = []): string | null {
-  let last: string | null = null;
-  for (const { date } of [...standing.values(), ...entries]) if (last === null || date > last) last = date;
-  return last;
 }
 
 /** @throws Refusal VALIDATION_FAILED */

@@ -35,6 +35,7 @@ const GUARDED: Partial<Record<DocumentKind, Guarded>> = {
   watchlist: byId('watchlist'),
   plugin: byId('plugin'),
   schedule: byId('schedule'),
+  procedure: byId('procedure'),
   'schedule-day': byOwner('schedule'),
   'schedule-state': byId('schedule'),
   judgement: byOwner('schedule'),
@@ -49,6 +50,7 @@ const GUARDED: Partial<Record<DocumentKind, Guarded>> = {
   'kept-run': byOwner('index'),
   publication: byOwner('index'),
   'publication-head': byId('index'),
+  'publication-error': byOwner('index'),
   'data-version': { ...byOwner('store'), isReadById: true },
   'optimisation-run': {
     of: 'index',

@@ -103,6 +103,10 @@ class ScheduleNotFound(DivisorError):
     """No schedule is stored under the id."""
 
 
+class ProcedureNotFound(DivisorError):
+    """No procedure is stored under the id."""
+
+
 class ClientNotFound(DivisorError):
     """No client is stored under the id."""
 
@@ -465,6 +469,7 @@ BY_CODE: Dict[str, Type[DivisorError]] = {
     "WATCHLIST_NOT_FOUND": WatchlistNotFound,
     "PLUGIN_NOT_FOUND": PluginNotFound,
     "SCHEDULE_NOT_FOUND": ScheduleNotFound,
+    "PROCEDURE_NOT_FOUND": ProcedureNotFound,
     "CLIENT_NOT_FOUND": ClientNotFound,
     "FILE_NOT_FOUND": FileNotFound,
     "DAY_NOT_FOUND": DayNotFound,

@@ -457,7 +457,7 @@ class _AuditEntry(t.TypedDict):
     #: Action on the document.
     action: t.Literal["created", "updated", "restored", "deleted", "purged", "loaded", "activated", "cancelled", "refused", "read"]
     #: Kind of the document, or of the other subject.
-    kind: t.Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "schedule", "client", "judgement", "approval", "run", "optimisation-run", "risk-model", "render", "publication", "data-version", "signing-key", "key", "job", "authentication", "read"]
+    kind: t.Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "schedule", "procedure", "client", "judgement", "approval", "run", "optimisation-run", "risk-model", "render", "publication", "publication-error", "data-version", "signing-key", "key", "job", "authentication", "read"]
     #: Its id: for a run that of the index, for a publication with a number, for a data version that of the store; the address whose key was refused, or the path that was read.
     id: str
     #: The version created; null for kinds without versions.
@@ -1129,6 +1129,89 @@ class _BenchmarkRefInput(t.TypedDict):
 class BenchmarkRefInput(_BenchmarkRefInput, total=False):
     #: Column of the market; ignored when kind is `index`.
     price_column: str
+
+
+class BenchmarkStatementCalendar(t.TypedDict):
+    #: Exchange whose sessions have a close.
+    code: str
+    #: Last day whose closures come from a published list.
+    covered_to: t.Optional[str]
+
+
+class BenchmarkStatementInputs(t.TypedDict):
+    #: Indices that it is made from.
+    indices: t.Sequence[str]
+    #: Price basis of the served store; null if none is served.
+    adjustment: t.Optional[str]
+    #: Data that is used, most preferred first.
+    hierarchy: t.Sequence[str]
+
+
+class BenchmarkStatementDiscretionApprovals(t.TypedDict):
+    #: Change.
+    action: t.Literal["publish", "restate", "amend", "waive"]
+    #: Persons who have to agree.
+    persons: int
+
+
+class BenchmarkStatementDiscretion(t.TypedDict):
+    #: Changes that several people have to agree to.
+    approvals: t.Sequence[BenchmarkStatementDiscretionApprovals]
+    #: Decisions of people, newest first; up to 50.
+    judgements: t.Sequence[Judgement]
+
+
+class BenchmarkStatementReview(t.TypedDict):
+    #: Frequency of the reviews of its constituents.
+    frequency: str
+    #: Coming effective dates.
+    upcoming: t.Sequence[str]
+
+
+class BenchmarkStatementPublication(t.TypedDict):
+    #: First published date.
+    first: str
+    #: Last published date.
+    through: str
+    #: Closes published for the first time.
+    closes: int
+    #: Closes published again.
+    restatements: int
+
+
+class BenchmarkStatement(t.TypedDict):
+    #: The index, or the strategy where strategies are runs too.
+    index_id: str
+    #: Display name.
+    name: str
+    #: Time at which the statement was generated.
+    generated_at: str
+    #: Version of the definition that it describes.
+    version: t.Optional[int]
+    #: Description of the index: the market that it measures.
+    purpose: t.Optional[str]
+    #: The definition in sentences.
+    methodology: t.Sequence[str]
+    #: Calendar of the index.
+    calendar: BenchmarkStatementCalendar
+    #: Input data.
+    inputs: BenchmarkStatementInputs
+    #: Discretion and its record.
+    discretion: BenchmarkStatementDiscretion
+    #: Circumstances in which the index may not serve its purpose.
+    limitations: t.Sequence[str]
+    #: Versions of the definition, newest first; up to 50.
+    changes: t.Sequence[MethodologyChange]
+    #: Dated changes of the definition.
+    amendments: t.Sequence[Amendment]
+    #: Reviews of constituents.
+    review: BenchmarkStatementReview
+    #: Published closes; null if there are none.
+    publication: t.Optional[BenchmarkStatementPublication]
+    #: Register of errors, newest first; up to 50.
+    errors: t.Sequence[PublishedError]
+    #: Procedures of the administrator that apply to the index.
+    procedures: t.Sequence[Procedure]
 
 
 class BenchmarkStatistics(t.TypedDict):
@@ -2850,6 +2933,57 @@ class DaysToTrade(t.TypedDict):
     max: t.Optional[float]
 
 
+class DecidedError2Largest(t.TypedDict):
+    #: The date.
+    date: str
+    #: Level.
+    variant: t.Literal["price", "total", "net"]
+    #: Index points.
+    published: float
+    #: Index points of the run.
+    run: float
+    #: Run less published, index points.
+    change: float
+    #: The change over the published level, in basis points.
+    change_bps: float
+
+
+class DecidedError2(t.TypedDict):
+    #: The index, or the strategy where strategies are runs too.
+    index_id: str
+    #: Time of the decision, ISO-8601 UTC with offset.
+    at: str
+    #: Name of the key; of a schedule, its author.
+    author: str
+    #: `restated`: closes were published again. `announced` and `left`: published closes stand.
+    decision: t.Literal["restated", "announced", "left"]
+    #: Policy that decided; null for a decision of a person.
+    policy: t.Optional[ErrorPolicy]
+    #: First date that differs.
+    first: str
+    #: Last date that differs.
+    last: str
+    #: Dates that differ.
+    dates: int
+    #: First date with a material difference; null if none is, or without a policy.
+    material_from: t.Optional[str]
+    #: Closes that were published again.
+    restated: int
+    #: Largest change of a level; null if only divisor or composition differ.
+    largest: t.Optional[DecidedError2Largest]
+    #: Run that differs.
+    run_id: str
+    #: Reason for the decision.
+    reason: str
+    #: Notice for clients.
+    notice: str
+    #: SHA-256 of the differences: the same ones are registered once.
+    digest: str
+
+
+#: Difference from published closes, with the decision; null if there is none.
+DecidedError = t.Optional["DecidedError2"]
+
 class DecrementOverlay(t.TypedDict):
     """A synthetic dividend per year, in percent or in points, subtracted every day."""
 
@@ -3366,7 +3500,7 @@ class EqualWeightWeighting(_EqualWeightWeighting, total=False):
 
 class ErrorDetail(t.TypedDict):
     #: Stable code to branch on.
-    code: t.Literal["MALFORMED_REQUEST", "BODY_TOO_LARGE", "UNAUTHENTICATED", "FORBIDDEN_SCOPE", "QUOTA_EXCEEDED", "APPROVAL_FORBIDDEN", "FORBIDDEN_ID", "READ_ONLY", "FORBIDDEN_ORIGIN", "ROUTE_NOT_FOUND", "INDEX_NOT_FOUND", "RUN_NOT_FOUND", "ASSET_NOT_IN_RUN", "BENCHMARK_NOT_FOUND", "CONSTRAINT_SET_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "STRATEGY_NOT_FOUND", "TEMPLATE_NOT_FOUND", "RENDER_NOT_FOUND", "NOTHING_PUBLISHED", "VERSION_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PLUGIN_NOT_FOUND", "SCHEDULE_NOT_FOUND", "CLIENT_NOT_FOUND", "FILE_NOT_FOUND", "DAY_NOT_FOUND", "APPROVAL_NOT_FOUND", "STORE_NOT_FOUND", "IDENTIFIER_NOT_FOUND", "JOB_NOT_FOUND", "DOCUMENT_UNREADABLE", "METHOD_NOT_ALLOWED", "NOT_ACCEPTABLE", "CHECK_FAILED", "DELIVERY_FAILED", "APPROVAL_REQUIRED", "APPROVAL_CLOSED", "DAY_ENDED", "INDEX_EXISTS", "STRATEGY_EXISTS", "TEMPLATE_EMPTY", "STORE_EXISTS", "STORE_ACTIVE", "STORE_PUBLISHED", "STORE_LOADING", "STORE_REFRESHING", "FOLDER_REGISTERED", "NOTHING_TO_REFRESH", "STORE_NOT_SERVED", "STORE_MISMATCH", "JOB_RUNNING", "RESTATEMENT", "NO_CURRENT_RUN", "NOT_REPRODUCED", "PARTIAL_CLOSES", "PRECONDITION_FAILED", "VALIDATION_FAILED", "INVALID_IDENTIFIER", "VERSION_NOT_RESTORABLE", "ID_MISMATCH", "INVALID_RANGE", "RANGE_TOO_SHORT", "CALENDAR_NOT_COVERED", "NO_DATA_IN_RANGE", "PLUGIN_FAILED", "NO_DATA_AT_DATE", "NO_DATA_KNOWN", "NO_COMMON_DATES", "UNIVERSE_REQUIRED", "EXPIRY_NOT_AFTER_AS_OF", "EXPIRY_ORDER", "RATE_OUT_OF_RANGE", "INDEX_REQUIRED", "TEMPLATE_BUILT_IN", "VARIANT_NOT_AVAILABLE", "TOTAL_LOSS", "INFEASIBLE", "OBJECTIVE_UNATTAINABLE", "EMPTY_INDEX", "NO_RATE", "FX_MISSING", "RISK_INSUFFICIENT_DATA", "LOOK_AHEAD", "MODEL_LACKS_NAMES", "QUERY_LIMIT", "NUMERIC_FAILURE", "SOLVER_FAILED", "MISSING_PRICE", "RATE_LIMITED", "INTERNAL", "NOT_SUPPORTED", "NO_DATA_SOURCE", "STORE_UNAVAILABLE", "OVERLOADED", "DRAINING", "STORAGE_FULL", "UNCLASSIFIED_FAILURE", "RISK_MODEL_CHANGED", "WORKER_CRASHED", "JOB_INTERRUPTED", "WORKER_OUT_OF_MEMORY", "JOB_TIMEOUT", "INDEX_DELETED", "RENDER_FAILED", "STORE_READ_FAILED", "REFRESH_REJECTED", "STORE_WRITE_FAILED"]
+    code: t.Literal["MALFORMED_REQUEST", "BODY_TOO_LARGE", "UNAUTHENTICATED", "FORBIDDEN_SCOPE", "QUOTA_EXCEEDED", "APPROVAL_FORBIDDEN", "FORBIDDEN_ID", "READ_ONLY", "FORBIDDEN_ORIGIN", "ROUTE_NOT_FOUND", "INDEX_NOT_FOUND", "RUN_NOT_FOUND", "ASSET_NOT_IN_RUN", "BENCHMARK_NOT_FOUND", "CONSTRAINT_SET_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "STRATEGY_NOT_FOUND", "TEMPLATE_NOT_FOUND", "RENDER_NOT_FOUND", "NOTHING_PUBLISHED", "VERSION_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PLUGIN_NOT_FOUND", "SCHEDULE_NOT_FOUND", "PROCEDURE_NOT_FOUND", "CLIENT_NOT_FOUND", "FILE_NOT_FOUND", "DAY_NOT_FOUND", "APPROVAL_NOT_FOUND", "STORE_NOT_FOUND", "IDENTIFIER_NOT_FOUND", "JOB_NOT_FOUND", "DOCUMENT_UNREADABLE", "METHOD_NOT_ALLOWED", "NOT_ACCEPTABLE", "CHECK_FAILED", "DELIVERY_FAILED", "APPROVAL_REQUIRED", "APPROVAL_CLOSED", "DAY_ENDED", "INDEX_EXISTS", "STRATEGY_EXISTS", "TEMPLATE_EMPTY", "STORE_EXISTS", "STORE_ACTIVE", "STORE_PUBLISHED", "STORE_LOADING", "STORE_REFRESHING", "FOLDER_REGISTERED", "NOTHING_TO_REFRESH", "STORE_NOT_SERVED", "STORE_MISMATCH", "JOB_RUNNING", "RESTATEMENT", "NO_CURRENT_RUN", "NOT_REPRODUCED", "PARTIAL_CLOSES", "PRECONDITION_FAILED", "VALIDATION_FAILED", "INVALID_IDENTIFIER", "VERSION_NOT_RESTORABLE", "ID_MISMATCH", "INVALID_RANGE", "RANGE_TOO_SHORT", "CALENDAR_NOT_COVERED", "NO_DATA_IN_RANGE", "PLUGIN_FAILED", "NO_DATA_AT_DATE", "NO_DATA_KNOWN", "NO_COMMON_DATES", "UNIVERSE_REQUIRED", "EXPIRY_NOT_AFTER_AS_OF", "EXPIRY_ORDER", "RATE_OUT_OF_RANGE", "INDEX_REQUIRED", "TEMPLATE_BUILT_IN", "VARIANT_NOT_AVAILABLE", "TOTAL_LOSS", "INFEASIBLE", "OBJECTIVE_UNATTAINABLE", "EMPTY_INDEX", "NO_RATE", "FX_MISSING", "RISK_INSUFFICIENT_DATA", "LOOK_AHEAD", "MODEL_LACKS_NAMES", "QUERY_LIMIT", "NUMERIC_FAILURE", "SOLVER_FAILED", "MISSING_PRICE", "RATE_LIMITED", "INTERNAL", "NOT_SUPPORTED", "NO_DATA_SOURCE", "STORE_UNAVAILABLE", "OVERLOADED", "DRAINING", "STORAGE_FULL", "UNCLASSIFIED_FAILURE", "RISK_MODEL_CHANGED", "WORKER_CRASHED", "JOB_INTERRUPTED", "WORKER_OUT_OF_MEMORY", "JOB_TIMEOUT", "INDEX_DELETED", "RENDER_FAILED", "STORE_READ_FAILED", "REFRESH_REJECTED", "STORE_WRITE_FAILED"]
     #: A sentence for people.
     message: str
     #: Members that go with the code, or null.
@@ -3376,6 +3510,15 @@ class ErrorDetail(t.TypedDict):
 class ErrorEnvelope(t.TypedDict):
     #: The error.
     error: ErrorDetail
+
+
+class ErrorPolicy(t.TypedDict):
+    """Differences below the threshold are left, material ones are restated within the window and announced after it."""
+
+    #: Smallest difference of a level that is material, in basis points.
+    materiality_bps: float
+    #: Sessions, with the last one, within which a material error is restated; an older one is announced.
+    correction_window: int
 
 
 class _EventsSpec(t.TypedDict):
@@ -6660,6 +6803,30 @@ class Methodology(t.TypedDict):
     sentences: t.Sequence[MethodologySentences]
 
 
+class MethodologyChange(t.TypedDict):
+    #: Version of the definition.
+    version: int
+    #: Time of the write.
+    at: str
+    #: Name of the key.
+    author: str
+    #: Note of the client on its write.
+    note: t.Optional[str]
+    #: Effect of the write.
+    action: t.Literal["created", "updated", "restored", "deleted"]
+    #: Sentences of the methodology that no longer apply.
+    removed: t.Sequence[str]
+    #: Sentences that apply instead.
+    added: t.Sequence[str]
+
+
+class MethodologyChanges(t.TypedDict):
+    #: Versions, newest first.
+    changes: t.Sequence[MethodologyChange]
+    #: Dated changes of the present definition, earliest first.
+    amendments: t.Sequence[Amendment]
+
+
 class MethodologyTemplateCollection(t.TypedDict):
     #: The methodologies that ship with the service.
     templates: t.Sequence[MethodologyTemplateSummary]
@@ -7926,6 +8093,50 @@ class PrincipalView(t.TypedDict):
     scopes: t.Sequence[t.Literal["read", "write", "run", "data", "publish", "admin"]]
 
 
+class Procedure(t.TypedDict):
+    #: Display name.
+    name: str
+    #: Subject of the procedure.
+    kind: t.Literal["cessation", "errors", "judgement", "inputs", "review", "complaints", "conflicts", "oversight", "controls"]
+    #: Markdown.
+    text: str
+    #: Indices that it applies to. Default: all.
+    indices: t.Optional[t.Sequence[str]]
+    #: Date by which it is to be reviewed.
+    review_by: t.Optional[str]
+    #: The procedure.
+    procedure_id: str
+    #: Its newest version.
+    version: int
+    #: Time of its last change, ISO-8601 UTC with offset.
+    updated_at: str
+
+
+class ProcedureCollection(t.TypedDict):
+    #: Procedures by id.
+    procedures: t.Sequence[Procedure]
+    #: Stored documents left out because they cannot be read.
+    skipped: int
+    #: The same documents by cause.
+    skipped_causes: SkippedCauses
+
+
+class _ProcedureDocument(t.TypedDict):
+    #: Display name.
+    name: str
+    #: Subject of the procedure.
+    kind: t.Literal["cessation", "errors", "judgement", "inputs", "review", "complaints", "conflicts", "oversight", "controls"]
+    #: Markdown.
+    text: str
+
+
+class ProcedureDocument(_ProcedureDocument, total=False):
+    #: Indices that it applies to. Default: all.
+    indices: t.Optional[t.Sequence[str]]
+    #: Date by which it is to be reviewed.
+    review_by: t.Optional[Date]
+
+
 class PublicHealth(t.TypedDict):
     """Response of a service with keys to a request without a key."""
 
@@ -7965,6 +8176,8 @@ class Publication(t.TypedDict):
     head: str
     #: Run whose closes they are.
     run_id: str
+    #: The error.
+    error: DecidedError
     #: How the run differs from what a run of its request would give now; null of a current one.
     stale: t.Optional[StaleState]
 
@@ -7994,7 +8207,7 @@ class PublicationEntry(t.TypedDict):
     index_version: t.Optional[int]
     #: Version of the engine of the run.
     engine: t.Optional[str]
-    #: Reason for a restatement, or for a publication without price bars of some constituents; null for any other close.
+    #: Reason for a restatement, for a publication without price bars of some constituents, or for a difference from earlier closes that an error policy left; null for any other close.
     reason: t.Optional[str]
     #: Time of the publication, ISO-8601 UTC with offset.
     at: str
@@ -8019,6 +8232,8 @@ class PublishRequest(t.TypedDict, total=False):
     restate: bool
     #: Reason for the log; a restatement requires one.
     reason: str
+    #: Treatment of published closes that differ in the run. Default: the publication is refused with RESTATEMENT.
+    error_policy: ErrorPolicy
     #: Publish closes for which constituents have no bar; their entries record it.
     allow_partial: bool
 
@@ -8027,6 +8242,8 @@ class PublishStep(t.TypedDict):
     """Publishes the closes of every index through the session, parents first. A close is published once, however often the step is performed."""
 
     type: t.Literal["publish"]
+    #: Treatment of published closes that differ in the run. Default: they hold the index back.
+    errors: t.Optional[ErrorPolicy]
     #: Publish closes for which constituents have no bar; their entries record it.
     allow_partial: bool
 
@@ -8038,6 +8255,8 @@ class _PublishStepInput(t.TypedDict):
 class PublishStepInput(_PublishStepInput, total=False):
     """Publishes the closes of every index through the session, parents first. A close is published once, however often the step is performed."""
 
+    #: Treatment of published closes that differ in the run. Default: they hold the index back.
+    errors: t.Optional[ErrorPolicy]
     #: Publish closes for which constituents have no bar; their entries record it.
     allow_partial: bool
 
@@ -8063,6 +8282,63 @@ class PublishedCheckInput(_PublishedCheckInput, total=False):
     severity: t.Literal["block", "warn"]
     #: Largest difference, in basis points of the level.
     tolerance_bps: float
+
+
+class PublishedErrorLargest(t.TypedDict):
+    #: The date.
+    date: str
+    #: Level.
+    variant: t.Literal["price", "total", "net"]
+    #: Index points.
+    published: float
+    #: Index points of the run.
+    run: float
+    #: Run less published, index points.
+    change: float
+    #: The change over the published level, in basis points.
+    change_bps: float
+
+
+class PublishedError(t.TypedDict):
+    """An entry of the register of errors."""
+
+    #: From 1, without a gap, by index.
+    seq: int
+    #: The index, or the strategy where strategies are runs too.
+    index_id: str
+    #: Time of the decision, ISO-8601 UTC with offset.
+    at: str
+    #: Name of the key; of a schedule, its author.
+    author: str
+    #: `restated`: closes were published again. `announced` and `left`: published closes stand.
+    decision: t.Literal["restated", "announced", "left"]
+    #: Policy that decided; null for a decision of a person.
+    policy: t.Optional[ErrorPolicy]
+    #: First date that differs.
+    first: str
+    #: Last date that differs.
+    last: str
+    #: Dates that differ.
+    dates: int
+    #: First date with a material difference; null if none is, or without a policy.
+    material_from: t.Optional[str]
+    #: Closes that were published again.
+    restated: int
+    #: Largest change of a level; null if only divisor or composition differ.
+    largest: t.Optional[PublishedErrorLargest]
+    #: Run that differs.
+    run_id: str
+    #: Reason for the decision.
+    reason: str
+    #: Notice for clients.
+    notice: str
+    #: SHA-256 of the differences: the same ones are registered once.
+    digest: str
+
+
+class PublishedErrors(t.TypedDict):
+    #: Newest first.
+    errors: t.Sequence[PublishedError]
 
 
 class PublishedLog(t.TypedDict):

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { ErrorPolicy } from '../../documents/published-error.js';
 import { stepKind } from '../step-kind.js';
 
 const help =
@@ -8,6 +9,9 @@ export const publish = stepKind({
   schema: z
     .strictObject({
       type: z.literal('publish'),
+      errors: ErrorPolicy.nullable().default(null).meta({
+        description: 'Treatment of published closes that differ in the run. Default: they hold the index back.',
+      }),
       allow_partial: z
         .boolean()
         .default(false)

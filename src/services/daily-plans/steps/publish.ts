@@ -9,16 +9,20 @@ export function publishPerformer({ publications }: PublishDependencies): Perform
   return async (context) => {
     const { spec, day, by, signal } = context;
     await eachIndex(context, async (indexId) => {
-      const request = { through: day().date, restate: false, allow_partial: spec.allow_partial };
-      const { published, run_id, head, through } = await publications.publish(indexId, () => request, { by, signal });
+      const { allow_partial, errors } = spec;
+      const request = { through: day().date, restate: false, allow_partial, ...(errors && { error_policy: errors }) };
+      const { published, restated, run_id, head, through, error } = await publications.publish(indexId, () => request, {
+        by,
+        signal,
+      });
       const before = context.item(indexId);
-      const detail = { run_id, head, through, published };
-      if (published === 0 && before?.state === 'done') return { ...before };
+      const detail = { run_id, head, through, published, ...(error && { restated, error: error.notice }) };
+      if (published === 0 && error === null && before?.state === 'done') return { ...before };
       const message =
         published === 0
           ? `Its closes through ${through} were published before.`
           : `${published} closes published, through ${through}.`;
-      return { state: 'done', message, detail };
+      return { state: 'done', message: error === null ? message : `${message} ${error.notice}`, detail };
     });
     return { state: 'done', message: 'Every index that is not held back is published.' };
   };

@@ -1,0 +1,195 @@
+import { z } from 'zod';
+import { Judgement } from '#domain/daily-plans/judgement-document.js';
+import { Amendment } from '#domain/documents/amendment.js';
+import { APPROVAL_ACTION_NAMES } from '#domain/documents/approval-document.js';
+import { PROCEDURE_KINDS, ProcedureDocument } from '#domain/documents/procedure-document.js';
+import { PublishedError } from '#domain/documents/published-error.js';
+import { VERSION_ACTIONS } from '#domain/documents/version-document.js';
+import { Id } from '#domain/schema/shape.js';
+import { listingQuery, purgeQuery, skippedFields } from './common.js';
+import { routes } from './route.js';
+
+export const Procedure = ProcedureDocument.extend({
+  procedure_id: z.string(),
+  version: z.int().min(0).meta({ description: 'Its newest version.' }),
+  updated_at: z.string(),
+}).meta({ id: 'Procedure' });
+export type Procedure = z.infer<typeof Procedure>;
+
+export const ProcedureCollection = z
+  .strictObject({ procedures: z.array(Procedure).meta({ description: 'Procedures by id.' }), ...skippedFields })
+  .meta({ id: 'ProcedureCollection' });
+
+export const MethodologyChange = z
+  .strictObject({
+    version: z.int().min(1).meta({ description: 'Version of the definition.' }),
+    at: z.string().meta({ description: 'Time of the write.' }),
+    author: z.string().meta({ description: 'Name of the key.' }),
+    note: z.string().nullable().meta({ description: 'Note of the client on its write.' }),
+    action: z.enum(VERSION_ACTIONS).meta({ description: 'Effect of the write.' }),
+    removed: z.array(z.string()).meta({ description: 'Sentences of the methodology that no longer apply.' }),
+    added: z.array(z.string()).meta({ description: 'Sentences that apply instead.' }),
+  })
+  .meta({ id: 'MethodologyChange' });
+export type MethodologyChange = z.infer<typeof MethodologyChange>;
+
+export const MethodologyChanges = z
+  .strictObject({
+    changes: z.array(MethodologyChange).meta({ description: 'Versions, newest first.' }),
+    amendments: z.array(Amendment).meta({ description: 'Dated changes of the present definition, earliest first.' }),
+  })
+  .meta({ id: 'MethodologyChanges' });
+
+export const BenchmarkStatement = z
+  .strictObject({
+    index_id: z.string(),
+    name: z.string(),
+    generated_at: z.string().meta({ description: 'Time at which the statement was generated.' }),
+    version: z.int().nullable().meta({ description: 'Version of the definition that it describes.' }),
+    purpose: z.string().nullable().meta({ description: 'Description of the index: the market that it measures.' }),
+    methodology: z.array(z.string()).meta({ description: 'The definition in sentences.' }),
+    calendar: z
+      .strictObject({
+        code: z.string().meta({ description: 'Exchange whose sessions have a close.' }),
+        covered_to: z.string().nullable().meta({ description: 'Last day whose closures come from a published list.' }),
+      })
+      .meta({ description: 'Calendar of the index.' }),
+    inputs: z
+      .strictObject({
+        indices: z.array(z.string()).meta({ description: 'Indices that it is made from.' }),
+        adjustment: z
+          .string()
+          .nullable()
+          .meta({ description: 'Price basis of the served store; null if none is served.' }),
+        hierarchy: z.array(z.string()).meta({ description: 'Data that is used, most preferred first.' }),
+      })
+      .meta({ description: 'Input data.' }),
+    discretion: z
+      .strictObject({
+        approvals: z
+          .array(
+            z.strictObject({
+              action: z.enum(APPROVAL_ACTION_NAMES).meta({ description: 'Change.' }),
+              persons: z.int().meta({ description: 'Persons who have to agree.' }),
+            }),
+          )
+          .meta({ description: 'Changes that several people have to agree to.' }),
+        judgements: z.array(Judgement).meta({ description: 'Decisions of people, newest first; up to 50.' }),
+      })
+      .meta({ description: 'Discretion and its record.' }),
+    limitations: z
+      .array(z.string())
+      .meta({ description: 'Circumstances in which the index may not serve its purpose.' }),
+    changes: z.array(MethodologyChange).meta({ description: 'Versions of the definition, newest first; up to 50.' }),
+    amendments: z.array(Amendment).meta({ description: 'Dated changes of the definition.' }),
+    review: z
+      .strictObject({
+        frequency: z.string().meta({ description: 'Frequency of the reviews of its constituents.' }),
+        upcoming: z.array(z.string()).meta({ description: 'Coming effective dates.' }),
+      })
+      .meta({ description: 'Reviews of constituents.' }),
+    publication: z
+      .strictObject({
+        first: z.string().meta({ description: 'First published date.' }),
+        through: z.string().meta({ description: 'Last published date.' }),
+        closes: z.int().meta({ description: 'Closes published for the first time.' }),
+        restatements: z.int().meta({ description: 'Closes published again.' }),
+      })
+      .nullable()
+      .meta({ description: 'Published closes; null if there are none.' }),
+    errors: z.array(PublishedError).meta({ description: 'Register of errors, newest first; up to 50.' }),
+    procedures: z.array(Procedure).meta({ description: 'Procedures of the administrator that apply to the index.' }),
+  })
+  .meta({ id: 'BenchmarkStatement' });
+export type BenchmarkStatement = z.infer<typeof BenchmarkStatement>;
+
+const params = z.strictObject({ procedure_id: Id.meta({ description: 'Id of the procedure.' }) });
+const indexPath = z.strictObject({ index_id: Id });
+const tag = 'governance';
+const kinds = Object.entries(PROCEDURE_KINDS).map(([kind, help]) => `- \`${kind}\`: ${help}`);
+const MARKDOWN = 'text/markdown';
+
+export const governanceRoutes = routes({
+  getStatement: {
+    method: 'GET',
+    path: '/indices/{index_id}/statement',
+    scope: 'read',
+    tag,
+    withoutMarket: true,
+    summary: 'Benchmark statement of an index, generated from its documents and registers.',
+    description:
+      'Purpose, methodology, inputs and their hierarchy, discretion, limitations, changes, reviews, published closes, errors and procedures. With `Accept: text/markdown` a text for publication.',
+    params: indexPath,
+    success: { status: 200, description: 'The statement.', schema: BenchmarkStatement, media: [MARKDOWN] },
+    errors: ['INDEX_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
+  },
+  listMethodologyChanges: {
+    method: 'GET',
+    path: '/indices/{index_id}/changes',
+    scope: 'read',
+    tag,
+    withoutMarket: true,
+    summary: 'Changes of a methodology: each version with the sentences that it changed, and dated amendments.',
+    params: indexPath,
+    query: z.strictObject({ limit: z.int().min(1).max(500).default(50).meta({ description: 'Longest list.' }) }),
+    success: { status: 200, description: 'The changes.', schema: MethodologyChanges },
+    errors: ['INDEX_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
+  },
+  listProcedures: {
+    method: 'GET',
+    path: '/procedures',
+    scope: 'read',
+    tag,
+    withoutMarket: true,
+    summary: 'Every procedure of the administrator.',
+    query: listingQuery,
+    success: { status: 200, description: 'Procedures by id.', schema: ProcedureCollection },
+    errors: [],
+  },
+  getProcedure: {
+    method: 'GET',
+    path: '/procedures/{procedure_id}',
+    scope: 'read',
+    tag,
+    withoutMarket: true,
+    summary: 'One procedure.',
+    params,
+    success: { status: 200, description: 'The procedure.', schema: Procedure },
+    errors: ['PROCEDURE_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
+  },
+  putProcedure: {
+    method: 'PUT',
+    path: '/procedures/{procedure_id}',
+    scope: 'write',
+    tag,
+    withoutMarket: true,
+    summary: 'Creates or replaces a procedure of the administrator.',
+    description: `Benchmark statements contain the procedures of their index. Kinds:\n\n${kinds.join('\n')}`,
+    versioned: true,
+    params,
+    body: {
+      schema: ProcedureDocument,
+      example: {
+        name: 'Cessation of large cap indices',
+        kind: 'cessation',
+        text: 'An index ends six months after its notice.',
+        indices: ['LARGE-100'],
+      },
+    },
+    success: { status: 200, description: 'The procedure as stored.', schema: Procedure },
+    errors: ['PRECONDITION_FAILED'],
+  },
+  deleteProcedure: {
+    method: 'DELETE',
+    path: '/procedures/{procedure_id}',
+    scope: 'write',
+    tag,
+    withoutMarket: true,
+    summary: 'Deletes a procedure.',
+    versioned: true,
+    params,
+    query: purgeQuery,
+    success: { status: 204, description: 'Deleted.' },
+    errors: ['PROCEDURE_NOT_FOUND', 'PRECONDITION_FAILED'],
+  },
+});

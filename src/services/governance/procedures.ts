@@ -1,0 +1,64 @@
+import { ProcedureDocument } from '#domain/documents/procedure-document.js';
+import type { Authorship } from '#domain/documents/version-document.js';
+import { lastVersionOf } from '#store/history/history.js';
+import type { DocumentStore } from '#store/port.js';
+import type { Precondition } from '../shared/preconditions.js';
+import { storedFamily, type Page, type PageQuery } from '../shared/stored-family.js';
+
+export type Procedure = ProcedureDocument & {
+  readonly procedure_id: string;
+  readonly version: number;
+  readonly updated_at: string;
+};
+
+export interface StoredProcedure {
+  readonly procedure: Procedure;
+  readonly etag: string;
+}
+
+/** Procedures of the administrator. */
+export interface Procedures {
+  page(query: PageQuery): Promise<Page<Procedure>>;
+  /** Procedures that apply to an index, by id. */
+  of(indexId: string): Promise<readonly Procedure[]>;
+  /** @throws Refusal PROCEDURE_NOT_FOUND, DOCUMENT_UNREADABLE */
+  get(id: string): Promise<StoredProcedure>;
+  /** Creates or replaces. @throws Refusal PRECONDITION_FAILED */
+  put(
+    id: string,
+    body: ProcedureDocument,
+    ifMatch: Precondition | undefined,
+    by?: Authorship,
+  ): Promise<StoredProcedure>;
+  /** @throws Refusal PROCEDURE_NOT_FOUND, PRECONDITION_FAILED */
+  remove(id: string, ifMatch: Precondition | undefined, by?: Authorship): Promise<void>;
+}
+
+export function createProcedures({ documents }: { readonly documents: DocumentStore }): Procedures {
+  const family = storedFamily(documents, {
+    kind: 'procedure',
+    word: 'procedure',
+    read: (body) => ProcedureDocument.safeParse(body).data,
+  });
+
+  async function get(id: string): Promise<StoredProcedure> {
+    const { document, etag, updatedAt } = await family.get(id);
+    const version = await lastVersionOf(documents, { kind: 'procedure', id });
+    return { procedure: { procedure_id: id, ...document, version, updated_at: updatedAt }, etag };
+  }
+
+  const page = (query: PageQuery) => family.page(query, async (id) => (await get(id)).procedure);
+  return {
+    get,
+    page,
+    async of(indexId) {
+      const { shown } = await page({});
+      return shown.filter(({ indices }) => indices === null || indices.includes(indexId));
+    },
+    async put(id, body, ifMatch, by) {
+      await family.put(id, body, ifMatch, by);
+      return get(id);
+    },
+    remove: family.remove,
+  };
+}

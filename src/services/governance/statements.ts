@@ -1,0 +1,187 @@
+import type { BenchmarkStatement, MethodologyChange } from '#contract/governance.js';
+import { referencesOf } from '#domain/checks/validate-reference.js';
+import type { Calendars } from '#domain/calendars/calendar.js';
+import { Judgement } from '#domain/daily-plans/judgement-document.js';
+import { ScheduleDocument } from '#domain/daily-plans/schedule-document.js';
+import { isDerivedDocument, isOverlayDocument, type IndexDocument } from '#domain/documents/index-document.js';
+import { staleSessions } from '#domain/documents/stale-sessions.js';
+import type { Subject } from '#domain/documents/version-document.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import { methodologyOf } from '#domain/rules/methodology.js';
+import { scheduleAround } from '#domain/schedule/schedule-view.js';
+import type { IndexSchedule } from '#domain/schedule/index-schedule.js';
+import { dayFrom, formatDay } from '#domain/time/days.js';
+import type { Markets } from '#market/serving/markets.js';
+import { lastVersionOf } from '#store/history/history.js';
+import { logHead } from '#store/publication/log.js';
+import { numberedId } from '#store/document-id.js';
+import type { DocumentStore } from '#store/port.js';
+import type { ApprovalGate } from '../approvals/approvals.js';
+import type { Versions } from '../history/versions.js';
+import type { Publications } from '../publication/publications.js';
+import { requireIndex } from '../stored/stored-indices.js';
+import type { Procedures } from './procedures.js';
+
+/** Evidence about indices, generated from their documents and registers. */
+export interface Statements {
+  /** @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE */
+  statement(indexId: string): Promise<BenchmarkStatement>;
+  /** Versions of the definition with the sentences that each changed, newest first. @throws Refusal INDEX_NOT_FOUND */
+  changes(indexId: string, limit: number): Promise<readonly MethodologyChange[]>;
+}
+
+export interface StatementsDependencies {
+  readonly documents: DocumentStore;
+  readonly versions: Pick<Versions, 'list' | 'difference'>;
+  readonly publications: Pick<Publications, 'entries' | 'errors'>;
+  readonly procedures: Pick<Procedures, 'of'>;
+  readonly markets: Pick<Markets, 'served'>;
+  readonly calendars: Calendars;
+  readonly approvals: Pick<ApprovalGate, 'ruleOf'>;
+  readonly scheduleOf: (document: IndexDocument) => Promise<IndexSchedule & { readonly frequency: string }>;
+  readonly timestamp: () => string;
+}
+
+/** Entries of registers in a statement; other routes list the whole registers. */
+const LISTED = 50;
+const JUDGEMENTS_READ = 1000;
+const REVIEWS = 4;
+
+export function createStatements(dependencies: StatementsDependencies): Statements {
+  const { documents, versions, publications, procedures, markets, calendars, approvals, scheduleOf, timestamp } =
+    dependencies;
+
+  async function changes(indexId: string, limit: number): Promise<readonly MethodologyChange[]> {
+    const subject: Subject = { kind: 'index', id: indexId };
+    const { versions: listed } = await versions.list(subject, { limit });
+    const changed: MethodologyChange[] = [];
+    for (const { version, at, author, note, action } of listed) {
+      const sentences = await sentencesOf(subject, version, action);
+      changed.push({ version, at, author, note, action, ...sentences });
+    }
+    return changed;
+  }
+
+  /** Sentences that a version removed and added; none for the first one, and for one whose predecessor was purged. */
+  async function sentencesOf(subject: Subject, version: number, action: string) {
+    const none = { removed: [], added: [] };
+    if (version === 1 || action === 'deleted') return none;
+    try {
+      return (await versions.difference(subject, { from: version - 1, to: version })).sentences;
+    } catch (thrown) {
+      if (thrown instanceof Refusal && UNREADABLE.has(thrown.code)) return none;
+      throw thrown;
+    }
+  }
+
+  /** Decisions of people about days of the schedules of an index, newest first. */
+  async function judgementsOf(indexId: string): Promise<readonly Judgement[]> {
+    const found: Judgement[] = [];
+    for (const scheduleId of await documents.ids('schedule')) {
+      const stored = await documents.get('schedule', scheduleId);
+      const plan = stored && !('unreadable' in stored) ? ScheduleDocument.safeParse(stored.body).data : undefined;
+      if (plan === undefined || !plan.indices.includes(indexId)) continue;
+      const last = await documents.lastNumber('judgement', scheduleId);
+      for (let seq = last; seq > Math.max(0, last - JUDGEMENTS_READ); seq--) {
+        const read = await documents.get('judgement', numberedId(scheduleId, seq));
+        const judgement = read && !('unreadable' in read) ? Judgement.safeParse(read.body).data : undefined;
+        if (judgement === undefined || (judgement.index_id !== null && judgement.index_id !== indexId)) continue;
+        found.push(judgement);
+      }
+    }
+    return found.toSorted((a, b) => (a.at < b.at ? 1 : -1)).slice(0, LISTED);
+  }
+
+  async function publicationOf(indexId: string): Promise<BenchmarkStatement['publication']> {
+    if ((await logHead(documents, indexId)) === undefined) return null;
+    let [first, through, closes, restatements]: [string, string, number, number] = ['', '', 0, 0];
+    for await (const batch of await publications.entries(indexId, {}))
+      for (const { date, kind } of batch) {
+        if (first === '' || date < first) first = date;
+        if (date > through) through = date;
+        if (kind === 'close') closes++;
+        else restatements++;
+      }
+    return { first, through, closes, restatements };
+  }
+
+  async function reviewOf(document: IndexDocument, today: string): Promise<BenchmarkStatement['review']> {
+    const schedule = await scheduleOf(document);
+    const { upcoming } = scheduleAround({ schedule, asOf: dayFrom(today), limit: REVIEWS });
+    return { frequency: schedule.frequency, upcoming: upcoming.map(({ date }) => formatDay(date)) };
+  }
+
+  return {
+    changes,
+    async statement(indexId) {
+      const { document } = await requireIndex(documents, indexId);
+      const at = timestamp();
+      const market = markets.served()?.market;
+      const calendar = calendars.get(document.calendar);
+      return {
+        index_id: indexId,
+        name: document.name,
+        generated_at: at,
+        version: (await lastVersionOf(documents, { kind: 'index', id: indexId })) || null,
+        purpose: document.description ?? null,
+        methodology: methodologyOf(document, market?.adjustment ?? null),
+        calendar: { code: document.calendar, covered_to: calendar ? formatDay(calendar.coverage.publishedTo) : null },
+        inputs: {
+          indices: [...referencesOf(document)],
+          adjustment: market?.adjustment ?? null,
+          hierarchy: hierarchyOf(document),
+        },
+        discretion: {
+          approvals: ACTIONS.flatMap((action) => {
+            const rule = approvals.ruleOf(action);
+            return rule === undefined ? [] : [{ action, persons: rule.persons }];
+          }),
+          judgements: [...(await judgementsOf(indexId))],
+        },
+        limitations: limitationsOf(document, { covered: calendar && formatDay(calendar.coverage.publishedTo) }),
+        changes: [...(await changes(indexId, LISTED))],
+        amendments: [...(document.amendments ?? [])],
+        review: await reviewOf(document, at.slice(0, 10)),
+        publication: await publicationOf(indexId),
+        errors: [...(await publications.errors(indexId, LISTED))],
+        procedures: [...(await procedures.of(indexId))],
+      };
+    },
+  };
+}
+
+const UNREADABLE: ReadonlySet<string> = new Set(['VERSION_NOT_FOUND', 'DOCUMENT_UNREADABLE']);
+const ACTIONS = ['publish', 'restate', 'amend', 'waive'] as const;
+
+/** Data that is used for a close, most preferred first. */
+function hierarchyOf(document: IndexDocument): string[] {
+  if (isOverlayDocument(document)) return ['Closing levels of the indices that it is made from.'];
+  const stale = document.pipeline?.treatment?.max_stale_sessions;
+  const sessions = stale === null ? null : staleSessions({ max_stale_sessions: stale });
+  return [
+    ...(isDerivedDocument(document) ? ['Compositions of its parent index, at the decision date.'] : []),
+    'Closing price of the session in the data store.',
+    sessions === null
+      ? 'Otherwise the last closing price before it, for as long as the security is listed.'
+      : `Otherwise the last closing price before it, for up to ${sessions} sessions; then the security leaves the index.`,
+    'Exchange rates of the session in the data store, otherwise the last ones before it.',
+  ];
+}
+
+/** Circumstances in which the index may not serve its purpose. */
+function limitationsOf(document: IndexDocument, { covered }: { readonly covered: string | undefined }): string[] {
+  const { calendar } = document;
+  return [
+    'The index depends on one data store. Wrong or late data delays a close or makes it wrong; published closes that are wrong are treated by the error policy.',
+    ...(isOverlayDocument(document)
+      ? ['It has the limitations of every index that it is made from.']
+      : ['Between a suspension and the next price, a constituent counts at its last price.']),
+    ...(isDerivedDocument(document)
+      ? ['Its weights come from an optimisation on estimated risk; realised tracking error can exceed the estimate.']
+      : []),
+    ...(covered === undefined
+      ? []
+      : [`Sessions of ${calendar} after ${covered} follow rules of its holidays; exchanges may announce others.`]),
+    'Before its first published close the index is a backtest, with knowledge of the rules that were chosen later.',
+  ];
+}

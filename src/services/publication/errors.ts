@@ -1,0 +1,176 @@
+import { createHash } from 'node:crypto';
+import type { PublishRequest } from '#contract/publication.js';
+import { decideError, PublishedError, type DecidedError, type ErrorPolicy } from '#domain/documents/published-error.js';
+import type { PublicationEntry } from '#domain/documents/publication-document.js';
+import type { Authorship } from '#domain/documents/version-document.js';
+import { canonicalJson } from '#domain/json/canonical-json.js';
+import { numberedId } from '#store/document-id.js';
+import type { DocumentReader, DocumentTransaction } from '#store/port.js';
+import { changesOn, sizesOf, type Closes, type Disagreement } from './disagreements.js';
+
+/** The closes of a run and the published entries. */
+export interface Differing {
+  readonly closes: Closes;
+  /** The entries in force by date. */
+  readonly standing: ReadonlyMap<string, PublicationEntry>;
+  readonly disagreements: readonly Disagreement[];
+}
+
+/** Treatment of the disagreements of a run with its log. */
+export interface ErrorTreatment {
+  readonly decided: DecidedError;
+  /** Dates to publish again. */
+  readonly restated: readonly Disagreement[];
+}
+
+/**
+ * Applies a policy to disagreements.
+ * @returns undefined if there are none, or if the run lacks a published session
+ */
+export function treatErrors(policy: ErrorPolicy, differing: Differing): ErrorTreatment | undefined {
+  const { disagreements, closes } = differing;
+  if (disagreements.length === 0 || disagreements.some(({ position }) => position === null)) return undefined;
+  const differences = disagreements.map(({ date, position }) => ({
+    date,
+    bps: Math.max(0, ...changesOn(date, position!, differing).map(({ change_bps }) => Math.abs(change_bps))),
+    age: closes.dates.length - position!,
+  }));
+  const decided = decideError(policy, differences);
+  const { decision, materialFrom } = decided;
+  const restated = decision === 'restated' ? disagreements.filter(({ date }) => date >= materialFrom!) : [];
+  return { decided, restated };
+}
+
+/** The request of a publication as a policy decides it: closes within the window are restated for its reason. */
+export function treatedRequest(request: PublishRequest, treatment: ErrorTreatment | undefined): PublishRequest {
+  if (treatment === undefined) return request;
+  const { decision, reason } = treatment.decided;
+  return decision === 'restated' ? { ...request, restate: true, reason: request.reason ?? reason } : request;
+}
+
+/** An error before it has its number. */
+export type NewError = Omit<PublishedError, 'seq'>;
+
+interface Treated extends Omit<Differing, 'disagreements'> {
+  /** All disagreements, restated or not. */
+  readonly found: readonly Disagreement[];
+  readonly treatment: ErrorTreatment | undefined;
+  readonly request: PublishRequest;
+}
+
+interface RegisterTerms {
+  readonly indexId: string;
+  readonly runId: string;
+  readonly restated: number;
+  readonly at: string;
+  readonly by: Authorship;
+}
+
+/** The entry of the register for a publication; null if the run agrees with what is published. */
+export function newError({ found, treatment, request, ...pair }: Treated, terms: RegisterTerms): NewError | null {
+  if (found.length === 0) return null;
+  const differing = { ...pair, disagreements: found };
+  const { indexId, runId, restated, at, by } = terms;
+  // Without a policy, only a person who restates comes so far.
+  const decision = treatment?.decided.decision ?? 'restated';
+  const reason = treatment?.decided.reason ?? request.reason!;
+  const [first, last] = [found[0]!.date, found.at(-1)!.date];
+  const { largest } = sizesOf(found, pair.closes, pair.standing);
+  return {
+    index_id: indexId,
+    at,
+    author: by.author,
+    decision,
+    policy: (treatment && request.error_policy) ?? null,
+    first,
+    last,
+    dates: found.length,
+    material_from: treatment?.decided.materialFrom ?? null,
+    restated,
+    largest,
+    run_id: runId,
+    reason,
+    notice: noticeOf({ indexId, decision, first, last, largest, reason }),
+    digest: digestOf(differing),
+  };
+}
+
+/** Of the figures that differ, whatever run gives them and however many closes came after. */
+function digestOf({ disagreements, closes, standing }: Differing): string {
+  const pairs = disagreements.map(({ date, position }) => {
+    const entry = standing.get(date)!; // Disagreements with a position are of published dates.
+    const { price, total, net, composition_hash } = entry;
+    const run = [closes.price[position!], closes.total[position!], closes.net[position!]];
+    return [date, [price, total, net, composition_hash], [...run, closes.composition_hash[position!]]];
+  });
+  return createHash('sha256').update(canonicalJson(pairs)).digest('hex');
+}
+
+function noticeOf({
+  indexId,
+  decision,
+  first,
+  last,
+  largest,
+  reason,
+}: Pick<NewError, 'decision' | 'first' | 'last' | 'largest' | 'reason'> & { readonly indexId: string }): string {
+  const dates = first === last ? `the close of ${first}` : `closes from ${first} to ${last}`;
+  const what = {
+    restated: `${indexId}: ${dates} were published again.`,
+    announced: `${indexId}: ${dates} were wrong and stand as published. Later closes are correct.`,
+    left: `${indexId}: ${dates} differ immaterially and stand as published.`,
+  }[decision];
+  if (largest === null) return `${what} ${reason}`;
+  const size = `Largest change: ${largest.variant} return level of ${largest.date} from ${largest.published} to ${largest.run}.`;
+  return `${what} ${size} ${reason}`;
+}
+
+const KIND = 'publication-error';
+
+/** Reason of the first close after a difference that stands as published; null if it is registered already. */
+export async function correctionOf(
+  reader: Pick<DocumentReader, 'get' | 'lastNumber'>,
+  error: NewError | null,
+): Promise<string | null> {
+  if (error === null || error.decision === 'restated' || (await isRegistered(reader, error))) return null;
+  return error.notice;
+}
+
+/** Returns true if the last registered error of an index is of the same figures and decision. A restatement is new. */
+async function isRegistered(
+  reader: Pick<DocumentReader, 'get' | 'lastNumber'>,
+  { index_id: indexId, digest, decision }: Pick<NewError, 'index_id' | 'digest' | 'decision'>,
+): Promise<boolean> {
+  if (decision === 'restated') return false;
+  const last = await reader.lastNumber(KIND, indexId);
+  const error = last > 0 ? await readError(reader, indexId, last) : undefined;
+  return error?.digest === digest && error.decision === decision;
+}
+
+/** Adds an error to the register of its index, unless its last one is of the same figures. */
+export async function registerError(tx: DocumentTransaction, error: NewError): Promise<void> {
+  if (await isRegistered(tx, error)) return;
+  const seq = (await tx.lastNumber(KIND, error.index_id)) + 1;
+  await tx.put(KIND, numberedId(error.index_id, seq), { seq, ...error } satisfies PublishedError);
+}
+
+/** The register of an index, newest first. */
+export async function registeredErrors(
+  reader: Pick<DocumentReader, 'get' | 'lastNumber'>,
+  indexId: string,
+  limit: number,
+): Promise<readonly PublishedError[]> {
+  const last = await reader.lastNumber(KIND, indexId);
+  const numbers = Array.from({ length: Math.min(limit, last) }, (_, k) => last - k);
+  const found = await Promise.all(numbers.map((seq) => readError(reader, indexId, seq)));
+  return found.filter((error) => error !== undefined);
+}
+
+async function readError(
+  reader: Pick<DocumentReader, 'get'>,
+  indexId: string,
+  seq: number,
+): Promise<PublishedError | undefined> {
+  const stored = await reader.get(KIND, numberedId(indexId, seq));
+  return stored && !('unreadable' in stored) ? PublishedError.safeParse(stored.body).data : undefined;
+}

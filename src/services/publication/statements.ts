@@ -1,0 +1,74 @@
+import type { PublishRequest } from '#contract/publication.js';
+import type { PublicationEntry, PublicationHead } from '#domain/documents/publication-document.js';
+import type { RunDocument } from '#domain/documents/run-document.js';
+import type { Authorship } from '#domain/documents/version-document.js';
+import type { Closes, Disagreement } from './disagreements.js';
+import { partialReason, type PartialClose } from './partial-closes.js';
+
+export interface Log {
+  readonly head: PublicationHead | undefined;
+  /** What stands of each published date: its last entry. */
+  readonly standing: ReadonlyMap<string, PublicationEntry>;
+  /** Time of the last entry. */
+  readonly lastAt: string | undefined;
+}
+
+/** Closes to be published, and which of all that the run has are partial. */
+export interface PublishableCloses extends Closes {
+  readonly partial: ReadonlyMap<string, PartialClose>;
+}
+
+/** An entry before it is chained and signed. */
+export type Statement = Omit<PublicationEntry, 'seq' | 'previous' | 'hash' | 'key_id' | 'signature'>;
+
+interface StatementTerms {
+  readonly run: RunDocument;
+  readonly log: Log;
+  readonly disagreements: readonly Disagreement[];
+  readonly request: PublishRequest;
+  /** Difference from earlier closes that the first new one corrects, if any. */
+  readonly correction: string | null;
+  readonly by: Authorship;
+  readonly at: string;
+}
+
+/** Restatements of what stands, then the closes after the last published date. */
+export function statementsOf(closes: PublishableCloses, terms: StatementTerms): Statement[] {
+  const { run, log, disagreements, request, correction, by, at } = terms;
+  const last = lastDate(log);
+  const firstFresh = closes.dates.findIndex((date) => last === null || date > last);
+  const reasonOf = (i: number, kind: Statement['kind']): string | null => {
+    const partial = closes.partial.get(closes.dates[i]!);
+    if (partial !== undefined) return partialReason(partial, request.reason);
+    if (kind === 'restatement') return request.reason!; // assertReasoned
+    return i === firstFresh ? correction : null;
+  };
+  const statement = (i: number, kind: Statement['kind']): Statement => ({
+    index_id: run.index_id,
+    date: closes.dates[i]!,
+    kind,
+    price: closes.price[i]!,
+    total: closes.total[i]!,
+    net: closes.net[i]!,
+    divisor: closes.divisor[i]!,
+    composition_hash: closes.composition_hash[i]!,
+    data_hash: run.store_content_hash ?? null,
+    index_version: run.index_version ?? null,
+    engine: run.engine_version ?? null,
+    reason: reasonOf(i, kind),
+    at,
+    author: by.author,
+  });
+  const fresh = closes.dates.flatMap((date, i) => (last === null || date > last ? [statement(i, 'close')] : []));
+  return [...disagreements.map(({ position }) => statement(position!, 'restatement')), ...fresh];
+}
+
+/** The latest published date; null where there is none. */
+export function lastDate(
+  { standing }: Pick<Log, 'standing'>,
+  entries: readonly PublicationEntry[] = [],
+): string | null {
+  let last: string | null = null;
+  for (const { date } of [...standing.values(), ...entries]) if (last === null || date > last) last = date;
+  return last;
+}

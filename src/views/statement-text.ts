@@ -1,0 +1,67 @@
+import type { BenchmarkStatement } from '#contract/governance.js';
+
+/** A benchmark statement as Markdown, for publication. */
+export function statementText(statement: BenchmarkStatement): string {
+  const { index_id: id, name, generated_at: at, version, purpose, calendar, inputs, review, publication } = statement;
+  const { discretion, procedures } = statement;
+  const sections: readonly (readonly [string, readonly string[]])[] = [
+    ['Purpose', [purpose ?? 'The definition has no description.']],
+    ['Methodology', statement.methodology.map((sentence, k) => `${k + 1}. ${sentence}`)],
+    [
+      'Input data',
+      [
+        ...(inputs.indices.length === 0 ? [] : [`Made from: ${inputs.indices.join(', ')}.`, '']),
+        ...inputs.hierarchy.map((sentence, k) => `${k + 1}. ${sentence}`),
+      ],
+    ],
+    [
+      'Discretion',
+      [
+        ...(discretion.approvals.length === 0
+          ? ['No change needs a second person.']
+          : discretion.approvals.map(({ action, persons }) => `- ${action}: ${persons} persons have to agree.`)),
+        ...discretion.judgements.map(
+          ({ date, author, action, reason }) => `- ${date}: ${author}, ${action}. ${reason ?? 'No reason was given.'}`,
+        ),
+      ],
+    ],
+    ['Limitations', statement.limitations.map((sentence) => `- ${sentence}`)],
+    ['Review', [`Constituents are reviewed ${review.frequency}. Coming effective dates: ${listed(review.upcoming)}.`]],
+    ['Changes of the methodology', changeLines(statement)],
+    [
+      'Published closes',
+      publication === null
+        ? ['None.']
+        : [
+            `${publication.closes} closes from ${publication.first} through ${publication.through}, on the sessions of ${calendar.code}; ${publication.restatements} restatements.`,
+          ],
+    ],
+    // Notices are sentences for clients.
+    [
+      'Errors',
+      statement.errors.length === 0
+        ? ['None.']
+        : statement.errors.map(({ at: on, notice }) => `- ${on.slice(0, 10)}: ${notice}`),
+    ],
+    ...procedures.map(
+      ({ name: title, version: number, text }) => [`Procedure: ${title} (version ${number})`, [text]] as const,
+    ),
+  ];
+  const head = `# Benchmark statement: ${name} (${id})\n\nGenerated on ${at.slice(0, 10)} from version ${version ?? '–'} of the definition.\n`;
+  return head + sections.map(([title, lines]) => `\n## ${title}\n\n${lines.join('\n')}\n`).join('');
+}
+
+function changeLines({ amendments, changes }: BenchmarkStatement): readonly string[] {
+  return [
+    ...amendments.map(({ effective_from: from, announced, reason }) =>
+      `- Amendment effective from ${from}${announced === undefined ? '' : `, announced on ${announced}`}. ${reason ?? ''}`.trimEnd(),
+    ),
+    ...changes.flatMap(({ version, at, author, note, action, removed, added }) => [
+      `- Version ${version}, ${at.slice(0, 10)}, ${author}: ${action}${note === null ? '' : ` (${note})`}.`,
+      ...removed.map((sentence) => `  - No longer: ${sentence}`),
+      ...added.map((sentence) => `  - Now: ${sentence}`),
+    ]),
+  ];
+}
+
+const listed = (dates: readonly string[]): string => (dates.length === 0 ? 'none' : dates.join(', '));

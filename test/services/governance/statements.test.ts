@@ -1,0 +1,95 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { BenchmarkStatement, MethodologyChange, Procedure } from '#contract/governance.js';
+import { definition, familyOn, performed, putSchedule, SESSIONS } from '../daily-plans/family.js';
+import { runService, type RunningService } from '../running-service.js';
+
+/** One story of a published index with procedures and decisions: tests follow each other. */
+let service: RunningService;
+const day = (k: number): string => SESSIONS[k]!;
+const statementOf = async (id: string) =>
+  (await service.ask<BenchmarkStatement>('GET', `/indices/${id}/statement`)).body;
+
+beforeAll(async () => {
+  service = await runService();
+  await familyOn(service, 10);
+  await putSchedule(service, { enabled: false, indices: ['CORE'] });
+  expect((await performed(service, day(9))).state).toBe('done');
+});
+afterAll(() => service.close());
+
+const cessation = (change: object = {}) => ({
+  name: 'Cessation',
+  kind: 'cessation',
+  text: 'An index ends six months after its notice.',
+  indices: ['CORE'],
+  ...change,
+});
+
+test('a procedure is a document with versions, in the statement of the indices that it applies to', async () => {
+  expect((await service.ask('PUT', '/procedures/cessation', cessation())).status).toBe(200);
+  const later = cessation({ text: 'An index ends a year after its notice.', review_by: '2026-01-31' });
+  const put = await service.ask<Procedure>('PUT', '/procedures/cessation', later);
+  expect(put.body).toMatchObject({ procedure_id: 'cessation', version: 2 });
+  expect((await service.ask('PUT', '/procedures/all', cessation({ kind: 'complaints', indices: null }))).status).toBe(
+    200,
+  );
+  const ids = async (index: string) => (await statementOf(index)).procedures.map((one) => one.procedure_id);
+  expect(await ids('CORE')).toEqual(['all', 'cessation']);
+  expect(await ids('EVEN')).toEqual(['all']);
+  const first = await service.ask<Procedure>('GET', '/procedures/cessation/versions/1');
+  expect(first.body.text).toBe('An index ends six months after its notice.');
+  expect((await service.ask('POST', '/procedures/cessation/versions/1/restore')).status).toBe(200);
+  expect((await statementOf('CORE')).procedures[1]).toMatchObject({ version: 3, text: first.body.text });
+  expect((await service.refusal('PUT', '/procedures/x', cessation({ kind: 'lunch' }))).status).toBe(422);
+  expect((await service.refusal('GET', '/procedures/none')).code).toBe('PROCEDURE_NOT_FOUND');
+  expect((await service.ask('DELETE', '/procedures/all')).status).toBe(204);
+  expect(await ids('EVEN')).toEqual([]);
+});
+
+test('a statement counts the published closes, and lists the decisions of people about the index', async () => {
+  const before = await statementOf('CORE');
+  expect(before.publication).toEqual({ first: day(0), through: day(9), closes: 10, restatements: 0 });
+  expect((await statementOf('EVEN')).publication).toBeNull();
+  expect(before.discretion.judgements.map(({ action, date }) => [action, date])).toEqual([['run', day(9)]]);
+  expect((await statementOf('EVEN')).discretion.judgements).toEqual([]); // of no schedule
+  const again = { again: ['publish'], reason: 'Asked by a client' };
+  await performed(service, day(9), again);
+  expect((await statementOf('CORE')).discretion.judgements[0]).toMatchObject({ reason: 'Asked by a client' });
+});
+
+test('the change log has the sentences that each version removed and added', async () => {
+  const put = (body: object, note: string) => service.ask('PUT', '/indices/EVEN', body, { 'x-change-note': note });
+  const capped = { pipeline: { weighting: { type: 'MarketCapWeight', cap: 0.4 } } };
+  expect((await put(definition('EVEN', 'EqualWeight', capped), 'Capped')).status).toBe(200);
+  const { body } = await service.ask<{ changes: MethodologyChange[] }>('GET', '/indices/EVEN/changes');
+  const [latest, first] = body.changes;
+  expect(latest).toMatchObject({ version: 2, note: 'Capped', action: 'updated', author: 'local' });
+  expect(first).toMatchObject({ version: 1, removed: [], added: [] });
+  const { methodology } = await statementOf('EVEN');
+  for (const sentence of latest!.added) expect(methodology).toContain(sentence);
+  for (const sentence of latest!.removed) expect(methodology).not.toContain(sentence);
+  expect(latest!.added.join(' ')).toMatch(/40 ?%/);
+});
+
+test('the text for publication has every section and the sentences of the statement', async () => {
+  const statement = await statementOf('CORE');
+  const response = await service.download('/indices/CORE/statement', { headers: { accept: 'text/markdown' } });
+  expect(response.headers.get('content-type')).toBe('text/markdown; charset=utf-8');
+  const text = await response.text();
+  const titles = [...text.matchAll(/^## (.+)$/gm)].map(([, title]) => title);
+  expect(titles).toEqual([
+    'Purpose',
+    'Methodology',
+    'Input data',
+    'Discretion',
+    'Limitations',
+    'Review',
+    'Changes of the methodology',
+    'Published closes',
+    'Errors',
+    'Procedure: Cessation (version 3)',
+  ]);
+  for (const sentence of [...statement.methodology, ...statement.inputs.hierarchy, ...statement.limitations])
+    expect(text).toContain(sentence);
+  expect((await service.refusal('GET', '/indices/NONE/statement')).code).toBe('INDEX_NOT_FOUND');
+});

@@ -1,0 +1,119 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Publication } from '#contract/publication.js';
+import type { PublishedError } from '#domain/documents/published-error.js';
+import type { PublicationEntry } from '#domain/documents/publication-document.js';
+import { verifyLog } from '#store/publication/verify-log.js';
+import { familyOn, fileOf, performed, putSchedule, SESSIONS, type Edit } from '../daily-plans/family.js';
+import { runService, type RunningService } from '../running-service.js';
+
+/** One story of an index whose vendor corrects prices: tests follow each other. */
+let service: RunningService;
+let folder: Awaited<ReturnType<typeof familyOn>>;
+const day = (k: number): string => SESSIONS[k]!;
+
+beforeAll(async () => {
+  service = await runService();
+  folder = await familyOn(service, 10);
+  await rerun();
+  expect((await publish({})).published).toBe(10);
+});
+afterAll(() => service.close());
+
+async function rerun(): Promise<void> {
+  await service.ask('POST', '/analytics/CORE/backtest', {});
+  expect((await service.finished('backtest:CORE')).status).toBe('succeeded');
+}
+
+/** The vendor delivers a session again, or for the first time. */
+async function delivered(k: number, edit?: Edit): Promise<void> {
+  await folder.write(fileOf(day(k), edit));
+  const { body } = await service.ask<{ job_id: string }>('POST', '/data/sync', { full: true });
+  expect((await service.finished(body.job_id)).status).toBe('succeeded');
+}
+
+const publish = async (request: object) =>
+  (await service.ask<Publication>('POST', '/analytics/CORE/publish', request)).body;
+const register = async () =>
+  (await service.ask<{ errors: PublishedError[] }>('GET', '/analytics/CORE/published/errors')).body.errors;
+const entries = async () =>
+  (await service.ask<{ entries: PublicationEntry[] }>('GET', '/analytics/CORE/published')).body.entries;
+const scaled =
+  (security: string, factor: number): Edit =>
+  (price, name) =>
+    name === security ? Math.round(price * factor * 100) / 100 : price;
+
+const policy = { materiality_bps: 5, correction_window: 3 };
+
+test('a difference below the threshold is left, and the next close has the notice once', async () => {
+  await delivered(9, scaled('FF', 1.0005)); // one of six equal weights: about a basis point
+  await delivered(10);
+  await rerun();
+  const refused = await service.refusal('POST', '/analytics/CORE/publish', {});
+  expect(refused.code).toBe('RESTATEMENT'); // without a policy
+  const before = await entries();
+  const answer = await publish({ error_policy: policy });
+  expect(answer).toMatchObject({ published: 1, restated: 0, error: { decision: 'left', dates: 1, first: day(9) } });
+  const log = await entries();
+  expect(log.slice(0, 10)).toEqual(before);
+  expect(log[10]).toMatchObject({ kind: 'close', date: day(10), reason: answer.error!.notice });
+  const [error, ...others] = await register();
+  expect(others).toEqual([]);
+  // By hand: the published level against that of the run.
+  const { published, run, change_bps } = error!.largest!;
+  expect(change_bps).toBeCloseTo(10_000 * (run / published - 1), 9);
+  expect(Math.abs(change_bps)).toBeLessThan(5);
+
+  await delivered(11);
+  await rerun();
+  expect(await publish({ error_policy: policy })).toMatchObject({ published: 1, error: { decision: 'left' } });
+  expect(await register()).toHaveLength(1); // It is registered already.
+  expect((await entries()).at(-1)!.reason).toBeNull();
+});
+
+test('a material error within the window is restated from its first material date by a schedule', async () => {
+  await delivered(11, scaled('BB', 1.05));
+  await folder.write(fileOf(day(12)));
+  const steps = [{ type: 'refresh' }, { type: 'run' }, { type: 'publish', errors: policy }];
+  await putSchedule(service, { enabled: false, indices: ['CORE'], starts_on: day(12), steps });
+  const done = await performed(service, day(12));
+  expect(done.state).toBe('done');
+  expect(done.steps[2]!.items[0]!.message).toContain('were published again');
+  const log = await entries();
+  expect(log.filter(({ kind }) => kind === 'restatement').map(({ date }) => date)).toEqual([day(11)]);
+  expect(log.at(-1)).toMatchObject({ kind: 'close', date: day(12) });
+  const [error] = await register();
+  expect(error).toMatchObject({ seq: 2, decision: 'restated', restated: 1, material_from: day(11), policy });
+  expect(log.find(({ kind }) => kind === 'restatement')!.reason).toBe(error!.reason);
+  expect(error!.first).toBe(day(9)); // the immaterial difference is part of it, and stays as published
+});
+
+test('a material error before the window is announced, and published closes stand', async () => {
+  await delivered(5, scaled('CC', 0.9));
+  await delivered(13);
+  await rerun();
+  const before = await entries();
+  const answer = await publish({ error_policy: policy });
+  expect(answer).toMatchObject({ published: 1, restated: 0, error: { decision: 'announced' } });
+  expect((await entries()).slice(0, before.length)).toEqual(before);
+  expect((await register())[0]!.notice).toContain('were wrong and stand as published');
+});
+
+test('a restatement by a person is registered with its reason, and the log is still intact', async () => {
+  const reason = 'Agreed with clients';
+  const { restated, error } = await publish({ restate: true, reason });
+  expect(restated).toBeGreaterThan(0);
+  expect(error).toMatchObject({ decision: 'restated', policy: null, reason, restated });
+  expect((await register()).map(({ seq, decision }) => [seq, decision])).toEqual([
+    [4, 'restated'],
+    [3, 'announced'],
+    [2, 'restated'],
+    [1, 'left'],
+  ]);
+  const log = await entries();
+  expect(verifyLog(log, { keys: null, head: log.at(-1)!.hash })).toMatchObject({ entries: log.length });
+  const { body } = await service.ask<{ entries: { id: string; note: string | null }[] }>(
+    'GET',
+    '/audit?kind=publication-error',
+  );
+  expect(body.entries.map(({ id }) => id)).toEqual([1, 2, 3, 4].map((n) => `CORE/000000000${n}`));
+});

@@ -62,6 +62,27 @@ print(json.dumps(asyncio.run(main())))`);
     expect(said).toEqual([[{ one: 1 }], 'live', true]);
   });
 
+  test('follows jobs and events with an event loop, and has the methods that its types promise', async () => {
+    const said = await user.outputOf(`
+import ast, asyncio, pathlib, divisor.aio
+from divisor.aio import AsyncDivisor
+async def main():
+    service = AsyncDivisor(frames=False)
+    job = await service.api.start_backtest("PY", {})
+    seen = [status["status"] async for status in job.follow()]
+    result = await job.wait(timeout=60)
+    events = [event.event async for event in await service.api.follow_jobs(seconds=0)]
+    return [seen[-1:], job.is_over, result["metrics"] is not None, "caught-up" in events]
+said = asyncio.run(main())
+stub = ast.parse(pathlib.Path(divisor.aio.__file__).with_suffix(".pyi").read_text("utf8"))
+of = {"AsyncOperations": d.api, "AsyncDivisor": d, "AsyncFrames": None}
+methods = [(node.name, f.name) for node in stub.body if isinstance(node, ast.ClassDef) and node.name in of for f in node.body if isinstance(f, ast.AsyncFunctionDef)]
+said.append([name for owner, name in methods if of[owner] is not None and not callable(getattr(of[owner], name))])
+said.append([len([1 for owner, _ in methods if owner == each]) > 25 for each in of])
+print(json.dumps(said))`);
+    expect(said).toEqual([['succeeded'], true, true, true, [], [true, true, true]]);
+  });
+
   test.skipIf(!hasPandas)('has answers of SQL and exports as frames with dates', async () => {
     const said = await user.outputOf(`
 frame = d.frames.sql("SELECT date, identifier, weight FROM weights WHERE index_id = 'PY' ORDER BY ALL")

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { API } from '#contract/api.js';
 import { openApiDocument } from '#contract/openapi.js';
 import { ERRORS } from '#domain/refusals/refusal.js';
+import { pythonAsync } from './python-async.js';
 import { pythonErrors } from './python-errors.js';
 import { pythonOperations } from './python-operations.js';
 import { pythonTypes } from './python-types.js';
@@ -12,10 +13,13 @@ const PYTHON = 'src/clients/python/divisor';
 /** The files of the clients that are written from the contract, by their place. */
 export function clientSources(): Readonly<Record<string, string>> {
   const document = openApiDocument(API, '');
+  const api = pythonOperations(document);
+  const [client, views] = ['client', 'views'].map((name) => readFileSync(`${PYTHON}/${name}.py`, 'utf8'));
   return {
     'src/clients/typescript/contract.ts': typescriptSource(document),
     [`${PYTHON}/contract.py`]: pythonTypes(document),
-    [`${PYTHON}/api.py`]: pythonOperations(document),
+    [`${PYTHON}/api.py`]: api,
+    [`${PYTHON}/aio.pyi`]: pythonAsync({ client: client!, api, views: views! }),
     [`${PYTHON}/codes.py`]: pythonErrors(ERRORS),
     [`${PYTHON}/version.py`]: pythonVersion(),
   };

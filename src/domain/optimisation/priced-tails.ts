@@ -1,15 +1,16 @@
-import { UPPER } from '#kernels/optimisation/active-set/active-state.js';
+import { FREE, LOWER, UPPER } from '#kernels/optimisation/active-set/active-state.js';
 import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
 import { checkKkt, isOptimal } from '#kernels/optimisation/program/kkt.js';
-import type { Program } from '#kernels/optimisation/program/program.js';
+import { kinkSum, type Program } from '#kernels/optimisation/program/program.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 import type { TailRow } from '../constraints/program-row.js';
 import { dot } from '../numbers/dot.js';
 import { outcomesAt, tailAverage, tailSize, type TailGoal } from '../objectives/tail.js';
 import type { Assembled } from './assemble.js';
 import type { PlacedCurve } from './curved-rows.js';
+import { betweenCorners, type Between, type Corner } from './priced-corners.js';
 import { amongAll, restingAt, withResting } from './goals/resting-names.js';
-import { firstVariables } from './goals/solve-tail.js';
+import { firstVariables, UNITS } from './goals/solve-tail.js';
 import { isSame, setAt, united } from './goals/tail-sets.js';
 import { tailForces, tailProgram, tailShares, type TailSet } from './goals/tail-program.js';
 import type { PlacedRow } from './problem.js';
@@ -42,6 +43,15 @@ interface Answered {
 /** Maximum number of prices tried for one tail; five to fifteen are usual. */
 const PRICES_MAX = 30;
 
+/** Maximum number of sets of scenarios for one price of a linear objective. */
+const SETS_MAX = 12;
+
+/** Number of planes that touch a tail at single weights before others are used as well: usual limits need no more. */
+const TOUCHING = 30;
+
+/** Number of such planes between two searches for a price where the objective is linear. */
+const TOUCHING_LINEAR = 6;
+
 /** Growth factor of a price that leaves the tail above its limit. */
 const GROWTH = 4;
 
@@ -72,17 +82,45 @@ export function pricedTail(
   const { goal } = placed.row;
   const { x, rowMultipliers } = answer.point;
   const { bare, price: first } = withoutTail(assembled, goal, rowMultipliers);
-  if (bare.program.curvature === 0 || !(first > 0)) return { planes: [], attained: null, optimum: null };
+  if (!(first > 0)) return { planes: [], attained: null, optimum: null };
   const size = tailSize(goal);
   const unit = tailAverage(outcomesAt(goal, x).map(Math.abs), Math.max(size, 1)) || 1;
   const planes: TailCut[] = [];
   let set = setAt(goal, x);
   let last: Optimum | undefined;
   const resting = restingAt(bare.program, x);
+  // Where two corners are equal rounding decides whether a solve ends: other units round otherwise.
+  const units = bare.program.curvature === 0 ? UNITS : UNITS.slice(0, 1);
+  const optimumOf = (price: number): Optimum | undefined => {
+    const terms = units.map((times) => ({ goal, bare, set, unit: times * unit, price }));
+    return (
+      firstOf(terms, (own) => optimumAmong(solver, own, x, resting)) ??
+      firstOf(terms, (own) => optimumAt(solver, own, bare.program))
+    );
+  };
+  if (bare.program.curvature === 0) {
+    const cornerAt = (price: number) => {
+      for (let round = 0; round < SETS_MAX; round++) {
+        const found = optimumOf(price);
+        if (found === undefined) return undefined;
+        planes.push(found.plane);
+        const { weights, plane } = found;
+        const outcomes = outcomesAt(goal, weights);
+        const tail = tailAverage(outcomes, size);
+        const grown = united(set, setAt(goal, weights, outcomes));
+        const isWhole = isSame(grown, set) || tail - dot(plane.slopes, weights) <= MET * (1 + most);
+        set = grown;
+        if (isWhole) return { ...found, tail, cost: costAt(bare.program, weights) };
+      }
+      return undefined;
+    };
+    const between = betweenCorners<Optimum & Corner>(first, most, cornerAt);
+    for (const plane of planes) tails.hold(plane);
+    return { planes, ...atLimit(bare, placed, between) };
+  }
   const attained = searchPrice({ first, most }, (price) => {
     const known = set;
-    const terms = { goal, bare, set, unit, price };
-    const found = optimumAmong(solver, terms, x, resting) ?? optimumAt(solver, terms, bare.program);
+    const found = optimumOf(price);
     if (found === undefined) return undefined;
     const tail = tailAverage(outcomesAt(goal, found.weights), size);
     if (Math.abs(tail - most) <= MET * (1 + most)) last = found;
@@ -92,6 +130,43 @@ export function pricedTail(
   });
   for (const plane of planes) tails.hold(plane);
   return { planes, attained, optimum: last === undefined ? null : withPlane(bare, placed, last) };
+}
+
+function firstOf<T, R>(values: readonly T[], toResult: (value: T) => R | undefined): R | undefined {
+  for (const value of values) {
+    const result = toResult(value);
+    if (result !== undefined) return result;
+  }
+  return undefined;
+}
+
+/** Returns a linear objective at some weights, with the kinks that cost. */
+function costAt({ linear, kinks }: Program, weights: Float64Array): number {
+  return kinks.reduce((sum, kink) => sum + (kink.limit === null ? kinkSum(kink, weights) : 0), dot(linear, weights));
+}
+
+/** Returns the optimum between two corners as one with the plane of their price for its row. */
+function atLimit(
+  bare: Assembled,
+  placed: ExceededTail['placed'],
+  between: Between<Optimum> | undefined,
+): Pick<PricedTail, 'attained' | 'optimum'> {
+  if (between === undefined) return { attained: null, optimum: null };
+  const { weights, corner } = between;
+  const { point, state } = corner.answer;
+  const { lower, upper } = bare.program;
+  const isOff = (held: number, i: number) =>
+    (held === LOWER && weights[i] !== lower[i]) || (held === UPPER && weights[i] !== upper[i]);
+  const names = state.names.map((held, i) => (isOff(held, i) ? FREE : held));
+  const answer = { ...corner.answer, point: { ...point, x: weights }, state: { ...state, names } };
+  const optimum = withPlane(bare, placed, { ...corner, weights, answer });
+  const { goal } = placed.row;
+  return { attained: optimum === null ? null : tailAverage(outcomesAt(goal, weights), tailSize(goal)), optimum };
+}
+
+/** Returns true if prices of tails are searched in a round of planes. */
+export function isPriced(isLinear: boolean, round: number): boolean {
+  return isLinear ? round % TOUCHING_LINEAR === TOUCHING_LINEAR - 1 : round >= TOUCHING;
 }
 
 interface PricedTerms {

@@ -9,7 +9,7 @@ import { goalValue } from './goals/goal-value.js';
 import { pricesOf } from './goals/prices.js';
 import { solveGoal, type GoalAnswer } from './goals/solve-goal.js';
 import type { TailStart } from './goals/solve-tail.js';
-import { pricedTail, type ExceededTail } from './priced-tails.js';
+import { isPriced, pricedTail, type ExceededTail } from './priced-tails.js';
 import type { Origin, PlacedRow, Problem } from './problem.js';
 import type { TailCut } from './tail-cuts.js';
 
@@ -47,9 +47,6 @@ export interface ConvexOptions extends Assembly {
 
 /** Maximum number of programs with added planes below tails; five to thirty are usual. */
 const PLANES_MAX = 400;
-
-/** Number of planes that touch a tail at single weights before others are used as well: usual limits need no more. */
-const TOUCHING = 30;
 
 /** Number of halvings in the search for the limit at which the cost of a soft row equals its saving. */
 const LIMIT_STEPS = 60;
@@ -123,7 +120,7 @@ function attempt(solver: Solver, problem: Problem, options: Attempt): ConvexSolu
     const touching = cutsAt(problem, { ...options, radii }, found.weights, planes);
     if (touching.length === 0) return found;
     const cuts = [...touching];
-    for (const tail of round < TOUCHING ? [] : exceededTails(problem, found.weights, options)) {
+    for (const tail of isPriced(isLinear(problem), round) ? exceededTails(problem, found.weights, options) : []) {
       const { planes: priced, attained, optimum } = pricedTail(solver, problem.tails, tail, found);
       const solution =
         optimum === null ? undefined : solutionAt(problem, { ...optimum, iterations: found.iterations }, options);

@@ -4,6 +4,7 @@ import { LIMITS } from '#domain/refusals/limits.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { didYouMean } from '#base/text/nearest-name.js';
 import type { Principal } from '../handler.js';
+import { knowsPrefixes } from '../route-access.js';
 import type { Answer } from '../reply.js';
 import type { Sdk } from './load-sdk.js';
 import { PROMPTS, type Prompt } from './prompts.js';
@@ -94,8 +95,10 @@ const LISTING_BYTES_MAX = 100_000;
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
 /** Returns true if the key has the scope of the tool. Other tools are not listed, and their routes refuse a call. */
-function mayCall({ route }: Tool, { isReadOnly }: McpCatalogue, { principal: { scopes } }: McpClient): boolean {
+function mayCall({ route, listed }: Tool, { isReadOnly }: McpCatalogue, { principal }: McpClient): boolean {
   const { scope } = route;
+  const { scopes, prefixes } = principal;
+  if (prefixes !== undefined && !knowsPrefixes(listed.name, route)) return false;
   if (isReadOnly && ((scope !== 'read' && scope !== 'open') || startsJobs(route))) return false;
   return scope === 'open' || scopes.has(scope) || scopes.has('admin');
 }

@@ -4,7 +4,8 @@ import { LIST_VIEWS, MARKET_VIEWS, RUN_VIEWS } from '#domain/sql/views.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { openDuckDb } from '../formats/duckdb.js';
 import { checkQuery, queryRefusal, type CheckedQuery } from './check-query.js';
-import { resultColumns, valuesOf } from './result-columns.js';
+import { createReader } from './chunk-values.js';
+import { resultColumns } from './result-columns.js';
 import type { CreateResultWriter, SqlInputs, SqlNeeds, SqlOrder, SqlOutcome } from './sql-order.js';
 import { type PlannedRuns, planningTables, readingTables, restTable, runTable } from './view-definitions.js';
 
@@ -116,6 +117,7 @@ async function answer(connection: DuckDBConnection, order: SqlOrder): Promise<Sq
     const statement = await connection.prepare(query);
     const result = await statement.stream();
     const columns = resultColumns(result);
+    const readers = columns.map(createReader);
     const writer = createResultWriter(
       format,
       Object.fromEntries(columns.map(({ name, type }) => [name, type])),
@@ -138,7 +140,7 @@ async function answer(connection: DuckDBConnection, order: SqlOrder): Promise<Sq
       isTruncated = count < chunk.rowCount;
       if (count > 0)
         writer.rows(
-          columns.map((column, at) => valuesOf(column, chunk.getColumnValues(at), count)),
+          readers.map((read, at) => read(chunk.getColumnVector(at), count)),
           count,
         );
       rows += count;

@@ -197,6 +197,32 @@ describe('a result', () => {
     expect(data).toEqual([2, 1, 0].map((i) => [i, 0 - i, i === 1 ? 1 : 0, '2024-02-29', null, `[${i}]`]));
   });
 
+  test('has every value of many chunks: long, short, repeated and missing texts, days, counts and numbers', async () => {
+    const rows = 70_000;
+    const query = `SELECT 'N' || (i * 7919 % 50000) AS short, CASE i % 3 WHEN 0 THEN NULL WHEN 1 THEN '' ELSE repeat('é', (i % 20)::INT) END AS text,
+      'a text of more than twelve bytes ' || (i % 10) AS long, DATE '2020-01-01' + (i % 1000)::INT AS day,
+      CASE WHEN i % 5 = 0 THEN NULL ELSE DATE '2020-01-01' END AS some, (i % 100)::INT AS count,
+      CASE WHEN i % 4 = 0 THEN NULL ELSE i / 8 END AS part, CASE WHEN i = 9 THEN 'inf'::DOUBLE ELSE i * 0.5::DOUBLE END AS number,
+      i * 1.25::DECIMAL(9, 2) AS money, i > 5 AS flag FROM range(${rows}) t(i)`;
+    const limits = { runs: 2, rows, bytes: 100_000_000 };
+    const { data } = JSON.parse((await answerOf(query, { limits })).text) as { data: unknown[][] };
+    const dayOf = (i: number) => new Date(Date.UTC(2020, 0, 1 + i)).toISOString().slice(0, 10);
+    const expected = Array.from({ length: rows }, (_, i) => [
+      `N${(i * 7919) % 50_000}`,
+      [null, '', 'é'.repeat(i % 20)][i % 3],
+      `a text of more than twelve bytes ${i % 10}`,
+      dayOf(i % 1000),
+      i % 5 === 0 ? null : '2020-01-01',
+      i % 100,
+      i % 4 === 0 ? null : i / 8,
+      i === 9 ? null : i * 0.5,
+      i * 1.25,
+      Number(i > 5),
+    ]);
+    expect(data.length).toBe(rows);
+    expect(data.findIndex((row, i) => JSON.stringify(row) !== JSON.stringify(expected[i]))).toBe(-1);
+  });
+
   test('is cut at the limit of rows, which is reported', async () => {
     const { rows, isTruncated, text } = await answerOf('SELECT * FROM range(101)');
     expect([rows, isTruncated, (JSON.parse(text) as { truncated: boolean }).truncated]).toEqual([100, true, true]);

@@ -458,10 +458,10 @@ def _pieces(path: Path) -> Iterator[bytes]:
 _bars: Dict[str, Any] = {}
 
 
-def _tqdm_bar(job: Mapping[str, Any]) -> None:
+def _tqdm_bar(module: Any, job: Mapping[str, Any]) -> None:
     bar = _bars.get(job["job_id"])
     if bar is None:
-        bar = _bars[job["job_id"]] = tqdm.tqdm(total=100, desc=job["job_id"], bar_format="{desc} {percentage:3.0f}% |{bar}| {postfix}")
+        bar = _bars[job["job_id"]] = module.tqdm(total=100, desc=job["job_id"], bar_format="{desc} {percentage:3.0f}% |{bar}| {postfix}")
     bar.n = round(100 * job["progress"])
     bar.set_postfix_str(job["message"] or job["status"])
     if job["status"] not in ("pending", "running"):
@@ -472,7 +472,7 @@ def progress_bar(job: Mapping[str, Any]) -> None:
     """Draws the progress of a job on standard error: with tqdm a bar, also in a notebook; else one line that is redrawn
     on a terminal, or a line at the end."""
     if tqdm is not None:
-        return _tqdm_bar(job)
+        return _tqdm_bar(tqdm, job)
     ended = job["status"] not in ("pending", "running")
     filled = round(24 * job["progress"])
     line = f"{job['job_id']:<28} [{'=' * filled}{' ' * (24 - filled)}] {job['progress']:4.0%} {job['message'] or job['status']}"

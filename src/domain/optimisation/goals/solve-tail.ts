@@ -79,7 +79,7 @@ const GROWING_FIRST = 0.5;
 const ROUGH_ROUNDS_MAX = 20;
 
 /** Units of the further variables to try, in sizes of a loss: rounding differs between them. */
-const UNITS = [1, 8, 0.125, 2, 0.5];
+export const UNITS = [1, 8, 0.125, 2, 0.5];
 
 /**
  * Minimises the average of the worst scenarios within rows. Few scenarios decide: those of a set that grows by the

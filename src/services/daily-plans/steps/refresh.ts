@@ -1,4 +1,5 @@
 import { formatDay } from '#domain/time/days.js';
+import type { Finding } from '#domain/refusals/findings.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { RefreshReport } from '#market/content/refresh-report.js';
@@ -47,7 +48,8 @@ export function refreshPerformer(dependencies: RefreshDependencies): Performer<'
       message = await refreshed(context);
     } catch (thrown) {
       if (!(thrown instanceof Refusal) || context.signal.aborted) throw thrown;
-      if (thrown.code !== 'NOTHING_TO_REFRESH') return { state: 'failed', code: thrown.code, message: thrown.message };
+      if (thrown.code !== 'NOTHING_TO_REFRESH')
+        return { state: 'failed', code: thrown.code, message: reasonOf(thrown) };
       message = thrown.message; // Its prices come by imports.
     }
     const last = markets.require().market.dates.at(-1);
@@ -58,6 +60,14 @@ export function refreshPerformer(dependencies: RefreshDependencies): Performer<'
 
 export const lastOf = (last: number | undefined): string =>
   last === undefined ? 'it is empty' : `the last are those of ${formatDay(last)}`;
+
+/** A refusal with its first finding: a desk asks its vendor about that one. */
+function reasonOf({ message, detail }: Refusal): string {
+  const findings = detail?.['findings'];
+  const [first] = Array.isArray(findings) ? (findings as readonly Partial<Finding>[]) : [];
+  if (first?.message === undefined) return message;
+  return `${message} The first: ${first.file === undefined ? '' : `${first.file}: `}${first.message}`;
+}
 
 function detailOf(report: RefreshReport | null): Record<string, unknown> | null {
   if (report === null) return null;

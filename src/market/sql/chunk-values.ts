@@ -1,0 +1,153 @@
+import type { DuckDBDataChunk, DuckDBValue } from '@duckdb/node-api';
+import type { ColumnType } from '#domain/exports/export-table.js';
+import type { ResultColumn } from './sql-order.js';
+
+/** No day, and no count. NaN is no number. */
+const NONE = -0x8000_0000;
+
+type Vector = ReturnType<DuckDBDataChunk['getColumnVector']>;
+
+/**
+ * Members of vectors that the package does not publish: values in memory, and bits of those that are not null. Where they
+ * are absent, values are read one by one.
+ */
+interface VectorMemory {
+  readonly items?: Float64Array | Int32Array | object;
+  /** Texts of at most 12 bytes: the length, then the bytes, in 16 bytes each. */
+  readonly dataView?: DataView;
+  readonly validity?: { readonly data: BigUint64Array | null; readonly offset: number };
+}
+
+/** Reads the values of a column, chunk by chunk. */
+export type ReadValues = (vector: Vector, count: number) => ResultColumn;
+
+/** A column of a result by the types that files have. */
+export interface TypedColumn {
+  readonly name: string;
+  readonly type: ColumnType;
+}
+
+/** Returns the reader of a column. Infinities are missing, as JSON has none. */
+export function createReader({ name, type }: TypedColumn): ReadValues {
+  switch (type) {
+    case 'date':
+    case 'count':
+      return (vector, count) => ({ name, type, values: wholes(vector, count) });
+    case 'number':
+      return (vector, count) => ({ name, type, values: numbers(vector, count) });
+    case 'text': {
+      const read = createTextReader();
+      return (vector, count) => ({ name, type, values: read(vector, count) });
+    }
+  }
+}
+
+function wholes(vector: Vector, count: number): Int32Array {
+  const { items } = vector as unknown as VectorMemory;
+  const values = new Int32Array(count);
+  if (!(items instanceof Int32Array)) for (let row = 0; row < count; row++) values[row] = wholeOf(vector.getItem(row));
+  else {
+    values.set(items.subarray(0, count));
+    eachNull(vector, count, (row) => (values[row] = NONE));
+  }
+  return values;
+}
+
+function numbers(vector: Vector, count: number): Float64Array {
+  const { items } = vector as unknown as VectorMemory;
+  const values = new Float64Array(count);
+  if (!(items instanceof Float64Array))
+    for (let row = 0; row < count; row++) values[row] = numberOf(vector.getItem(row));
+  else {
+    for (let row = 0; row < count; row++) {
+      const value = items[row]!;
+      values[row] = Number.isFinite(value) ? value : NaN;
+    }
+    eachNull(vector, count, (row) => (values[row] = NaN));
+  }
+  return values;
+}
+
+/** Calls a function for each row without a value. */
+function eachNull(vector: Vector, count: number, onNull: (row: number) => void): void {
+  const { validity } = vector as unknown as VectorMemory;
+  if (validity?.data === null) return;
+  for (let row = 0; row < count; row++) if (vector.getItem(row) === null) onNull(row);
+}
+
+function wholeOf(value: DuckDBValue): number {
+  if (value === null) return NONE;
+  if (typeof value === 'boolean') return value ? 1 : 0;
+  return typeof value === 'number' ? value : (value as { readonly days: number }).days; // A date.
+}
+
+function numberOf(value: DuckDBValue): number {
+  if (value === null) return NaN;
+  const number = typeof value === 'object' ? (value as { toDouble(): number }).toDouble() : Number(value); // A decimal, or a plain number.
+  return Number.isFinite(number) ? number : NaN;
+}
+
+/** Places of remembered texts, a power of two. */
+const PLACES = 1 << 14;
+/** Words of 32 bits of a text in a vector, and its longest length whose bytes are among them. */
+const WORDS = 4;
+const INLINE_BYTES_MAX = 12;
+
+/** Reads texts. Decoding takes most of the time, so texts that fit into a vector are remembered by their bytes. */
+function createTextReader() {
+  const keys = new Uint32Array(PLACES * WORDS);
+  const texts: (string | undefined)[] = Array.from({ length: PLACES });
+
+  function textAt(vector: Vector, words: Uint32Array | undefined, row: number): string | null {
+    const at = row * WORDS;
+    if (words === undefined || words[at]! > INLINE_BYTES_MAX) return textOf(vector.getItem(row));
+    let hash = words[at]!;
+    for (let i = 1; i < WORDS; i++) hash = Math.imul(hash ^ words[at + i]!, 0x9e37_79b1) ^ (hash >>> 15);
+    const place = (hash >>> 7) & (PLACES - 1);
+    const key = place * WORDS;
+    const known = texts[place];
+    if (
+      known !== undefined &&
+      keys[key] === words[at] &&
+      keys[key + 1] === words[at + 1] &&
+      keys[key + 2] === words[at + 2] &&
+      keys[key + 3] === words[at + 3]
+    )
+      return known;
+    const text = textOf(vector.getItem(row));
+    if (text === null) return null;
+    keys.set(words.subarray(at, at + WORDS), key);
+    texts[place] = text;
+    return text;
+  }
+
+  return (vector: Vector, count: number) => {
+    const { validity } = vector as unknown as VectorMemory;
+    // Bytes of a null are arbitrary.
+    const words = validity?.data === null ? wordsOf(vector, count) : undefined;
+    const positions = new Map<string, number>();
+    const codes = new Int32Array(count);
+    for (let row = 0; row < count; row++) {
+      const text = textAt(vector, words, row);
+      if (text === null) {
+        codes[row] = -1;
+        continue;
+      }
+      const code = positions.get(text) ?? positions.size;
+      if (code === positions.size) positions.set(text, code);
+      codes[row] = code;
+    }
+    return { codes, texts: [...positions.keys()] };
+  };
+}
+
+const textOf = (value: DuckDBValue): string | null => (value === null ? null : String(value));
+
+/** Returns the memory of a vector of texts; undefined for other types, which have no such memory. */
+function wordsOf(vector: Vector, count: number): Uint32Array | undefined {
+  const { dataView } = vector as unknown as VectorMemory;
+  const isAligned = dataView !== undefined && dataView.byteOffset % Uint32Array.BYTES_PER_ELEMENT === 0;
+  return isAligned && String(vector.type) === 'VARCHAR'
+    ? new Uint32Array(dataView.buffer, dataView.byteOffset, count * WORDS)
+    : undefined;
+}

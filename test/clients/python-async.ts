@@ -1,0 +1,88 @@
+/** Parts of a client that have an asynchronous variant: the source of a class, and the name of the variant. */
+interface Mirrored {
+  readonly source: string;
+  /** Class in the source. */
+  readonly name: string;
+  readonly variant: string;
+  readonly summary: string;
+}
+
+/** Signature of a method of a class in Python: name, arguments and type. */
+const METHOD = /^( {4}@property\n)? {4}def (\w+)\(([^)]*(?:\([^)]*\)[^)]*)*)\) -> (.+):$/gm;
+
+/**
+ * Writes the types of `divisor.aio`: the signatures of the client, its operations and its frames as coroutines.
+ * @param sources texts of `client.py`, `api.py` and `views.py`
+ */
+export function pythonAsync(sources: {
+  readonly client: string;
+  readonly api: string;
+  readonly views: string;
+}): string {
+  const classes: readonly Mirrored[] = [
+    { source: sources.api, name: 'Operations', variant: 'AsyncOperations', summary: 'Every operation of the service.' },
+    { source: sources.views, name: 'Frames', variant: 'AsyncFrames', summary: 'Responses as pandas frames.' },
+    { source: sources.client, name: 'Divisor', variant: 'AsyncDivisor', summary: 'A running service.' },
+  ];
+  return `# Written from the client and the OpenAPI document by \`npm run generate\`.
+import datetime
+from datetime import date
+from pathlib import Path
+from typing import Any, AsyncIterator, Dict, Generic, Iterable, List, Literal, Mapping, Optional, Sequence, Tuple, TypeVar, Union
+
+from pandas import DataFrame, Series
+
+from . import contract as c
+from .client import Divisor
+from .jobs import Job, Progress
+from .transport import Event
+from .views import Ids
+
+R = TypeVar("R")
+
+class AsyncJob(Generic[R]):
+    sync: Job[R]
+    def __init__(self, job: Job[R]) -> None: ...
+    @property
+    def job_id(self) -> Optional[str]: ...
+    @property
+    def status(self) -> Mapping[str, Any]: ...
+    @property
+    def is_over(self) -> bool: ...
+    async def refresh(self, wait: float = 0) -> Mapping[str, Any]: ...
+    async def cancel(self) -> c.JobStatus: ...
+    def follow(self) -> AsyncIterator[Mapping[str, Any]]: ...
+    async def wait(self, progress: Optional[Progress] = None, timeout: Optional[float] = None) -> R: ...
+
+${classes.map(classOf).join('\n')}`;
+}
+
+function classOf({ source, name, variant, summary }: Mirrored): string {
+  const [, body = ''] = source.split(new RegExp(`^class ${name}:$`, 'm'));
+  const end = body.search(/^\S/m);
+  const methods = [...(end === -1 ? body : body.slice(0, end)).matchAll(METHOD)]
+    .filter(([, property, method]) => property === undefined && !method!.startsWith('_'))
+    .map(([, , method, given, type]) => `    async def ${method}(${oneLine(given!)}) -> ${asyncType(type!)}: ...`);
+  return `class ${variant}:\n    """${summary}"""\n\n${[...(MEMBERS[variant] ?? []), ...methods].join('\n')}\n`;
+}
+
+/** Members besides the mirrored methods. */
+const MEMBERS: Readonly<Record<string, readonly string[]>> = {
+  AsyncDivisor: [
+    '    sync: Divisor',
+    '    api: AsyncOperations',
+    '    def __init__(self, url: Optional[str] = None, key: Optional[str] = None, progress: Optional[Progress] = None, frames: bool = True, retry_seconds: float = 30) -> None: ...',
+    '    @property\n    def url(self) -> str: ...',
+    '    @property\n    def key(self) -> Optional[str]: ...',
+    '    @property\n    def frames(self) -> AsyncFrames: ...',
+  ],
+};
+
+const oneLine = (given: string): string => given.replaceAll(/\s+/g, ' ').trim().replace(/,$/, '');
+
+/** The type of an asynchronous answer. Text in quotes names types that the stub imports. */
+const asyncType = (type: string): string =>
+  type
+    .replaceAll('"', '')
+    .replace(/^Job\[/, 'AsyncJob[')
+    .replace(/^Iterator\[/, 'AsyncIterator[');

@@ -1,0 +1,163 @@
+import { createHash } from 'node:crypto';
+import { mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import type { PublicationEntry } from '#domain/documents/publication-document.js';
+import { openDesk, type Desk } from './year/desk.js';
+import {
+  drawnSecurity,
+  FAMILY,
+  faultOf,
+  HISTORY,
+  levelOf,
+  OVERLAID,
+  RULED,
+  SEED,
+  SESSION_COUNT,
+  SESSIONS,
+  type Fault,
+} from './year/market.js';
+
+/**
+ * Days of a family, as a desk sees them: files that come late, wrong prices, repeated corporate actions, an exchange that
+ * is closed, a target of deliveries that is away, and a service that is killed. A month of a small family; with SOAK=1 a
+ * year of fifty indices (`SOAK_SESSIONS` shortens it). Levels are compared with averages of price relatives.
+ */
+const closed = new Set<string>();
+const reasons: string[] = [];
+const killedIn: string[] = [];
+/** Positions of the steps in which the service is killed, in turn. */
+const KILLED_IN = [3, 5, 0, 1, 2, 4];
+
+/** Reactions of the desk to each fault, with the state that it sees until then. */
+const STORIES: Readonly<Record<Fault, (desk: Desk, t: number) => Promise<void>>> = {
+  async late({ performed, writePrices }, t) {
+    const reason = expect.stringContaining('no prices') as string;
+    expect(await performed(SESSIONS[t]!)).toMatchObject({ state: 'waiting', reason });
+    await writePrices(t);
+  },
+  async wrong({ performed, writePrices, delivered, refreshWhole }, t) {
+    const security = drawnSecurity();
+    await writePrices(t, security);
+    const day = await performed(SESSIONS[t]!);
+    const direct = RULED.filter(({ members }) => members.includes(security)).map(({ id }) => id);
+    const made = OVERLAID.filter(({ parent }) => direct.includes(parent)).map(({ id }) => id);
+    expect(day.held.map(({ index_id: id }) => id)).toEqual([...direct, ...made].toSorted());
+    expect(new Set(day.held.map(({ code }) => code))).toEqual(new Set(['CHECK_FAILED']));
+    expect(await delivered(SESSIONS[t]!)).toBe(FAMILY.length - direct.length - made.length);
+    await writePrices(t);
+    await refreshWhole();
+  },
+  async repeated({ performed, write, writePrices, split }, t) {
+    const security = drawnSecurity();
+    split(security);
+    const row = `${security},SPLIT,2,${SESSIONS[t]}`;
+    const file = `corporate_actions/${SESSIONS[t]}.csv`;
+    await write(file, `identifier,type,value,ex_date\n${row}\n${row}\n`);
+    await writePrices(t);
+    const day = await performed(SESSIONS[t]!);
+    expect(day).toMatchObject({ state: 'blocked', reason: expect.stringContaining(`SPLIT of ${security}`) as string });
+    reasons.push(day.reason!);
+    await write(file, `identifier,type,value,ex_date\n${row}\n`);
+  },
+  async closed({ performed, ask }, t) {
+    const date = SESSIONS[t]!;
+    closed.add(date);
+    expect((await performed(date)).state).toBe('waiting');
+    await ask('POST', `/schedules/close/days/${date}/skip`, { reason: 'The exchange was closed.' });
+  },
+  async target({ performed, writePrices, out }, t) {
+    await writePrices(t);
+    await rename(out, `${out}-away`);
+    await writeFile(out, 'no folder');
+    const day = await performed(SESSIONS[t]!);
+    expect([day.state, day.held]).toEqual(['waiting', []]);
+    expect(day.steps.find(({ type }) => type === 'publish')!.items.every(({ state }) => state === 'done')).toBe(true);
+    await rm(out);
+    await rename(`${out}-away`, out);
+  },
+  async kill({ ask, writePrices, atStep, kill, settled }, t) {
+    const date = SESSIONS[t]!;
+    await writePrices(t);
+    await ask('POST', `/schedules/close/days/${date}/run`, {});
+    const { steps } = await atStep(date, KILLED_IN[killedIn.length % KILLED_IN.length]!);
+    killedIn.push(steps.find(({ state }) => state !== 'done')?.type ?? 'end');
+    await kill();
+    await settled(date);
+  },
+};
+
+/** The desk agrees to closes of a session on which nothing traded; before, nothing more is published. */
+async function decideClosed({ performed, ask, writePrices }: Desk, t: number): Promise<void> {
+  const before = SESSIONS[t - 1]!;
+  await writePrices(t);
+  const day = await performed(SESSIONS[t]!);
+  expect(day).toMatchObject({ state: 'blocked', reason: expect.stringContaining(before) as string });
+  expect(day.held.map(({ index_id: id }) => id)).toEqual(FAMILY.toSorted());
+  const request = { through: before, allow_partial: true, reason: 'The exchange was closed.' };
+  for (const id of FAMILY) await ask('POST', `/analytics/${id}/publish`, request);
+}
+
+/** Checks that every close was published once with its level. */
+async function verifyPublished({ ask }: Desk): Promise<void> {
+  const dates = closed.has(SESSIONS.at(-1)!) ? SESSIONS.slice(0, -1) : SESSIONS;
+  for (const id of FAMILY) {
+    const { entries } = await ask<{ entries: PublicationEntry[] }>('GET', `/analytics/${id}/published`);
+    expect(
+      entries.map(({ date }) => date),
+      id,
+    ).toEqual(dates);
+    expect(new Set(entries.map(({ kind }) => kind))).toEqual(new Set(['close']));
+    const members = RULED.find((rule) => rule.id === id)?.members;
+    for (const { date, total } of members === undefined ? [] : entries) {
+      const t = SESSIONS.indexOf(date) - Number(closed.has(date)); // a session without trades keeps its level
+      expect(Math.abs(total! / levelOf(members!, t) - 1), `${id} ${date}`).toBeLessThan(1e-9);
+    }
+  }
+}
+
+/** Checks that the client has complete files with their checksums, and nothing else. */
+async function verifyDelivered({ out }: Desk): Promise<void> {
+  const names = await readdir(out);
+  const files = names.filter((name) => name.endsWith('.csv'));
+  expect(names.length).toBe(2 * files.length);
+  for (const name of files) {
+    const hash = createHash('sha256')
+      .update(await readFile(join(out, name)))
+      .digest('hex');
+    expect(await readFile(join(out, `${name}.sha256`), 'utf8')).toBe(`${hash}  ${name}\n`);
+  }
+}
+
+test(
+  `every close of ${SESSION_COUNT} sessions is published and delivered once (SOAK_SEED=${SEED})`,
+  { timeout: 7_200_000 },
+  async () => {
+    const home = await mkdtemp(join(tmpdir(), 'divisor-year-'));
+    const desk = await openDesk(home);
+    const count: Partial<Record<Fault, number>> = {};
+    try {
+      for (let t = HISTORY; t < SESSIONS.length; t++) {
+        const date = SESSIONS[t]!;
+        const fault = faultOf(t - HISTORY);
+        if (fault === undefined) await desk.writePrices(t);
+        else {
+          count[fault] = (count[fault] ?? 0) + 1;
+          await STORIES[fault](desk, t);
+        }
+        if (closed.has(date)) continue;
+        if (closed.has(SESSIONS[t - 1]!)) await decideClosed(desk, t);
+        const day = await desk.performed(date);
+        expect([day.state, day.reason], `${date} ${fault ?? ''}`).toEqual(['done', null]);
+        expect(await desk.delivered(date)).toBe(FAMILY.length);
+      }
+      await verifyPublished(desk);
+      await verifyDelivered(desk);
+      console.log(`faults: ${JSON.stringify(count)}; killed in: ${killedIn.join(' ')}; ${reasons[0] ?? ''}`);
+    } finally {
+      await desk.close();
+      await rm(home, { recursive: true, force: true });
+    }
+  },
+);

@@ -1,0 +1,151 @@
+import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect } from 'vitest';
+import type { ScheduleDay } from '#domain/daily-plans/day-document.js';
+import { serving, type Listening } from '../../cli/process.js';
+import { FAMILY, HISTORY, OVERLAID, PRICES, RULED, SECURITIES, SESSIONS } from './market.js';
+
+const FLAGS = ['--log-level', 'error', '--workers', '2'];
+const STEPS = [
+  { type: 'refresh' },
+  { type: 'run' },
+  { type: 'checks' },
+  { type: 'publish' },
+  { type: 'export', files: [{ table: 'levels' }] },
+  { type: 'deliver' },
+];
+
+/** A desk with its vendor, its service and the folder of a client. */
+export interface Desk {
+  /** Folder of the client. */
+  readonly out: string;
+  ask<T = Record<string, unknown>>(method: string, path: string, body?: unknown): Promise<T>;
+  /** Writes a file of the vendor. */
+  write(name: string, text: string): Promise<void>;
+  /** Writes the prices of a session. @param wrong a security whose price is ten times too high */
+  writePrices(t: number, wrong?: string): Promise<void>;
+  /** Halves the price of a security from the next file on. */
+  split(security: string): void;
+  /** Reads the store again as a person does after a correction. */
+  refreshWhole(): Promise<void>;
+  /** Performs a day and waits for the end of its round. */
+  performed(date: string): Promise<ScheduleDay>;
+  /** The day once no step is performed. */
+  settled(date: string): Promise<ScheduleDay>;
+  /** Waits until a step has begun, or the day has ended. */
+  atStep(date: string, position: number): Promise<ScheduleDay>;
+  /** Number of files of a day that the client has. */
+  delivered(date: string): Promise<number>;
+  /** Kills the service and starts it again on the same home. */
+  kill(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export async function openDesk(home: string): Promise<Desk> {
+  let service: Listening = await serving(home, FLAGS);
+  const vendor = join(home, 'vendor-in');
+  const out = join(home, 'delivery', 'house');
+  const ratios = new Map<string, number>();
+
+  const desk: Desk = {
+    out,
+    async ask<T>(method: string, path: string, body?: unknown): Promise<T> {
+      const answer = await fetch(service.url + path, {
+        method,
+        ...(body !== undefined && { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
+      });
+      const text = await answer.text();
+      if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${text.slice(0, 400)}`);
+      return JSON.parse(text || 'null') as T;
+    },
+    async write(name, text) {
+      await mkdir(join(vendor, name, '..'), { recursive: true });
+      await writeFile(join(vendor, name), text);
+    },
+    writePrices(t, wrong) {
+      const rows = SECURITIES.map((security, i) => {
+        const price = PRICES[t]![i]! / (ratios.get(security) ?? 1);
+        return `${security},${SESSIONS[t]},${security === wrong ? price * 10 : price},1000000,50000000`;
+      });
+      const text = `identifier,date,CLOSE,VOLUME,SHARES_OUTSTANDING\n${rows.join('\n')}\n`;
+      return desk.write(`market/${SESSIONS[t]}.csv`, text);
+    },
+    split: (security) => void ratios.set(security, 2 * (ratios.get(security) ?? 1)),
+    async refreshWhole() {
+      await desk.ask('POST', '/data/stores/vendor/refresh', { full: true });
+      let status = 'pending';
+      while (status === 'pending' || status === 'running')
+        ({ status } = await desk.ask<{ status: string }>('GET', '/jobs/refresh:vendor?wait=30'));
+      expect(status).toBe('succeeded');
+    },
+    async performed(date) {
+      await desk.ask('POST', `/schedules/close/days/${date}/run`, {});
+      return desk.settled(date);
+    },
+    async settled(date) {
+      let day: ScheduleDay;
+      do day = await desk.ask<ScheduleDay>('GET', `/schedules/close/days/${date}?wait=60`);
+      while (day.state === 'running');
+      return day;
+    },
+    async atStep(date, position) {
+      for (;;) {
+        const day = await desk.ask<ScheduleDay>('GET', `/schedules/close/days/${date}`);
+        if (day.state === 'done' || day.steps[position]!.state !== 'pending') return day;
+      }
+    },
+    async delivered(date) {
+      const names = await readdir(out);
+      return names.filter((name) => name.includes(date.replaceAll('-', '')) && name.endsWith('.csv')).length;
+    },
+    async kill() {
+      service.child.kill('SIGKILL');
+      await service.ended;
+      service = await serving(home, FLAGS);
+    },
+    async close() {
+      service.child.kill('SIGKILL');
+      await service.ended;
+    },
+  };
+  await prepare(desk, vendor);
+  return desk;
+}
+
+/** Stores the market, the family, the client and the schedule. */
+async function prepare({ ask, writePrices, out }: Desk, vendor: string): Promise<void> {
+  for (let t = 0; t < HISTORY; t++) await writePrices(t);
+  await ask('POST', '/data/stores', {
+    store_id: 'vendor',
+    name: 'vendor',
+    kind: 'folder',
+    location: vendor,
+    activate: true,
+  });
+  const common = { calendar: 'XNYS', base_date: SESSIONS[0] };
+  for (const { id, members } of RULED)
+    await ask('PUT', `/indices/${id}`, {
+      ...common,
+      id,
+      name: id,
+      base_value: 1000,
+      universe: { kind: 'list', identifiers: members },
+      rebalance: { frequency: 'none' },
+      pipeline: { weighting: { type: 'EqualWeight' } },
+    });
+  const overlay = { type: 'decrement', percent: 0.05 };
+  for (const { id, parent } of OVERLAID)
+    await ask('PUT', `/indices/${id}`, { ...common, id, name: id, kind: 'overlay', source_index_id: parent, overlay });
+  await mkdir(out, { recursive: true });
+  const target = { name: 'house', type: 'folder', url: `file://${out}` };
+  await ask('PUT', '/clients/HOUSE', { name: 'House', entitlements: [{}], targets: [target] });
+  await ask('PUT', '/schedules/close', {
+    name: 'Close',
+    enabled: false,
+    indices: FAMILY,
+    calendar: 'XNYS',
+    at: '18:30',
+    starts_on: SESSIONS[HISTORY],
+    steps: STEPS,
+  });
+}

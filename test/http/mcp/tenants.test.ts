@@ -1,0 +1,88 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { API } from '#contract/api.js';
+import type { Route } from '#contract/route.js';
+import type { SqlResult } from '#contract/sql.js';
+import { knowsPrefixes } from '#http/route-access.js';
+import { DIVISOR_API_KEYS, indexOf, keys, operator, TENANTS, type Tenant } from '../../security/two-tenants.js';
+import { runService, type RunningService } from '../../services/running-service.js';
+import { agentAt, errorOf, textOf, toolsOf, type Agent } from './agent.js';
+
+/** Agents of two tenants with documents and runs, each limited to a prefix, and one without limits. */
+let service: RunningService;
+let agents: Readonly<Record<Tenant, Agent>>;
+let everything: Agent;
+
+beforeAll(async () => {
+  service = await runService(['--tenancy', 'prefix'], { DIVISOR_API_KEYS });
+  const at = (key: string) => agentAt(service.url(), { key, tools: 'all' });
+  agents = { 'alpha-': await at(keys['alpha-'].key), 'bravo-': await at(keys['bravo-'].key) };
+  everything = await at(operator.key);
+  const market = { store_id: 'market', seed: 3, assets: 6, start: '2022-01-03', end: '2024-06-28' };
+  await ended(everything, await everything.ok('generateSynthetic', { body: market }));
+  for (const tenant of TENANTS) {
+    const agent = agents[tenant];
+    await agent.ok('putIndex', { index_id: `${tenant}eq`, body: indexOf(`${tenant}eq`) });
+    await ended(agent, await agent.ok('startBacktest', { index_id: `${tenant}eq`, body: {} }));
+  }
+});
+afterAll(async () => {
+  for (const agent of [everything, ...Object.values(agents)]) await agent.close();
+  await service.close();
+});
+
+interface Job {
+  readonly job_id: string;
+  readonly status: string;
+}
+
+async function ended(agent: Agent, started: Job): Promise<void> {
+  const job = await agent.ok<Job>('waitForJob', { job_id: started.job_id, seconds: 50 });
+  expect(job.status).toBe('succeeded');
+}
+
+test('tools read, write and run within the prefixes; documents of others are absent', async () => {
+  const { 'alpha-': alpha } = agents;
+  expect(textOf(await alpha.call('listIndices'))).toMatch(/alpha-eq(?!.*bravo-)/s);
+  expect(textOf(await alpha.call('getLevels', { index_id: 'alpha-eq' }))).toContain('alpha-eq');
+  for (const [tool, given] of [
+    ['getIndex', { index_id: 'bravo-eq' }],
+    ['getLevels', { index_id: 'bravo-eq' }],
+    ['startBacktest', { index_id: 'bravo-eq', body: {} }],
+    ['getJob', { job_id: 'backtest:bravo-eq' }],
+    ['waitForJob', { job_id: 'backtest:bravo-eq' }],
+    ['cancelJob', { job_id: 'backtest:bravo-eq' }],
+    ['deleteIndex', { index_id: 'bravo-eq' }],
+  ] as const)
+    expect([tool, errorOf(await alpha.call(tool, given)).error.code]).toEqual([
+      tool,
+      expect.stringMatching(/_NOT_FOUND$/),
+    ]);
+  const put = await alpha.call('putIndex', { index_id: 'bravo-new', body: indexOf('bravo-new') });
+  expect(errorOf(put).error.code).toMatch(/FORBIDDEN_ID|INDEX_NOT_FOUND/);
+  expect(errorOf(await alpha.call('getMetrics')).error.code).toBe('FORBIDDEN_ID');
+  expect(textOf(await agents['bravo-'].call('getIndex', { index_id: 'bravo-eq' }))).toContain('bravo-eq');
+});
+
+test('SQL, resources and prompts show nothing of another tenant', async () => {
+  for (const tenant of TENANTS) {
+    const agent = agents[tenant];
+    const { data } = await agent.ok<SqlResult>('runSql', { body: { query: 'SELECT DISTINCT index_id FROM weights' } });
+    expect(data).toEqual([[`${tenant}eq`]]);
+    const other = TENANTS.find((each) => each !== tenant)!;
+    const { resources } = await agent.client.listResources();
+    expect(JSON.stringify(resources)).toContain(`${tenant}eq`);
+    expect(JSON.stringify(resources)).not.toContain(other);
+    const { contents } = await agent.client.readResource({ uri: `divisor://service/indices/${tenant}eq` });
+    expect(JSON.stringify(contents)).toContain(`${tenant}eq secret`);
+    await expect(agent.client.readResource({ uri: `divisor://service/indices/${other}eq` })).rejects.toThrow();
+  }
+});
+
+test('routes that concern all of the service are no tools for a limited key', async () => {
+  const listed = new Set((await toolsOf(agents['alpha-'])).map(({ name }) => name));
+  const unlimited = new Set((await toolsOf(everything)).map(({ name }) => name));
+  const limited = Object.entries(API as Record<string, Route>).filter(([id, route]) => !knowsPrefixes(id, route));
+  const hidden = limited.map(([id]) => id).filter((id) => unlimited.has(id));
+  expect(hidden.length).toBeGreaterThan(0);
+  expect(hidden.filter((id) => listed.has(id))).toEqual([]);
+});

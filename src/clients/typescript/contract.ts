@@ -397,7 +397,7 @@ export interface AuditEntry {
   /** Action on the document. */
   readonly action: 'created' | 'updated' | 'restored' | 'deleted' | 'purged' | 'loaded' | 'activated' | 'cancelled' | 'refused' | 'read';
   /** Kind of the document, or of the other subject. */
-  readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'schedule' | 'client' | 'judgement' | 'approval' | 'run' | 'optimisation-run' | 'risk-model' | 'render' | 'publication' | 'data-version' | 'signing-key' | 'key' | 'job' | 'authentication' | 'read';
+  readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'schedule' | 'procedure' | 'client' | 'judgement' | 'approval' | 'run' | 'optimisation-run' | 'risk-model' | 'render' | 'publication' | 'publication-error' | 'data-version' | 'signing-key' | 'key' | 'job' | 'authentication' | 'read';
   /** Its id: for a run that of the index, for a publication with a number, for a data version that of the store; the address whose key was refused, or the path that was read. */
   readonly id: string;
   /** Id of the run; absent for other kinds. */
@@ -1003,6 +1003,77 @@ export interface BenchmarkRefInput {
   readonly kind: 'index' | 'identifier';
   /** Column of the market; ignored when kind is `index`. */
   readonly price_column?: string | undefined;
+}
+
+export interface BenchmarkStatement {
+  /** The index, or the strategy where strategies are runs too. */
+  readonly index_id: string;
+  /** Display name. */
+  readonly name: string;
+  /** Time at which the statement was generated. */
+  readonly generated_at: string;
+  /** Version of the definition that it describes. */
+  readonly version: number | null;
+  /** Description of the index: the market that it measures. */
+  readonly purpose: string | null;
+  /** The definition in sentences. */
+  readonly methodology: readonly string[];
+  /** Calendar of the index. */
+  readonly calendar: {
+    /** Exchange whose sessions have a close. */
+    readonly code: string;
+    /** Last day whose closures come from a published list. */
+    readonly covered_to: string | null;
+  };
+  /** Input data. */
+  readonly inputs: {
+    /** Indices that it is made from. */
+    readonly indices: readonly string[];
+    /** Price basis of the served store; null if none is served. */
+    readonly adjustment: string | null;
+    /** Data that is used, most preferred first. */
+    readonly hierarchy: readonly string[];
+  };
+  /** Discretion and its record. */
+  readonly discretion: {
+    /** Changes that several people have to agree to. */
+    readonly approvals: readonly ({
+      /** Change. */
+      readonly action: 'publish' | 'restate' | 'amend' | 'waive';
+      /** Persons who have to agree. */
+      readonly persons: number;
+    })[];
+    /** Decisions of people, newest first; up to 50. */
+    readonly judgements: readonly Judgement[];
+  };
+  /** Circumstances in which the index may not serve its purpose. */
+  readonly limitations: readonly string[];
+  /** Versions of the definition, newest first; up to 50. */
+  readonly changes: readonly MethodologyChange[];
+  /** Dated changes of the definition. */
+  readonly amendments: readonly Amendment[];
+  /** Reviews of constituents. */
+  readonly review: {
+    /** Frequency of the reviews of its constituents. */
+    readonly frequency: string;
+    /** Coming effective dates. */
+    readonly upcoming: readonly string[];
+  };
+  /** Published closes; null if there are none. */
+  readonly publication: {
+    /** First published date. */
+    readonly first: string;
+    /** Last published date. */
+    readonly through: string;
+    /** Closes published for the first time. */
+    readonly closes: number;
+    /** Closes published again. */
+    readonly restatements: number;
+  } | null;
+  /** Register of errors, newest first; up to 50. */
+  readonly errors: readonly PublishedError[];
+  /** Procedures of the administrator that apply to the index. */
+  readonly procedures: readonly Procedure[];
 }
 
 export interface BenchmarkStatistics {
@@ -2508,6 +2579,53 @@ export interface DaysToTrade {
   readonly max: number | null;
 }
 
+/** Difference from published closes, with the decision; null if there is none. */
+export type DecidedError = {
+  /** The index, or the strategy where strategies are runs too. */
+  readonly index_id: string;
+  /** Time of the decision, ISO-8601 UTC with offset. */
+  readonly at: string;
+  /** Name of the key; of a schedule, its author. */
+  readonly author: string;
+  /** `restated`: closes were published again. `announced` and `left`: published closes stand. */
+  readonly decision: 'restated' | 'announced' | 'left';
+  /** Policy that decided; null for a decision of a person. */
+  readonly policy: ErrorPolicy | null;
+  /** First date that differs. */
+  readonly first: string;
+  /** Last date that differs. */
+  readonly last: string;
+  /** Dates that differ. */
+  readonly dates: number;
+  /** First date with a material difference; null if none is, or without a policy. */
+  readonly material_from: string | null;
+  /** Closes that were published again. */
+  readonly restated: number;
+  /** Largest change of a level; null if only divisor or composition differ. */
+  readonly largest: {
+    /** The date. */
+    readonly date: string;
+    /** Level. */
+    readonly variant: 'price' | 'total' | 'net';
+    /** Index points. */
+    readonly published: number;
+    /** Index points of the run. */
+    readonly run: number;
+    /** Run less published, index points. */
+    readonly change: number;
+    /** The change over the published level, in basis points. */
+    readonly change_bps: number;
+  } | null;
+  /** Run that differs. */
+  readonly run_id: string;
+  /** Reason for the decision. */
+  readonly reason: string;
+  /** Notice for clients. */
+  readonly notice: string;
+  /** SHA-256 of the differences: the same ones are registered once. */
+  readonly digest: string;
+} | null;
+
 /** A synthetic dividend per year, in percent or in points, subtracted every day. */
 export interface DecrementOverlay {
   readonly type: 'decrement';
@@ -2973,7 +3091,7 @@ export interface EqualWeightWeighting {
 
 export interface ErrorDetail {
   /** Stable code to branch on. */
-  readonly code: 'MALFORMED_REQUEST' | 'BODY_TOO_LARGE' | 'UNAUTHENTICATED' | 'FORBIDDEN_SCOPE' | 'QUOTA_EXCEEDED' | 'APPROVAL_FORBIDDEN' | 'FORBIDDEN_ID' | 'READ_ONLY' | 'FORBIDDEN_ORIGIN' | 'ROUTE_NOT_FOUND' | 'INDEX_NOT_FOUND' | 'RUN_NOT_FOUND' | 'ASSET_NOT_IN_RUN' | 'BENCHMARK_NOT_FOUND' | 'CONSTRAINT_SET_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'STRATEGY_NOT_FOUND' | 'TEMPLATE_NOT_FOUND' | 'RENDER_NOT_FOUND' | 'NOTHING_PUBLISHED' | 'VERSION_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PLUGIN_NOT_FOUND' | 'SCHEDULE_NOT_FOUND' | 'CLIENT_NOT_FOUND' | 'FILE_NOT_FOUND' | 'DAY_NOT_FOUND' | 'APPROVAL_NOT_FOUND' | 'STORE_NOT_FOUND' | 'IDENTIFIER_NOT_FOUND' | 'JOB_NOT_FOUND' | 'DOCUMENT_UNREADABLE' | 'METHOD_NOT_ALLOWED' | 'NOT_ACCEPTABLE' | 'CHECK_FAILED' | 'DELIVERY_FAILED' | 'APPROVAL_REQUIRED' | 'APPROVAL_CLOSED' | 'DAY_ENDED' | 'INDEX_EXISTS' | 'STRATEGY_EXISTS' | 'TEMPLATE_EMPTY' | 'STORE_EXISTS' | 'STORE_ACTIVE' | 'STORE_PUBLISHED' | 'STORE_LOADING' | 'STORE_REFRESHING' | 'FOLDER_REGISTERED' | 'NOTHING_TO_REFRESH' | 'STORE_NOT_SERVED' | 'STORE_MISMATCH' | 'JOB_RUNNING' | 'RESTATEMENT' | 'NO_CURRENT_RUN' | 'NOT_REPRODUCED' | 'PARTIAL_CLOSES' | 'PRECONDITION_FAILED' | 'VALIDATION_FAILED' | 'INVALID_IDENTIFIER' | 'VERSION_NOT_RESTORABLE' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'RANGE_TOO_SHORT' | 'CALENDAR_NOT_COVERED' | 'NO_DATA_IN_RANGE' | 'PLUGIN_FAILED' | 'NO_DATA_AT_DATE' | 'NO_DATA_KNOWN' | 'NO_COMMON_DATES' | 'UNIVERSE_REQUIRED' | 'EXPIRY_NOT_AFTER_AS_OF' | 'EXPIRY_ORDER' | 'RATE_OUT_OF_RANGE' | 'INDEX_REQUIRED' | 'TEMPLATE_BUILT_IN' | 'VARIANT_NOT_AVAILABLE' | 'TOTAL_LOSS' | 'INFEASIBLE' | 'OBJECTIVE_UNATTAINABLE' | 'EMPTY_INDEX' | 'NO_RATE' | 'FX_MISSING' | 'RISK_INSUFFICIENT_DATA' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES' | 'QUERY_LIMIT' | 'NUMERIC_FAILURE' | 'SOLVER_FAILED' | 'MISSING_PRICE' | 'RATE_LIMITED' | 'INTERNAL' | 'NOT_SUPPORTED' | 'NO_DATA_SOURCE' | 'STORE_UNAVAILABLE' | 'OVERLOADED' | 'DRAINING' | 'STORAGE_FULL' | 'UNCLASSIFIED_FAILURE' | 'RISK_MODEL_CHANGED' | 'WORKER_CRASHED' | 'JOB_INTERRUPTED' | 'WORKER_OUT_OF_MEMORY' | 'JOB_TIMEOUT' | 'INDEX_DELETED' | 'RENDER_FAILED' | 'STORE_READ_FAILED' | 'REFRESH_REJECTED' | 'STORE_WRITE_FAILED';
+  readonly code: 'MALFORMED_REQUEST' | 'BODY_TOO_LARGE' | 'UNAUTHENTICATED' | 'FORBIDDEN_SCOPE' | 'QUOTA_EXCEEDED' | 'APPROVAL_FORBIDDEN' | 'FORBIDDEN_ID' | 'READ_ONLY' | 'FORBIDDEN_ORIGIN' | 'ROUTE_NOT_FOUND' | 'INDEX_NOT_FOUND' | 'RUN_NOT_FOUND' | 'ASSET_NOT_IN_RUN' | 'BENCHMARK_NOT_FOUND' | 'CONSTRAINT_SET_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'STRATEGY_NOT_FOUND' | 'TEMPLATE_NOT_FOUND' | 'RENDER_NOT_FOUND' | 'NOTHING_PUBLISHED' | 'VERSION_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PLUGIN_NOT_FOUND' | 'SCHEDULE_NOT_FOUND' | 'PROCEDURE_NOT_FOUND' | 'CLIENT_NOT_FOUND' | 'FILE_NOT_FOUND' | 'DAY_NOT_FOUND' | 'APPROVAL_NOT_FOUND' | 'STORE_NOT_FOUND' | 'IDENTIFIER_NOT_FOUND' | 'JOB_NOT_FOUND' | 'DOCUMENT_UNREADABLE' | 'METHOD_NOT_ALLOWED' | 'NOT_ACCEPTABLE' | 'CHECK_FAILED' | 'DELIVERY_FAILED' | 'APPROVAL_REQUIRED' | 'APPROVAL_CLOSED' | 'DAY_ENDED' | 'INDEX_EXISTS' | 'STRATEGY_EXISTS' | 'TEMPLATE_EMPTY' | 'STORE_EXISTS' | 'STORE_ACTIVE' | 'STORE_PUBLISHED' | 'STORE_LOADING' | 'STORE_REFRESHING' | 'FOLDER_REGISTERED' | 'NOTHING_TO_REFRESH' | 'STORE_NOT_SERVED' | 'STORE_MISMATCH' | 'JOB_RUNNING' | 'RESTATEMENT' | 'NO_CURRENT_RUN' | 'NOT_REPRODUCED' | 'PARTIAL_CLOSES' | 'PRECONDITION_FAILED' | 'VALIDATION_FAILED' | 'INVALID_IDENTIFIER' | 'VERSION_NOT_RESTORABLE' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'RANGE_TOO_SHORT' | 'CALENDAR_NOT_COVERED' | 'NO_DATA_IN_RANGE' | 'PLUGIN_FAILED' | 'NO_DATA_AT_DATE' | 'NO_DATA_KNOWN' | 'NO_COMMON_DATES' | 'UNIVERSE_REQUIRED' | 'EXPIRY_NOT_AFTER_AS_OF' | 'EXPIRY_ORDER' | 'RATE_OUT_OF_RANGE' | 'INDEX_REQUIRED' | 'TEMPLATE_BUILT_IN' | 'VARIANT_NOT_AVAILABLE' | 'TOTAL_LOSS' | 'INFEASIBLE' | 'OBJECTIVE_UNATTAINABLE' | 'EMPTY_INDEX' | 'NO_RATE' | 'FX_MISSING' | 'RISK_INSUFFICIENT_DATA' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES' | 'QUERY_LIMIT' | 'NUMERIC_FAILURE' | 'SOLVER_FAILED' | 'MISSING_PRICE' | 'RATE_LIMITED' | 'INTERNAL' | 'NOT_SUPPORTED' | 'NO_DATA_SOURCE' | 'STORE_UNAVAILABLE' | 'OVERLOADED' | 'DRAINING' | 'STORAGE_FULL' | 'UNCLASSIFIED_FAILURE' | 'RISK_MODEL_CHANGED' | 'WORKER_CRASHED' | 'JOB_INTERRUPTED' | 'WORKER_OUT_OF_MEMORY' | 'JOB_TIMEOUT' | 'INDEX_DELETED' | 'RENDER_FAILED' | 'STORE_READ_FAILED' | 'REFRESH_REJECTED' | 'STORE_WRITE_FAILED';
   /** A sentence for people. */
   readonly message: string;
   /** Members that go with the code, or null. */
@@ -2983,6 +3101,14 @@ export interface ErrorDetail {
 export interface ErrorEnvelope {
   /** The error. */
   readonly error: ErrorDetail;
+}
+
+/** Differences below the threshold are left, material ones are restated within the window and announced after it. */
+export interface ErrorPolicy {
+  /** Smallest difference of a level that is material, in basis points. */
+  readonly materiality_bps: number;
+  /** Sessions, with the last one, within which a material error is restated; an older one is announced. */
+  readonly correction_window: number;
 }
 
 export interface EventsSpec {
@@ -5913,6 +6039,30 @@ export interface Methodology {
   }[];
 }
 
+export interface MethodologyChange {
+  /** Version of the definition. */
+  readonly version: number;
+  /** Time of the write. */
+  readonly at: string;
+  /** Name of the key. */
+  readonly author: string;
+  /** Note of the client on its write. */
+  readonly note: string | null;
+  /** Effect of the write. */
+  readonly action: 'created' | 'updated' | 'restored' | 'deleted';
+  /** Sentences of the methodology that no longer apply. */
+  readonly removed: readonly string[];
+  /** Sentences that apply instead. */
+  readonly added: readonly string[];
+}
+
+export interface MethodologyChanges {
+  /** Versions, newest first. */
+  readonly changes: readonly MethodologyChange[];
+  /** Dated changes of the present definition, earliest first. */
+  readonly amendments: readonly Amendment[];
+}
+
 export interface MethodologyTemplateCollection {
   /** The methodologies that ship with the service. */
   readonly templates: readonly MethodologyTemplateSummary[];
@@ -7053,6 +7203,47 @@ export interface PrincipalView {
   readonly scopes: readonly ('read' | 'write' | 'run' | 'data' | 'publish' | 'admin')[];
 }
 
+export interface Procedure {
+  /** Display name. */
+  readonly name: string;
+  /** Subject of the procedure. */
+  readonly kind: 'cessation' | 'errors' | 'judgement' | 'inputs' | 'review' | 'complaints' | 'conflicts' | 'oversight' | 'controls';
+  /** Markdown. */
+  readonly text: string;
+  /** Indices that it applies to. Default: all. */
+  readonly indices: readonly string[] | null;
+  /** Date by which it is to be reviewed. */
+  readonly review_by: string | null;
+  /** The procedure. */
+  readonly procedure_id: string;
+  /** Its newest version. */
+  readonly version: number;
+  /** Time of its last change, ISO-8601 UTC with offset. */
+  readonly updated_at: string;
+}
+
+export interface ProcedureCollection {
+  /** Procedures by id. */
+  readonly procedures: readonly Procedure[];
+  /** Stored documents left out because they cannot be read. */
+  readonly skipped: number;
+  /** The same documents by cause. */
+  readonly skipped_causes: SkippedCauses;
+}
+
+export interface ProcedureDocument {
+  /** Display name. */
+  readonly name: string;
+  /** Subject of the procedure. */
+  readonly kind: 'cessation' | 'errors' | 'judgement' | 'inputs' | 'review' | 'complaints' | 'conflicts' | 'oversight' | 'controls';
+  /** Markdown. */
+  readonly text: string;
+  /** Indices that it applies to. Default: all. */
+  readonly indices?: readonly string[] | null | undefined;
+  /** Date by which it is to be reviewed. */
+  readonly review_by?: string | null | undefined;
+}
+
 /** Response of a service with keys to a request without a key. */
 export interface PublicHealth {
   readonly status: 'live';
@@ -7091,6 +7282,8 @@ export interface Publication {
   readonly head: string;
   /** Run whose closes they are. */
   readonly run_id: string;
+  /** The error. */
+  readonly error: DecidedError;
   /** How the run differs from what a run of its request would give now; null of a current one. */
   readonly stale: StaleState | null;
 }
@@ -7120,7 +7313,7 @@ export interface PublicationEntry {
   readonly index_version: number | null;
   /** Version of the engine of the run. */
   readonly engine: string | null;
-  /** Reason for a restatement, or for a publication without price bars of some constituents; null for any other close. */
+  /** Reason for a restatement, for a publication without price bars of some constituents, or for a difference from earlier closes that an error policy left; null for any other close. */
   readonly reason: string | null;
   /** Time of the publication, ISO-8601 UTC with offset. */
   readonly at: string;
@@ -7145,6 +7338,8 @@ export interface PublishRequest {
   readonly restate?: boolean | undefined;
   /** Reason for the log; a restatement requires one. */
   readonly reason?: string | undefined;
+  /** Treatment of published closes that differ in the run. Default: the publication is refused with RESTATEMENT. */
+  readonly error_policy?: ErrorPolicy | undefined;
   /** Publish closes for which constituents have no bar; their entries record it. */
   readonly allow_partial?: boolean | undefined;
 }
@@ -7152,6 +7347,8 @@ export interface PublishRequest {
 /** Publishes the closes of every index through the session, parents first. A close is published once, however often the step is performed. */
 export interface PublishStep {
   readonly type: 'publish';
+  /** Treatment of published closes that differ in the run. Default: they hold the index back. */
+  readonly errors: ErrorPolicy | null;
   /** Publish closes for which constituents have no bar; their entries record it. */
   readonly allow_partial: boolean;
 }
@@ -7159,6 +7356,8 @@ export interface PublishStep {
 /** Publishes the closes of every index through the session, parents first. A close is published once, however often the step is performed. */
 export interface PublishStepInput {
   readonly type: 'publish';
+  /** Treatment of published closes that differ in the run. Default: they hold the index back. */
+  readonly errors?: ErrorPolicy | null | undefined;
   /** Publish closes for which constituents have no bar; their entries record it. */
   readonly allow_partial?: boolean | undefined;
 }
@@ -7179,6 +7378,60 @@ export interface PublishedCheckInput {
   readonly severity?: 'block' | 'warn' | undefined;
   /** Largest difference, in basis points of the level. */
   readonly tolerance_bps?: number | undefined;
+}
+
+/** An entry of the register of errors. */
+export interface PublishedError {
+  /** From 1, without a gap, by index. */
+  readonly seq: number;
+  /** The index, or the strategy where strategies are runs too. */
+  readonly index_id: string;
+  /** Time of the decision, ISO-8601 UTC with offset. */
+  readonly at: string;
+  /** Name of the key; of a schedule, its author. */
+  readonly author: string;
+  /** `restated`: closes were published again. `announced` and `left`: published closes stand. */
+  readonly decision: 'restated' | 'announced' | 'left';
+  /** Policy that decided; null for a decision of a person. */
+  readonly policy: ErrorPolicy | null;
+  /** First date that differs. */
+  readonly first: string;
+  /** Last date that differs. */
+  readonly last: string;
+  /** Dates that differ. */
+  readonly dates: number;
+  /** First date with a material difference; null if none is, or without a policy. */
+  readonly material_from: string | null;
+  /** Closes that were published again. */
+  readonly restated: number;
+  /** Largest change of a level; null if only divisor or composition differ. */
+  readonly largest: {
+    /** The date. */
+    readonly date: string;
+    /** Level. */
+    readonly variant: 'price' | 'total' | 'net';
+    /** Index points. */
+    readonly published: number;
+    /** Index points of the run. */
+    readonly run: number;
+    /** Run less published, index points. */
+    readonly change: number;
+    /** The change over the published level, in basis points. */
+    readonly change_bps: number;
+  } | null;
+  /** Run that differs. */
+  readonly run_id: string;
+  /** Reason for the decision. */
+  readonly reason: string;
+  /** Notice for clients. */
+  readonly notice: string;
+  /** SHA-256 of the differences: the same ones are registered once. */
+  readonly digest: string;
+}
+
+export interface PublishedErrors {
+  /** Newest first. */
+  readonly errors: readonly PublishedError[];
 }
 
 export interface PublishedLog {
@@ -11337,7 +11590,7 @@ export interface Operations {
   };
   /** Model Context Protocol for agents: one JSON-RPC message. */
   callMcp: {
-    request: { readonly query?: { readonly tools?: readonly ('jobs' | 'indices' | 'analytics' | 'optimise' | 'risk-models' | 'reports' | 'data' | 'documentation' | 'strategies' | 'derivatives' | 'stores' | 'watchlists' | 'schedules' | 'clients' | 'approvals' | 'publication' | 'versions' | 'service' | 'all')[] | undefined } | undefined; readonly body: McpMessage };
+    request: { readonly query?: { readonly tools?: readonly ('jobs' | 'indices' | 'analytics' | 'optimise' | 'risk-models' | 'reports' | 'data' | 'documentation' | 'strategies' | 'derivatives' | 'stores' | 'watchlists' | 'schedules' | 'governance' | 'clients' | 'approvals' | 'publication' | 'versions' | 'service' | 'all')[] | undefined } | undefined; readonly body: McpMessage };
     answer: unknown;
   };
   /** Jobs, newest first. */
@@ -12106,6 +12359,36 @@ export interface Operations {
     request: { readonly params: { readonly schedule_id: string }; readonly query?: { readonly limit?: number | undefined } | undefined };
     answer: Judgements;
   };
+  /** Benchmark statement of an index, generated from its documents and registers. */
+  getStatement: {
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly format?: 'json' | 'md' | undefined } | undefined };
+    answer: BenchmarkStatement;
+  };
+  /** Changes of a methodology: each version with the sentences that it changed, and dated amendments. */
+  listMethodologyChanges: {
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly limit?: number | undefined } | undefined };
+    answer: MethodologyChanges;
+  };
+  /** Every procedure of the administrator. */
+  listProcedures: {
+    request: { readonly query?: { readonly limit?: number | undefined; readonly after?: string | undefined } | undefined };
+    answer: ProcedureCollection;
+  };
+  /** One procedure. */
+  getProcedure: {
+    request: { readonly params: { readonly procedure_id: string } };
+    answer: Procedure;
+  };
+  /** Creates or replaces a procedure of the administrator. */
+  putProcedure: {
+    request: { readonly params: { readonly procedure_id: string }; readonly body: ProcedureDocument };
+    answer: Procedure;
+  };
+  /** Deletes a procedure. */
+  deleteProcedure: {
+    request: { readonly params: { readonly procedure_id: string }; readonly query?: { readonly purge?: boolean | undefined } | undefined };
+    answer: null;
+  };
   /** Who wrote the index, when and why. */
   listIndexVersions: {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly limit?: number | undefined; readonly before?: number | undefined } | undefined };
@@ -12266,6 +12549,26 @@ export interface Operations {
     request: { readonly params: { readonly schedule_id: string; readonly version: string } };
     answer: Schedule;
   };
+  /** Who wrote the procedure, when and why. */
+  listProcedureVersions: {
+    request: { readonly params: { readonly procedure_id: string }; readonly query?: { readonly limit?: number | undefined; readonly before?: number | undefined } | undefined };
+    answer: VersionList;
+  };
+  /** What changed of the procedure between two versions. */
+  diffProcedureVersions: {
+    request: { readonly params: { readonly procedure_id: string }; readonly query: { readonly from: number; readonly to: number } };
+    answer: VersionDifference;
+  };
+  /** The procedure as one version has it. */
+  getProcedureVersion: {
+    request: { readonly params: { readonly procedure_id: string; readonly version: string } };
+    answer: VersionedDocument;
+  };
+  /** Writes the procedure again as one version has it. */
+  restoreProcedureVersion: {
+    request: { readonly params: { readonly procedure_id: string; readonly version: string } };
+    answer: Procedure;
+  };
   /** Who wrote the declaration of a data store, when and why. */
   listStoreVersions: {
     request: { readonly params: { readonly store_id: string }; readonly query?: { readonly limit?: number | undefined; readonly before?: number | undefined } | undefined };
@@ -12301,6 +12604,11 @@ export interface Operations {
     request: { readonly params: { readonly index_id: string } };
     answer: Uint8Array;
   };
+  /** Register of errors in published closes: their size, what was decided, and the notice for clients. */
+  listPublishedErrors: {
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly limit?: number | undefined } | undefined };
+    answer: PublishedErrors;
+  };
   /** Public keys that sign published logs. */
   getPublishedKeys: {
     request: { readonly params: { readonly index_id: string } };
@@ -12328,17 +12636,17 @@ export interface Operations {
   };
   /** Whose a document is, and who else may read it. */
   getAccess: {
-    request: { readonly params: { readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'schedule' | 'client'; readonly document_id: string } };
+    request: { readonly params: { readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'schedule' | 'procedure' | 'client'; readonly document_id: string } };
     answer: DocumentAccess;
   };
   /** Lets others read a document. */
   putAccess: {
-    request: { readonly params: { readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'schedule' | 'client'; readonly document_id: string }; readonly body: SharingRequest };
+    request: { readonly params: { readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'schedule' | 'procedure' | 'client'; readonly document_id: string }; readonly body: SharingRequest };
     answer: DocumentAccess;
   };
   /** Every write of a document and every publication: by whom, when, in which request, which version. */
   getAudit: {
-    request: { readonly query?: { readonly start?: string | undefined; readonly end?: string | undefined; readonly kind?: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'schedule' | 'client' | 'judgement' | 'approval' | 'run' | 'optimisation-run' | 'risk-model' | 'render' | 'publication' | 'data-version' | 'signing-key' | 'key' | 'job' | 'authentication' | 'read' | undefined; readonly id?: string | undefined; readonly author?: string | undefined; readonly after?: number | undefined; readonly limit?: number | undefined; readonly format?: 'json' | 'ndjson' | undefined } | undefined };
+    request: { readonly query?: { readonly start?: string | undefined; readonly end?: string | undefined; readonly kind?: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'schedule' | 'procedure' | 'client' | 'judgement' | 'approval' | 'run' | 'optimisation-run' | 'risk-model' | 'render' | 'publication' | 'publication-error' | 'data-version' | 'signing-key' | 'key' | 'job' | 'authentication' | 'read' | undefined; readonly id?: string | undefined; readonly author?: string | undefined; readonly after?: number | undefined; readonly limit?: number | undefined; readonly format?: 'json' | 'ndjson' | undefined } | undefined };
     answer: AuditLog;
   };
 }
@@ -12512,6 +12820,12 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   skipScheduleDay: 'POST /schedules/{schedule_id}/days/{date}/skip',
   backfillSchedule: 'POST /schedules/{schedule_id}/backfill',
   listJudgements: 'GET /schedules/{schedule_id}/judgements',
+  getStatement: 'GET /indices/{index_id}/statement',
+  listMethodologyChanges: 'GET /indices/{index_id}/changes',
+  listProcedures: 'GET /procedures',
+  getProcedure: 'GET /procedures/{procedure_id}',
+  putProcedure: 'PUT /procedures/{procedure_id}',
+  deleteProcedure: 'DELETE /procedures/{procedure_id}',
   listIndexVersions: 'GET /indices/{index_id}/versions',
   diffIndexVersions: 'GET /indices/{index_id}/versions/diff',
   getIndexVersion: 'GET /indices/{index_id}/versions/{version}',
@@ -12544,6 +12858,10 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   diffScheduleVersions: 'GET /schedules/{schedule_id}/versions/diff',
   getScheduleVersion: 'GET /schedules/{schedule_id}/versions/{version}',
   restoreScheduleVersion: 'POST /schedules/{schedule_id}/versions/{version}/restore',
+  listProcedureVersions: 'GET /procedures/{procedure_id}/versions',
+  diffProcedureVersions: 'GET /procedures/{procedure_id}/versions/diff',
+  getProcedureVersion: 'GET /procedures/{procedure_id}/versions/{version}',
+  restoreProcedureVersion: 'POST /procedures/{procedure_id}/versions/{version}/restore',
   listStoreVersions: 'GET /data/stores/{store_id}/document/versions',
   diffStoreVersions: 'GET /data/stores/{store_id}/document/versions/diff',
   getStoreVersion: 'GET /data/stores/{store_id}/document/versions/{version}',
@@ -12551,6 +12869,7 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   publishIndex: 'POST /analytics/{index_id}/publish',
   getPublished: 'GET /analytics/{index_id}/published',
   getPublishedBundle: 'GET /analytics/{index_id}/published/bundle',
+  listPublishedErrors: 'GET /analytics/{index_id}/published/errors',
   getPublishedKeys: 'GET /analytics/{index_id}/published/keys',
   rotateSigningKey: 'POST /publication/keys',
   listApprovals: 'GET /approvals',

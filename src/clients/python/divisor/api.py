@@ -75,14 +75,14 @@ class Operations:
         """
         return self._transport.content("GET", f"/docs/guide/pictures/{word(picture)}")
 
-    def call_mcp(self, body: c.McpMessage, *, tools: Optional[Sequence[Literal["jobs", "indices", "analytics", "optimise", "risk-models", "reports", "data", "documentation", "strategies", "derivatives", "stores", "watchlists", "schedules", "clients", "approvals", "publication", "versions", "service", "all"]]] = None) -> Any:
+    def call_mcp(self, body: c.McpMessage, *, tools: Optional[Sequence[Literal["jobs", "indices", "analytics", "optimise", "risk-models", "reports", "data", "documentation", "strategies", "derivatives", "stores", "watchlists", "schedules", "governance", "clients", "approvals", "publication", "versions", "service", "all"]]] = None) -> Any:
         """Model Context Protocol for agents: one JSON-RPC message.
 
         :param tools: Toolsets, or `all`. Default: jobs, indices, analytics, reports, data, documentation.
         """
         return cast("Any", self._transport.json("POST", "/mcp", body=body, query={"tools": tools}))
 
-    def call_mcp_content(self, body: c.McpMessage, media: Literal["text/event-stream"], *, tools: Optional[Sequence[Literal["jobs", "indices", "analytics", "optimise", "risk-models", "reports", "data", "documentation", "strategies", "derivatives", "stores", "watchlists", "schedules", "clients", "approvals", "publication", "versions", "service", "all"]]] = None) -> bytes:
+    def call_mcp_content(self, body: c.McpMessage, media: Literal["text/event-stream"], *, tools: Optional[Sequence[Literal["jobs", "indices", "analytics", "optimise", "risk-models", "reports", "data", "documentation", "strategies", "derivatives", "stores", "watchlists", "schedules", "governance", "clients", "approvals", "publication", "versions", "service", "all"]]] = None) -> bytes:
         """Model Context Protocol for agents: one JSON-RPC message.
 
         :param media: What is wanted instead of JSON.
@@ -1466,6 +1466,62 @@ class Operations:
         """
         return cast("c.Judgements", self._transport.json("GET", f"/schedules/{word(schedule_id)}/judgements", query={"limit": limit}))
 
+    def get_statement(self, index_id: str, *, format: Optional[Literal["json", "md"]] = None) -> c.BenchmarkStatement:
+        """Benchmark statement of an index, generated from its documents and registers.
+
+        :param format: Instead of `Accept`.
+        """
+        return cast("c.BenchmarkStatement", self._transport.json("GET", f"/indices/{word(index_id)}/statement", query={"format": format}))
+
+    def get_statement_content(self, index_id: str, media: Literal["text/markdown"], *, format: Optional[Literal["json", "md"]] = None) -> bytes:
+        """Benchmark statement of an index, generated from its documents and registers.
+
+        :param media: What is wanted instead of JSON.
+        :param format: Instead of `Accept`.
+        """
+        return self._transport.content("GET", f"/indices/{word(index_id)}/statement", query={"format": format}, accept=media)
+
+    def list_methodology_changes(self, index_id: str, *, limit: Optional[int] = None) -> c.MethodologyChanges:
+        """Changes of a methodology: each version with the sentences that it changed, and dated amendments.
+
+        :param limit: Longest list.
+        """
+        return cast("c.MethodologyChanges", self._transport.json("GET", f"/indices/{word(index_id)}/changes", query={"limit": limit}))
+
+    def list_procedures(self, *, limit: Optional[int] = None, after: Optional[str] = None) -> c.ProcedureCollection:
+        """Every procedure of the administrator.
+
+        :param limit: Maximum number of entries.
+        :param after: Only entries whose id comes after this one.
+        """
+        return cast("c.ProcedureCollection", self._transport.json("GET", "/procedures", query={"limit": limit, "after": after}))
+
+    def get_procedure(self, procedure_id: str) -> c.Procedure:
+        """One procedure.
+
+        :param procedure_id: Id of the procedure.
+        """
+        return cast("c.Procedure", self._transport.json("GET", f"/procedures/{word(procedure_id)}"))
+
+    def put_procedure(self, procedure_id: str, body: c.ProcedureDocument, *, if_match: Optional[str] = None, note: Optional[str] = None) -> c.Procedure:
+        """Creates or replaces a procedure of the administrator.
+
+        :param procedure_id: Id of the procedure.
+        :param if_match: Change the document only when its etag is one of these.
+        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        """
+        return cast("c.Procedure", self._transport.json("PUT", f"/procedures/{word(procedure_id)}", body=body, if_match=if_match, note=note))
+
+    def delete_procedure(self, procedure_id: str, *, purge: Optional[bool] = None, if_match: Optional[str] = None, note: Optional[str] = None) -> None:
+        """Deletes a procedure.
+
+        :param procedure_id: Id of the procedure.
+        :param purge: Removes every version, too, also of what is deleted already: needs the scope admin.
+        :param if_match: Change the document only when its etag is one of these.
+        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        """
+        self._transport.json("DELETE", f"/procedures/{word(procedure_id)}", query={"purge": purge}, if_match=if_match, note=note)
+
     def list_index_versions(self, index_id: str, *, limit: Optional[int] = None, before: Optional[int] = None) -> c.VersionList:
         """Who wrote the index, when and why.
 
@@ -1722,6 +1778,38 @@ class Operations:
         """
         return cast("c.Schedule", self._transport.json("POST", f"/schedules/{word(schedule_id)}/versions/{word(version)}/restore", if_match=if_match, note=note))
 
+    def list_procedure_versions(self, procedure_id: str, *, limit: Optional[int] = None, before: Optional[int] = None) -> c.VersionList:
+        """Who wrote the procedure, when and why.
+
+        :param limit: Maximum number of versions.
+        :param before: Only versions with a smaller number.
+        """
+        return cast("c.VersionList", self._transport.json("GET", f"/procedures/{word(procedure_id)}/versions", query={"limit": limit, "before": before}))
+
+    def diff_procedure_versions(self, procedure_id: str, from_: int, to: int) -> c.VersionDifference:
+        """What changed of the procedure between two versions.
+
+        :param from_: Number of the version to begin with.
+        :param to: Number of the version to end with.
+        """
+        return cast("c.VersionDifference", self._transport.json("GET", f"/procedures/{word(procedure_id)}/versions/diff", query={"from": from_, "to": to}))
+
+    def get_procedure_version(self, procedure_id: str, version: str) -> c.VersionedDocument:
+        """The procedure as one version has it.
+
+        :param version: Number of the version.
+        """
+        return cast("c.VersionedDocument", self._transport.json("GET", f"/procedures/{word(procedure_id)}/versions/{word(version)}"))
+
+    def restore_procedure_version(self, procedure_id: str, version: str, *, if_match: Optional[str] = None, note: Optional[str] = None) -> c.Procedure:
+        """Writes the procedure again as one version has it.
+
+        :param version: Number of the version.
+        :param if_match: Change the document only when its etag is one of these.
+        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        """
+        return cast("c.Procedure", self._transport.json("POST", f"/procedures/{word(procedure_id)}/versions/{word(version)}/restore", if_match=if_match, note=note))
+
     def list_store_versions(self, store_id: str, *, limit: Optional[int] = None, before: Optional[int] = None) -> c.VersionList:
         """Who wrote the declaration of a data store, when and why.
 
@@ -1781,6 +1869,13 @@ class Operations:
         """Everything that recomputes the published closes of an index, as one signed archive."""
         return self._transport.content("GET", f"/analytics/{word(index_id)}/published/bundle")
 
+    def list_published_errors(self, index_id: str, *, limit: Optional[int] = None) -> c.PublishedErrors:
+        """Register of errors in published closes: their size, what was decided, and the notice for clients.
+
+        :param limit: Longest list.
+        """
+        return cast("c.PublishedErrors", self._transport.json("GET", f"/analytics/{word(index_id)}/published/errors", query={"limit": limit}))
+
     def get_published_keys(self, index_id: str) -> c.PublicKeys:
         """Public keys that sign published logs."""
         return cast("c.PublicKeys", self._transport.json("GET", f"/analytics/{word(index_id)}/published/keys"))
@@ -1815,14 +1910,14 @@ class Operations:
         """
         return cast("c.Approval", self._transport.json("POST", f"/approvals/{word(approval_id)}/decisions", body=body, note=note))
 
-    def get_access(self, kind: Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "schedule", "client"], document_id: str) -> c.DocumentAccess:
+    def get_access(self, kind: Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "schedule", "procedure", "client"], document_id: str) -> c.DocumentAccess:
         """Whose a document is, and who else may read it.
 
         :param kind: Family of the document.
         """
         return cast("c.DocumentAccess", self._transport.json("GET", f"/access/{word(kind)}/{word(document_id)}"))
 
-    def put_access(self, kind: Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "schedule", "client"], document_id: str, body: c.SharingRequest, *, if_match: Optional[str] = None) -> c.DocumentAccess:
+    def put_access(self, kind: Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "schedule", "procedure", "client"], document_id: str, body: c.SharingRequest, *, if_match: Optional[str] = None) -> c.DocumentAccess:
         """Lets others read a document.
 
         :param kind: Family of the document.
@@ -1830,7 +1925,7 @@ class Operations:
         """
         return cast("c.DocumentAccess", self._transport.json("PUT", f"/access/{word(kind)}/{word(document_id)}", body=body, if_match=if_match))
 
-    def get_audit(self, *, start: Optional[str] = None, end: Optional[str] = None, kind: Optional[Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "schedule", "client", "judgement", "approval", "run", "optimisation-run", "risk-model", "render", "publication", "data-version", "signing-key", "key", "job", "authentication", "read"]] = None, id: Optional[str] = None, author: Optional[str] = None, after: Optional[int] = None, limit: Optional[int] = None, format: Optional[Literal["json", "ndjson"]] = None) -> c.AuditLog:
+    def get_audit(self, *, start: Optional[str] = None, end: Optional[str] = None, kind: Optional[Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "schedule", "procedure", "client", "judgement", "approval", "run", "optimisation-run", "risk-model", "render", "publication", "publication-error", "data-version", "signing-key", "key", "job", "authentication", "read"]] = None, id: Optional[str] = None, author: Optional[str] = None, after: Optional[int] = None, limit: Optional[int] = None, format: Optional[Literal["json", "ndjson"]] = None) -> c.AuditLog:
         """Every write of a document and every publication: by whom, when, in which request, which version.
 
         :param start: Entries of this day or time and after it.
@@ -1844,7 +1939,7 @@ class Operations:
         """
         return cast("c.AuditLog", self._transport.json("GET", "/audit", query={"start": start, "end": end, "kind": kind, "id": id, "author": author, "after": after, "limit": limit, "format": format}))
 
-    def get_audit_content(self, media: Literal["application/x-ndjson"], *, start: Optional[str] = None, end: Optional[str] = None, kind: Optional[Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "schedule", "client", "judgement", "approval", "run", "optimisation-run", "risk-model", "render", "publication", "data-version", "signing-key", "key", "job", "authentication", "read"]] = None, id: Optional[str] = None, author: Optional[str] = None, after: Optional[int] = None, limit: Optional[int] = None, format: Optional[Literal["json", "ndjson"]] = None) -> bytes:
+    def get_audit_content(self, media: Literal["application/x-ndjson"], *, start: Optional[str] = None, end: Optional[str] = None, kind: Optional[Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "schedule", "procedure", "client", "judgement", "approval", "run", "optimisation-run", "risk-model", "render", "publication", "publication-error", "data-version", "signing-key", "key", "job", "authentication", "read"]] = None, id: Optional[str] = None, author: Optional[str] = None, after: Optional[int] = None, limit: Optional[int] = None, format: Optional[Literal["json", "ndjson"]] = None) -> bytes:
         """Every write of a document and every publication: by whom, when, in which request, which version.
 
         :param media: What is wanted instead of JSON.

@@ -79,10 +79,7 @@ export const ALCOVES = {
   'src/store/s3': { room: 'src/store', packages: ['aws4fetch', 'node:*'] },
 };
 
-/**
- * Families of a room, lowest first: a family imports only families that come before it. A name with an ending is a file
- * next to the folders.
- */
+/** Families of a room, lowest first: each imports only earlier ones. A name with an ending is a file, not a folder. */
 export const FAMILIES = {
   'src/domain': [
     'time',

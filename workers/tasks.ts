@@ -8,6 +8,7 @@ const tasks: { readonly [N in TaskName]: () => Promise<Task<N>> } = {
   'batch-part': async () => (await import('./personal/batch.js')).batchPart,
   'sum-batch': async () => (await import('./personal/batch.js')).sumBatch,
   'sweep-part': async () => (await import('./runs/sweep.js')).sweepPart,
+  'sum-rerun': async () => (await import('./runs/rerun.js')).sumRerun,
   'sum-sweep': async () => (await import('./runs/sweep.js')).sumSweep,
   'view-run': async () => (await import('./views/view-run.js')).viewRun,
   'run-text': async () => (await import('./runs/run-text.js')).runText,

@@ -6,7 +6,7 @@ import type { Handlers } from '#http/handler.js';
 import { consoleHandlers, consoleRoutes } from '#http/routes/console.js';
 import { verifyHandlers, verifyRoutes } from '#http/routes/verify.js';
 import { signInRoutes } from '#http/routes/sign-in.js';
-import type { JobHandlers, JobKind } from '#jobs/job-kind.js';
+import type { Attempt, JobHandlers, JobKind } from '#jobs/job-kind.js';
 import { relocateDatasets } from '#services/datasets/relocate.js';
 import { createKeys } from '#services/operations/keys.js';
 import { beyondReach } from '#store/reach/reach-context.js';
@@ -96,6 +96,10 @@ function detachAttempts(kinds: JobHandlers): JobHandlers {
   const own = <P>(kind: JobKind<P>): JobKind<P> => ({
     ...kind,
     run: (payload, attempt) => beyondReach(() => kind.run(payload, attempt)),
+    ...(kind.runParts && {
+      runParts: (payload: P, parts: readonly number[], attempt: Attempt) =>
+        beyondReach(() => kind.runParts!(payload, parts, attempt)),
+    }),
   });
   const handlers = Object.entries(kinds as unknown as Record<string, JobKind<never>>).map(([name, kind]) => [
     name,

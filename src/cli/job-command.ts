@@ -64,7 +64,7 @@ export async function runJobCommand<R>(
       `the extension of ${common.out} must be ${command.ending}, the format that divisor ${name} writes`,
     );
   const run = async (client: DivisorClient) => {
-    const screen = jobScreen(name, common.json || common.csv);
+    const screen = jobScreen(name, common);
     const result = await resultOf(client, command.submit(client, words, flags), screen);
     if (result === CANCELLED) return EXIT.interrupted;
     const status = command.exitStatus?.(result, flags) ?? EXIT.done;

@@ -21,13 +21,27 @@ const TICK_MS = 1000;
 /** Interval between lines with the elapsed time on a pipe. */
 const PIPE_TICK_MS = 10_000;
 
+/** Format that flags ask for. */
+export interface AskedFormat {
+  readonly json: boolean;
+  /** A table follows: the output contains nothing else. */
+  readonly csv: boolean;
+}
+
 /** Shows one line that redraws itself on a terminal; prints every change once for a program. */
-export function jobScreen(name: string, json: boolean): JobScreen {
+export function jobScreen(name: string, { json, csv }: AskedFormat): JobScreen {
   const screen = screenOf(process.stdout);
-  const asJson = json || !screen.isTerminal;
+  const asJson = json || csv || !screen.isTerminal;
   const line = (record: object) => screen.write(`${JSON.stringify(record)}\n`);
   if (asJson)
-    return { asJson, status: changes(line), waiting: reportWaiting(name), line, done: () => {}, abandon: () => {} };
+    return {
+      asJson,
+      status: csv ? () => {} : changes(line),
+      waiting: reportWaiting(name),
+      line,
+      done: () => {},
+      abandon: () => {},
+    };
   const { progress, waited, done, abandon } = step(screen, name);
   return {
     asJson,

@@ -29,6 +29,7 @@ import { dataVersionRoutes } from './stores/data-versions.js';
 import { storeRoutes } from './stores/routes.js';
 import { sqlRoutes } from './sql.js';
 import { strategyRoutes } from './strategies.js';
+import { rerunRoutes } from './reruns.js';
 import { runDifferenceRoutes } from './analytics/run-differences.js';
 import { runRoutes } from './analytics/runs.js';
 import { runViewRoutes } from './analytics/run-view-routes.js';
@@ -66,6 +67,7 @@ export const API = {
   ...replayRoutes,
   ...sweepRoutes,
   ...batchRoutes,
+  ...rerunRoutes,
   ...simulationRoutes,
   ...rollingRiskRoutes,
   ...reportRoutes,

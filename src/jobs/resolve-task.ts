@@ -17,7 +17,7 @@ import type {
   WithModels,
 } from './tasks/references.js';
 import type { ModelFile, ModelFiles, RiskUniverse } from './tasks/indices.js';
-import type { OutcomesFile, OverviewFile, ResumableRun } from './tasks/runs.js';
+import type { OverviewFile, ResumableRun } from './tasks/runs.js';
 
 /** Resources of a node that orders refer to by name. */
 export interface TaskResources {
@@ -58,13 +58,14 @@ const RESOLVERS: Resolvers = {
   'sweep-part': onModels,
   'sum-sweep': async ({ files, ...order }, resources) => ({
     ...(await onMarket(order, resources)),
-    files: await outcomeFiles(files, resources),
+    files: await partFiles(files, resources),
   }),
   'batch-part': onModels,
   'sum-batch': async ({ files, ...order }, resources) => ({
     ...(await onModels(order, resources)),
-    files: await outcomeFiles(files, resources),
+    files: await partFiles(files, resources),
   }),
+  'sum-rerun': async ({ files, ...order }, resources) => ({ ...order, files: await partFiles(files, resources) }),
   optimise: onModels,
   'plan-simulation': async (order, resources) => ({
     ...order,
@@ -99,19 +100,18 @@ async function onMarket<I extends { readonly market: MarketIdentity }>(
   return { ...order, market: await resources.market(order.market) };
 }
 
-/** Fetches files in groups, because there may be thousands. */
-async function outcomeFiles(
-  files: TaskInput<'sum-sweep'>['files'],
+/** Fetches the outputs of parts in groups, because there may be thousands. */
+async function partFiles<F extends ArtifactReference>(
+  files: readonly F[],
   { file }: Pick<TaskResources, 'file'>,
-): Promise<OutcomesFile[]> {
-  const located: OutcomesFile[] = [];
+): Promise<(Omit<F, 'artifact'> & { readonly path: string })[]> {
+  const located: (Omit<F, 'artifact'> & { readonly path: string })[] = [];
   for (let from = 0; from < files.length; from += FETCHED_AT_ONCE)
     located.push(
       ...(await Promise.all(
-        files.slice(from, from + FETCHED_AT_ONCE).map(async ({ artifact, ...outcomes }) => ({
-          ...outcomes,
-          path: await file({ artifact }),
-        })),
+        files
+          .slice(from, from + FETCHED_AT_ONCE)
+          .map(async ({ artifact, ...output }) => ({ ...output, path: await file({ artifact }) })),
       )),
     );
   return located;

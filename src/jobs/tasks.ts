@@ -43,10 +43,11 @@ import type {
   RunTextInput,
   SimulationStart,
   SumSimulationInput,
+  SumRerunInput,
   SumSweepInput,
   SweepPartInput,
   SweepPartOutput,
-  SweepSum,
+  ResultInBlocks,
 } from './tasks/runs.js';
 import type {
   ContentChangeInput,
@@ -69,6 +70,7 @@ import type {
   ReplayOrder,
   SweepPartOrder,
   ValidateRiskModelOrder,
+  SumRerunOrder,
   SumSweepOrder,
 } from './tasks/references.js';
 import type { TaskControl } from './thread-messages.js';
@@ -90,12 +92,14 @@ export interface Tasks {
   replay: { order: ReplayOrder; input: ReplayInput; output: WrittenView };
   /** Runs some variants of a sweep. */
   'sweep-part': { order: SweepPartOrder; input: SweepPartInput; output: SweepPartOutput };
-  /** Ranks all variants of a sweep: a SweepView as JSON. */
-  'sum-sweep': { order: SumSweepOrder; input: SumSweepInput; output: SweepSum };
   /** Solves some accounts of a batch. */
   'batch-part': { order: BatchPartOrder; input: BatchPartInput; output: BatchPartOutput };
   /** Summarises a batch and joins its accounts. */
   'sum-batch': { order: SumBatchOrder; input: SumBatchInput; output: BatchSum };
+  /** Ranks all variants of a sweep: a SweepView as JSON. */
+  'sum-sweep': { order: SumSweepOrder; input: SumSweepInput; output: ResultInBlocks };
+  /** Lists what became of the indices of a rerun: a RerunView as JSON. */
+  'sum-rerun': { order: SumRerunOrder; input: SumRerunInput; output: ResultInBlocks };
   /** Computes a view of stored runs as JSON. */
   'view-run': { input: RunViewInput; output: HashedBytes };
   /** Writes the record of a stored run, a BacktestResultSummary, or its result, a BacktestRunResult, as JSON. */

@@ -11,7 +11,9 @@ test('a pipe that waits long for a response reports it on standard error until t
   vi.useFakeTimers();
   const said = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
   let answer = (_store: string) => {};
-  const waited = jobScreen('import', true).waiting(new Promise<string>((resolve) => (answer = resolve)));
+  const waited = jobScreen('import', { json: true, csv: false }).waiting(
+    new Promise<string>((resolve) => (answer = resolve)),
+  );
   await vi.advanceTimersByTimeAsync(9_999);
   expect(said).not.toHaveBeenCalled();
   await vi.advanceTimersByTimeAsync(10_001);

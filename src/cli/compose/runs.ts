@@ -5,6 +5,7 @@ import { exportHandlers } from '#http/routes/exports.js';
 import { replayHandlers } from '#http/routes/replays.js';
 import { runViewHandlers } from '#http/routes/run-views.js';
 import { runDifferenceHandlers, runHandlers } from '#http/routes/runs.js';
+import { rerunHandlers } from '#http/routes/reruns.js';
 import { simulationHandlers } from '#http/routes/simulations.js';
 import { sweepHandlers } from '#http/routes/sweeps.js';
 import { announcedDividends } from '#services/derivatives/announced-dividends.js';
@@ -21,6 +22,10 @@ import { createRunViews } from '#services/runs/run-views.js';
 import { createSimulationJob, createSimulations } from '#services/runs/simulations.js';
 import { createRunDifferenceJob, createRunDifferences } from '#services/runs/run-differences.js';
 import { createStoredRuns } from '#services/runs/stored-runs.js';
+import { createRunMaker } from '#services/runs/made-runs.js';
+import { createRerunJob } from '#services/runs/rerun-job.js';
+import { createReruns } from '#services/runs/reruns.js';
+import { createRunnableRuns, type RunnableRuns } from '#services/runs/runnable-runs.js';
 import { createSweepJob } from '#services/runs/sweep-job.js';
 import { createSweeps } from '#services/runs/sweeps.js';
 import { createViewCache } from '#services/runs/view-cache.js';
@@ -38,27 +43,30 @@ export function composeRuns(
   const { nextRebalance, comingRebalance } = calendarViews;
   const views = createViewCache();
   const maker = createViewMaker({ ...rooms, views });
-  const ofJobs = { ...rooms, documents: rooms.documentsOfJobs };
-  const backtest = createBacktestJob({ ...ofJobs, runsKept: settings.runsKept });
-  const replay = createReplayJob(ofJobs);
-  const diff = createRunDifferenceJob(ofJobs);
-  const sweep = createSweepJob({ ...ofJobs, workers: settings.workers });
-  const simulate = createSimulationJob(ofJobs);
+  const runnables = createRunnableRuns(rooms);
+  const kinds = kindsOf(rooms, runnables);
 
   const texts = createRunTexts(rooms);
-  const analytics = createAnalytics({ ...rooms, kind: backtest, maker, texts, engineVersion });
+  const analytics = createAnalytics({ ...rooms, kind: kinds.backtest, maker, texts, runnables, engineVersion });
   const { estimatedBytes } = analytics;
   const runViews = createRunViews({ ...rooms, maker, nextRebalance, comingRebalance });
-  const replays = createReplays({ ...rooms, kind: replay, engineVersion, estimatedBytes });
+  const replays = createReplays({ ...rooms, kind: kinds.replay, engineVersion, estimatedBytes });
   const sweeps = createSweeps({
     ...rooms,
-    kind: sweep,
+    kind: kinds.sweep,
+    engineVersion,
+    workers: settings.workers,
+    estimatedBytes,
+  });
+  const reruns = createReruns({
+    ...rooms,
+    kind: kinds.rerun,
     engineVersion,
     workers: settings.workers,
     estimatedBytes,
   });
   const exports = createExports({ ...rooms, views });
-  const simulations = createSimulations({ ...rooms, kind: simulate });
+  const simulations = createSimulations({ ...rooms, kind: kinds.simulate });
   const derivatives = createDerivatives({
     levelsOf: analytics.levelsOf,
     announcedDividends: announcedDividends(runViews, runViewRoutes.getDividendPoints.view),
@@ -70,18 +78,34 @@ export function composeRuns(
     analytics,
     exports,
     backtestResults: backtestResults(rooms.documents, texts),
-    kinds: { backtest, replay, diff, sweep, simulate },
+    kinds,
     handlers: {
       ...analyticsHandlers(analytics, createBacktestBatches(analytics)),
       ...runHandlers(createStoredRuns({ ...rooms, maker })),
-      ...runDifferenceHandlers(createRunDifferences({ ...rooms, kind: diff, engineVersion, estimatedBytes })),
+      ...runDifferenceHandlers(createRunDifferences({ ...rooms, kind: kinds.diff, engineVersion, estimatedBytes })),
       ...runViewHandlers(runViews),
       ...exportHandlers(exports),
       ...composeSql(rooms, exports, open).handlers,
       ...replayHandlers(replays),
       ...sweepHandlers(sweeps),
+      ...rerunHandlers(reruns),
       ...simulationHandlers(simulations),
       ...derivativeHandlers(derivatives),
     },
+  };
+}
+
+/** Kinds of job that compute runs and results on them. */
+function kindsOf(rooms: RoomsOfJobs, runnables: RunnableRuns) {
+  const { runsKept, workers } = rooms.settings;
+  const ofJobs = { ...rooms, documents: rooms.documentsOfJobs };
+  const runMaker = createRunMaker(ofJobs);
+  return {
+    backtest: createBacktestJob({ runMaker, runsKept }),
+    rerun: createRerunJob({ ...ofJobs, runMaker, runnables, runsKept, workers }),
+    replay: createReplayJob(ofJobs),
+    diff: createRunDifferenceJob(ofJobs),
+    sweep: createSweepJob({ ...ofJobs, workers }),
+    simulate: createSimulationJob(ofJobs),
   };
 }

@@ -8,6 +8,7 @@ import { inspectData } from './inspect.js';
 import { optimise } from './optimise.js';
 import { report } from './report.js';
 import { risk } from './risk.js';
+import { rerun } from './rerun.js';
 import { sweep } from './sweep.js';
 import { validateRisk } from './validate-risk.js';
 
@@ -17,6 +18,7 @@ export const JOB_COMMANDS: Readonly<Record<string, JobCommand<unknown>>> = {
   inspect: inspectData,
   backtest,
   backtests,
+  rerun,
   sweep,
   batch,
   optimise,

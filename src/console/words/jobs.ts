@@ -13,6 +13,7 @@ export const KINDS: Readonly<Record<JobStatus['kind'], string>> = {
   refresh: 'Refresh',
   generate: 'Market',
   sweep: 'Sweep',
+  rerun: 'Rerun of stale indices',
   simulate: 'Simulation',
   replay: 'Replay',
   diff: 'Comparison of runs',
@@ -45,6 +46,8 @@ export function jobAddress(job: Pick<JobStatus, 'job_id' | 'kind'>): string {
     case 'simulate':
     case 'replay':
       return `/console/indices/${ident}`;
+    case 'rerun':
+      return '/console/indices';
     case 'diff':
       return `/console/indices/${ident}?tab=runs`;
     case 'optimise':

@@ -17,6 +17,7 @@ export const DOCUMENTS_WORDS: Readonly<Record<string, string>> = {
   model_id: 'The risk model.',
   run_id: 'The optimisation run.',
   sweep_id: 'The sweep.',
+  rerun_id: 'The rerun.',
   strategy_id: 'The strategy.',
   template_id: 'The template.',
   watchlist_id: 'The watchlist.',

@@ -86,6 +86,16 @@ export const SweepPayload = z.object({
 });
 export type SweepPayload = Readonly<z.infer<typeof SweepPayload>>;
 
+export const RerunPayload = z.object({
+  rerun_id: z.string(),
+  /** Indices and strategies in order. */
+  ids: z.array(z.string()).readonly(),
+  /** Ids and shared documents that the client may use; null for a client without limits. */
+  reach: z.object({ prefixes: z.array(z.string()), shared: z.array(z.string()) }).nullable(),
+  engine_version: z.string(),
+});
+export type RerunPayload = Readonly<z.infer<typeof RerunPayload>>;
+
 export const SimulationPayload = z.object({
   run_id: z.string(),
   ...whichRun,

@@ -73,6 +73,10 @@ export const LIMIT_SPECS = {
   MAX_JOB_SECONDS: { value: 3600, help: 'Wall time of one attempt of a job.' },
   CANCEL_GRACE_SECONDS: { value: 2, help: 'Time for a cancelled job to release its worker.' },
   MAX_BATCH_IDS: { value: 500, help: 'Indices of `POST /analytics/backtests`: as many answers as a listing of jobs.' },
+  MAX_RERUN_IDS: {
+    value: 10_000,
+    help: 'Indices and strategies of `POST /analytics/reruns`, whose runs are stored in one transaction.',
+  },
   MAX_COMPARE_IDS: { value: 32, help: 'Runs of `GET /analytics/compare`.' },
   MAX_ATTEMPTS: { value: 3, help: 'Starts of one job before it is considered poison.' },
   MAX_QUEUED_JOBS: { value: 10_000, help: 'Jobs waiting for a worker.' },

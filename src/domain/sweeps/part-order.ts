@@ -1,3 +1,4 @@
+import { evenParts } from '../numbers/even-parts.js';
 import { canonicalJson } from '../json/canonical-json.js';
 import { compareText } from '../refusals/findings.js';
 import { variantCount, type Variation } from './variants.js';
@@ -9,20 +10,11 @@ export interface SweepParts {
   variants(part: number): readonly number[];
 }
 
-/** Number of variants in one part: about a second of work, after which another job may run. */
-const VARIANTS_PER_PART = 8;
-/** Maximum number of parts of a sweep: rows in its database and files in its folder. */
-const PARTS_MAX = 5000;
-
 /** Divides variants into parts: variants with the same definition are adjacent, so that it is decided once. */
 export function sweepParts(variation: Variation): SweepParts {
-  const count = variantCount(variation);
-  const size = Math.max(VARIANTS_PER_PART, Math.ceil(count / PARTS_MAX));
+  const { count, positions } = evenParts(variantCount(variation));
   const at = variation.patches === null ? gridOrder(variation.grid ?? {}) : listOrder(variation.patches);
-  return {
-    count: Math.ceil(count / size),
-    variants: (part) => Array.from({ length: Math.min(size, count - part * size) }, (_, i) => at(part * size + i)),
-  };
+  return { count, variants: (part) => positions(part).map(at) };
 }
 
 const isOfDocument = (pointer: string): boolean => pointer.startsWith('/document/');

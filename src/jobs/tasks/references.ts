@@ -16,6 +16,8 @@ import type {
   OutcomesFile,
   PlanSimulationInput,
   ReplayInput,
+  RerunFile,
+  SumRerunInput,
   SumSweepInput,
   SweepPartInput,
 } from './runs.js';
@@ -82,6 +84,10 @@ export type BatchPartOrder = OnMarket<Omit<BatchPartInput, 'models'>> & WithMode
 
 export type SumBatchOrder = OnMarket<Omit<SumBatchInput, 'models' | 'files'>> &
   WithModels & { readonly files: readonly (Omit<AccountsFile, 'path'> & ArtifactReference)[] };
+
+export type SumRerunOrder = WithOutputNames<Omit<SumRerunInput, 'files'>> & {
+  readonly files: readonly (Omit<RerunFile, 'path'> & ArtifactReference)[];
+};
 
 export type BacktestOrder = OnMarket<Omit<BacktestInput, 'stored' | 'models' | 'known' | 'checkedFiles'>> &
   WithModels &

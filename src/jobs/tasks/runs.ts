@@ -1,5 +1,7 @@
 import type { FullRunReason, StoredFullRunReason } from '#domain/documents/full-run-reasons.js';
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
+import type { RerunRow } from '#contract/reruns.js';
+import type { RunDocument } from '#domain/documents/run-document.js';
 import type { PublicationEntry } from '#domain/documents/publication-document.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import type { SimulationPlan, SimulationRequest } from '#domain/simulation/simulation.js';
@@ -167,10 +169,35 @@ export interface SumSweepInput {
   readonly outputs: TaskOutputs<'view' | 'rows'>;
 }
 
-/** The result of a sweep, and its rows in blocks. */
-export interface SweepSum {
+/** The result of a sweep or a rerun, and its rows in blocks. */
+export interface ResultInBlocks {
   readonly view: ArtifactRef;
   readonly rows: RowsInBlocks;
+}
+
+/** A run of a rerun, or the reason why there is none. */
+export interface RerunEntry {
+  readonly row: RerunRow;
+  /** The run to store. */
+  readonly run: RunDocument | null;
+  /** Id of the newest run when this one was made; null if there was none that could be read. */
+  readonly previous: string | null;
+}
+
+/** Output of some parts of a rerun, as JSON: the entries of each part, in the order of the parts. */
+export type RerunOutput = readonly (readonly RerunEntry[])[];
+
+/** Entries of some parts of a rerun. */
+export interface RerunFile extends HashedFile {
+  readonly parts: readonly number[];
+}
+
+export interface SumRerunInput {
+  readonly rerunId: string;
+  readonly engineVersion: string;
+  /** Entries of all parts; some parts may occur more than once. */
+  readonly files: readonly RerunFile[];
+  readonly outputs: TaskOutputs<'view' | 'rows'>;
 }
 
 export interface PlanSimulationInput {

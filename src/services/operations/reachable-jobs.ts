@@ -8,6 +8,8 @@ import { outside } from './access.js';
 
 type FollowedJobs = Pick<JobSystem, 'find' | 'list' | 'cancel' | 'retry' | 'watch' | 'watchAll' | 'liveIds'>;
 
+/** Kinds whose jobs clients name. */
+const NAMED: ReadonlySet<string> = new Set(['sweep', 'rerun']);
 /** Kinds whose jobs are named by a risk model. */
 const OF_MODELS: ReadonlySet<string> = new Set(['risk', 'validate']);
 
@@ -55,11 +57,11 @@ function isVisible(reach: Reach, status: JobStatus): boolean {
   return subject !== undefined && mayRead(reach, subject.kind, subject.id);
 }
 
-/** True for a job that a client named: a sweep of an index that is shared with it. */
+/** True for a job that a client named, such as a sweep of an index that is shared with it. */
 const isNamedWithin = (reach: Reach, { kind, job_id: jobId }: JobStatus): boolean =>
-  kind === 'sweep' && isWithin(reach, jobId.slice(jobId.indexOf(':') + 1));
+  NAMED.has(kind) && isWithin(reach, jobId.slice(jobId.indexOf(':') + 1));
 
-/** The document of a job, or the sweep of a document that is not stored; undefined where it names none. */
+/** The document of a job, or the name that a client gave it; undefined where it names none. */
 function subjectOf({ kind, job_id: jobId, request }: JobStatus): { kind: string; id: string } | undefined {
   const ident = jobId.slice(jobId.indexOf(':') + 1);
   const subject: JobSubject | null = JOB_KIND_CATALOGUE[kind].subject;
@@ -74,5 +76,5 @@ function subjectOf({ kind, job_id: jobId, request }: JobStatus): { kind: string;
     const id = asked?.[name];
     if (typeof id === 'string') return { kind: of, id };
   }
-  return kind === 'sweep' ? { kind, id: ident } : undefined;
+  return NAMED.has(kind) ? { kind, id: ident } : undefined;
 }

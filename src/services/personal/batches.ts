@@ -15,7 +15,7 @@ import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { reachedBy } from '../indices/index-questions.js';
 import { assertOwnName, ownName } from '../operations/access.js';
 import { reachableJobs } from '../operations/reachable-jobs.js';
-import { readBlock } from '../runs/sweep-rows.js';
+import { readBlock } from '../runs/result-rows.js';
 import { requireIndex } from '../stored/stored-indices.js';
 import { plannedModels, requireModel } from '../stored/used-models.js';
 
@@ -114,13 +114,13 @@ export function createBatches(dependencies: BatchesDependencies): Batches {
     async accounts(batchId, block) {
       const rows = await rowsOf(batchId);
       const own = { ...rows, blocks: rows.blocks.slice(0, -1) };
-      const text = await readBlock(own, block, { what: 'batch', artifacts });
+      const text = await readBlock(own, { kind: 'batch', block }, artifacts);
       const head = JSON.stringify({ batch_id: batchId, count: rows.count, block, blocks: own.blocks.length });
       return bytesOf(Buffer.concat([Buffer.from(`${head.slice(0, -1)},"accounts":[`), text, Buffer.from(']}')]));
     },
     async common(batchId) {
       const rows = await rowsOf(batchId);
-      return bytesOf(await readBlock(rows, rows.blocks.length - 1, { what: 'batch', artifacts }));
+      return bytesOf(await readBlock(rows, { kind: 'batch', block: rows.blocks.length - 1 }, artifacts));
     },
   };
 }

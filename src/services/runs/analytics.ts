@@ -1,7 +1,5 @@
 import type { BacktestRequest } from '#contract/analytics/request.js';
 import { assertOrder } from '#domain/schema/assert-order.js';
-import { canonicalJson } from '#domain/json/canonical-json.js';
-import type { Calendars } from '#domain/calendars/calendar.js';
 import type { Authorship } from '#domain/documents/version-document.js';
 import type { JobKind, Jobs } from '#jobs/job-kind.js';
 import type { Origin } from '#jobs/origin.js';
@@ -13,20 +11,17 @@ import type { RunDocument } from '#domain/documents/run-document.js';
 import type { ArtifactRef, ArtifactStore, DocumentStore, DocumentTransaction } from '#store/port.js';
 import type { BacktestPayload } from '#domain/jobs/payloads.js';
 import { createBacktestPlans, estimatedBytes } from './backtest-plans.js';
-import { assertRunnable } from '#domain/backtest/assert-runnable.js';
-import { versionOf, type DataVersions } from '../datasets/data-versions.js';
 import type { Precondition } from '../shared/preconditions.js';
 import { forgetRuns } from '../stored/kept-runs.js';
-import { isAnyDamaged } from '../stored/damaged-runs.js';
 import { createRunList, type RunList } from './run-list.js';
-import { assertSubject, findRun, requireRun, type RunName } from '../stored/run-documents.js';
+import { assertSubject, requireRun, type RunName } from '../stored/run-documents.js';
 import { runIdOf } from '#store/run-id.js';
 import type { CheckedBytes, RunRecordReader, StoredBytes } from '../stored/stored-bytes.js';
 import { assertRecordNamed, recordEtag, type RunTexts } from './run-texts.js';
-import { onTermsOf, stateOf, type RunStates } from './run-states.js';
+import { stateOf, type RunStates } from './run-states.js';
+import { backtestPayload, type RunnableRuns } from './runnable-runs.js';
 import { withHeadStored } from '../stored/stamped-json.js';
-import { assertFirstKnown } from './known-decisions.js';
-import { versionedPlan, type AskedBacktest, type RunnablePlan } from './versioned-plan.js';
+import type { AskedBacktest } from './versioned-plan.js';
 import type { ViewMaker } from './view-maker.js';
 import { assertComparable, comparedRun, contentFindings } from './compared-runs.js';
 import { comparedOf } from './need.js';
@@ -37,11 +32,10 @@ export interface AnalyticsDependencies {
   readonly jobs: Jobs;
   readonly kind: JobKind<BacktestPayload>;
   readonly markets: Markets;
-  readonly calendars: Calendars;
   readonly maker: ViewMaker;
   readonly texts: RunTexts;
   readonly states: RunStates;
-  readonly dataVersions: Pick<DataVersions, 'at' | 'before'>;
+  readonly runnables: RunnableRuns;
   readonly engineVersion: string;
 }
 
@@ -88,8 +82,7 @@ export interface Analytics {
 }
 
 export function createAnalytics(dependencies: AnalyticsDependencies): Analytics {
-  const { documents, artifacts, jobs, kind, markets, calendars, maker, texts, states, dataVersions, engineVersion } =
-    dependencies;
+  const { documents, artifacts, jobs, kind, markets, maker, texts, states, runnables, engineVersion } = dependencies;
 
   const plans = createBacktestPlans(documents);
   const readHashed = async (ref: ArtifactRef): Promise<HashedBytes> => ({
@@ -98,54 +91,25 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
   });
   const { columnsOf, headOf, held } = maker;
 
-  /** The resolved request, after every check that needs no run. */
-  async function runnable(runId: string, { request: given, asKnownOn }: AskedBacktest): Promise<RunnablePlan> {
-    await assertSubject(documents, runId);
-    const { plan, version } = await versionedPlan({ documents, plans, runId, given });
-    const known = await dataVersions.at(asKnownOn);
-    const { market } = known.served;
-    assertRunnable(plan, { market, calendars });
-    const { request, documents: all } = plan;
-    if (request.as_known !== undefined)
-      assertFirstKnown(await dataVersions.before(known.version), {
-        market,
-        end: request.end,
-        documents: all,
-        calendars,
-      });
-    return { plan, version, market, dataVersion: versionOf({ as_known_on: asKnownOn }, known) };
-  }
-
   return {
     assertSubject: (runId) => assertSubject(documents, runId),
 
     async start(runId, asking, origin) {
-      const { plan, version, market, dataVersion } = await runnable(runId, asking);
-      const asked = plan.strategy === undefined ? {} : { asked: asking.request };
+      const runnable = await runnables.planOf(runId, asking);
       const knownOn = asking.asKnownOn === undefined ? {} : { as_known_on: asking.asKnownOn };
       return jobs.submit({
         kind,
-        payload: { plan, ...asked, ...dataVersion, engine_version: engineVersion, index_version: version },
-        request: { ...plan.request, ...knownOn },
-        estimatedBytes: estimatedBytes(market),
+        payload: backtestPayload(asking, runnable, engineVersion),
+        request: { ...runnable.plan.request, ...knownOn },
+        estimatedBytes: estimatedBytes(runnable.market),
         message: 'waiting for a worker',
         origin,
       });
     },
 
-    onStoredTerms: async (runId, given) => onTermsOf(await findRun(documents, runId), given),
+    onStoredTerms: runnables.onStoredTerms,
     resultOf: (run) => texts.read(run, 'result'),
-    async currentRun(runId, asked) {
-      const { plan, dataVersion } = await runnable(runId, asked);
-      const run = await findRun(documents, runId);
-      // Results of earlier versions, with an unknown store, may lack fields of today's results.
-      if (run?.store_id === undefined || run.as_known_on !== dataVersion.data_version) return undefined;
-      if ((await states.staleOf(run, { isOfThen: true })) !== null) return undefined; // Of the version that is asked for.
-      const { result } = run.artifacts;
-      if ((result && !result.inset) || canonicalJson(await states.planNow(run)) !== canonicalJson(plan))
-        return undefined;
-      return (await isAnyDamaged(artifacts, run)) ? undefined : run; // Made again it is whole.
-    },
+    currentRun: runnables.currentRun,
 
     list: createRunList({ documents, artifacts, states }),
 

@@ -68,6 +68,6 @@ const queued = (indexId: string, job: JobStatus): Entry => ({
 });
 
 /** Tests that a refusal applies to every index. A full queue does not: a current stored run needs no place. */
-function isOfService({ code }: Refusal): boolean {
+export function isOfService({ code }: Refusal): boolean {
   return ERRORS[code].status === 503 && code !== 'OVERLOADED';
 }

@@ -1,168 +1,26 @@
-import { planThrough } from '#domain/backtest/plan-through.js';
-import type { FullRunReason } from '#domain/documents/full-run-reasons.js';
-import { definitionChanges, isSameRequest } from '#domain/backtest/plan-changes.js';
-import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
-import type { RunDocument } from '#domain/documents/run-document.js';
-import type { MarketIdentity } from '#domain/market/handle.js';
-import { Refusal } from '#domain/refusals/refusal.js';
 import type { BacktestPayload } from '#domain/jobs/payloads.js';
-import { jobKind, type Attempt, type JobKind } from '#jobs/job-kind.js';
-import type { PortableTaskName } from '#jobs/tasks.js';
-import type { Markets } from '#market/serving/markets.js';
-import type { ArtifactRef, ArtifactStore, DocumentStore } from '#store/port.js';
-import { columnsOf, earlierFiles, hashedReference, readRun } from '../stored/run-documents.js';
-import { resultReference } from './job-results.js';
-import { createRunFiles, type Continuable } from './run-files.js';
-import { modelReferences, plannedFiles } from '../stored/used-models.js';
-import { putRun } from '../stored/kept-runs.js';
-import type { DataVersions } from '../datasets/data-versions.js';
+import { jobKind, type JobKind } from '#jobs/job-kind.js';
 import { assertNotDeleted } from '../shared/jobs-about.js';
-import { planWithDefaults } from '#domain/checks/plan-defaults.js';
-import { storedPlan } from '../stored/stored-plans.js';
+import { putRun } from '../stored/kept-runs.js';
+import { resultReference } from './job-results.js';
+import type { RunMaker } from './made-runs.js';
 
 export interface BacktestJobDependencies {
-  readonly documents: DocumentStore;
-  readonly artifacts: ArtifactStore;
-  readonly markets: Markets;
+  readonly runMaker: RunMaker;
   /** Number of runs of an index to keep, in addition to published runs. */
   readonly runsKept: number;
-  readonly dataVersions: Pick<DataVersions, 'at' | 'before'>;
-}
-
-/** The matrices of stored risk models under names of the run's own: they stay when a model is estimated again. */
-async function linked(
-  attempt: Attempt<PortableTaskName>,
-  artifacts: Pick<ArtifactStore, 'newName'>,
-  matrices: Readonly<Record<string, ArtifactRef>>,
-): Promise<Record<string, ArtifactRef>> {
-  const ids = Object.keys(matrices);
-  const files = await attempt.share(ids.map((id) => ({ ref: matrices[id]!, name: artifacts.newName() })));
-  return Object.fromEntries(ids.map((id, i) => [id, files[i]!]));
-}
-
-/** Tests that a run used the market's current content and the current declarations of its store. */
-function isOfMarket(run: RunDocument, { contentHash, adjustment, currency = null }: MarketIdentity): boolean {
-  return (
-    run.store_content_hash === contentHash &&
-    run.adjustment === adjustment &&
-    (run.declared_currency ?? null) === currency
-  );
 }
 
 /** The kind of job that runs backtests: results become the stored run in the transaction that ends the job. */
-export function createBacktestJob({
-  documents,
-  artifacts,
-  markets,
-  runsKept,
-  dataVersions,
-}: BacktestJobDependencies): JobKind<BacktestPayload> {
-  const runs = createRunFiles({ documents, artifacts });
-
-  /**
-   * The stored run to extend; the reason when it cannot be extended, which no file of it is read for; null when there
-   * is none.
-   */
-  async function storedRun(
-    payload: BacktestPayload,
-    market: MarketIdentity,
-  ): Promise<Continuable | FullRunReason | null> {
-    const found = await documents.get('run', payload.plan.runId);
-    if (found === undefined) return null;
-    const run = 'unreadable' in found ? undefined : readRun(found.body);
-    const { columns, checkpoint } = run?.artifacts ?? {};
-    if (run === undefined || !columns || !checkpoint) return 'no_checkpoint';
-    const reason = await planReasonOf(run, payload, market);
-    if (reason !== null) return reason;
-    const files = [...earlierFiles(run), columns];
-    return {
-      columns: files,
-      run: {
-        columns: columnsOf(run),
-        checkpoint: hashedReference(checkpoint),
-        checked: files.map(hashedReference), // An extended run has no damage of the stored one.
-        fileNames: files.map(() => artifacts.newName()),
-      },
-    };
-  }
-
-  /**
-   * Why a stored run cannot be extended to that of a plan, from the two plans; null where they differ at most in the
-   * end.
-   */
-  async function planReasonOf(
-    run: RunDocument,
-    { plan, asked, engine_version: engineVersion }: BacktestPayload,
-    market: MarketIdentity,
-  ): Promise<FullRunReason | null> {
-    if (run.engine_version !== engineVersion) return 'definition_changed';
-    const before = await readPlan(run);
-    if (before === undefined) return 'no_checkpoint';
-    const [was, is] = [planThrough(before, run.end), planThrough(plan, run.end)];
-    if (definitionChanges({ plan: was, asked: run.asked }, { plan: is, asked }).length > 0) return 'definition_changed';
-    if (!isSameRequest(before, plan)) return 'request_changed';
-    const isSameEnd = before.request.end === plan.request.end;
-    return isSameEnd && isOfMarket(run, market) ? 'no_new_session' : null;
-  }
-
-  /** The plan of a stored run, undefined where it cannot be read. */
-  async function readPlan(run: RunDocument): Promise<BacktestPlan | undefined> {
-    try {
-      return planWithDefaults(await storedPlan(artifacts, run));
-    } catch (refusal) {
-      if (refusal instanceof Refusal) return undefined;
-      throw refusal;
-    }
-  }
-
+export function createBacktestJob({ runMaker, runsKept }: BacktestJobDependencies): JobKind<BacktestPayload> {
   return jobKind('backtest', async (payload, attempt) => {
-    const { plan, asked, engine_version: engineVersion } = payload;
-    await markets.settled(); // A run of the previous process waits until the data is loaded.
-    const known = await dataVersions.at(payload.data_version);
-    const { identity } = known.served;
-    const matrices = await plannedFiles(documents, artifacts, plan.models);
-    const task = {
-      market: identity,
-      plan,
-      ...modelReferences(plan.models, matrices),
-      ...(plan.request.as_known === undefined ? {} : { known: await dataVersions.before(known.version) }),
-      engineVersion,
-    };
-    const stored = payload.data_version === undefined ? await storedRun(payload, identity) : null;
-    const { output, files, newest } = await runs.make(attempt, { plan, task, stored });
-    const called = output.called ?? newest?.called ?? [];
-    const document: RunDocument = {
-      run_id: plan.runId,
-      index_id: plan.indexId,
-      name: plan.name,
-      run_at: output.runAt,
-      start: output.start,
-      end: output.end,
-      ...(called.length === 0 ? {} : { called: [...called] }),
-      run_hash: output.runHash,
-      store_id: identity.datasetId,
-      adjustment: identity.adjustment,
-      store_content_hash: output.storeContentHash,
-      store_version: known.version,
-      ...(payload.data_version === undefined ? {} : { as_known_on: payload.data_version }),
-      declared_currency: identity.currency ?? null,
-      engine_version: engineVersion,
-      ...(payload.index_version === undefined ? {} : { index_version: payload.index_version }),
-      extended_from: output.extendedFrom,
-      full_run_reason: output.fullRunReason,
-      request: plan.request,
-      ...(asked === undefined ? {} : { asked }),
-      artifacts: {
-        ...files,
-        ...(plan.models === undefined ? {} : { models: await linked(attempt, artifacts, matrices) }),
-      },
-    };
+    const run = await runMaker.make(payload, attempt);
     return {
-      result: { reference: resultReference(document) },
+      result: { reference: resultReference(run) },
       async effect(tx) {
-        await assertNotDeleted(tx, plan.runId, 'backtest');
-        await putRun(tx, document, runsKept);
-        tx.publish({ type: 'run-stored', run_id: plan.runId });
+        await assertNotDeleted(tx, run.run_id, 'backtest');
+        await putRun(tx, run, runsKept);
+        tx.publish({ type: 'run-stored', run_id: run.run_id });
       },
     };
   });

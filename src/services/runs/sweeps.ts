@@ -38,7 +38,7 @@ import { withStoredParts } from '../indices/stored-parts.js';
 import { requireIndex, storedIndices, type IndexLookup } from '../stored/stored-indices.js';
 import type { SweepPayload } from '#domain/jobs/payloads.js';
 import { plannedModels } from '../stored/used-models.js';
-import { readSweepRows } from './sweep-rows.js';
+import { readRows } from './result-rows.js';
 
 export interface SweepsDependencies {
   readonly documents: DocumentStore;
@@ -156,8 +156,7 @@ export function createSweeps({
   }
 
   return {
-    rows: async (sweepId, block) =>
-      readSweepRows(sweepId, await reachableJobs(jobs).find(`sweep:${sweepId}`), { block, artifacts }),
+    rows: (ident, block) => readRows({ kind: 'sweep', ident, block }, reachableJobs(jobs), artifacts),
     async start(request, origin) {
       const base = await baseOf(request);
       assertNoErrors('sweep', sizeFindings(request));

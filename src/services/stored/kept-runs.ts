@@ -3,7 +3,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import { RunListDocument } from '#domain/documents/run-list-document.js';
 import type { DocumentReader, DocumentTransaction } from '#store/port.js';
 import { contentsOf } from './data-history.js';
-import { assertSubject, keptRunId, readRun, requireRun } from './run-documents.js';
+import { assertSubject, hasSubject, keptRunId, readRun, requireRun } from './run-documents.js';
 import { runIdOf } from '#store/run-id.js';
 
 const NO_RUNS: RunListDocument = { earlier: [], published: [] };
@@ -40,10 +40,35 @@ export async function* earlierRuns(
 export async function putRun(tx: DocumentTransaction, run: RunDocument, runsKept: number): Promise<void> {
   const subject = run.run_id;
   const list = await withNewest(tx, subject, await runListOf(tx, subject));
-  const isPublished = (id: string): boolean => list.published.includes(id);
-  const recent = new Set(list.earlier.filter((id) => !isPublished(id)).slice(0, runsKept - 1));
-  await keepOnly(tx, subject, { list, stays: (id) => recent.has(id) || isPublished(id) });
+  await keepOnly(tx, subject, { list, stays: isKept(list, runsKept) });
   await tx.put('run', subject, run);
+}
+
+/**
+ * Puts a run that was made while another was the newest. If that is no longer the newest, whoever changed it comes after
+ * this run: a newer run stays the newest, and nothing is put where runs were deleted.
+ * @param after id of the newest run when this one was made; null if there was none that could be read
+ * @returns true if it is the newest
+ */
+export async function putRunAfter(
+  tx: DocumentTransaction,
+  run: RunDocument,
+  { after, runsKept }: { readonly after: string | null; readonly runsKept: number },
+): Promise<boolean> {
+  const subject = run.run_id;
+  const stored = await tx.get('run', subject);
+  const newest = stored === undefined || 'unreadable' in stored ? undefined : readRun(stored.body);
+  if ((newest === undefined ? null : runIdOf(newest)) === after) {
+    if (after === null && !(await hasSubject(tx, subject))) return false;
+    await putRun(tx, run, runsKept);
+    return true;
+  }
+  if (newest === undefined) return false;
+  const before = await runListOf(tx, subject);
+  const list = { ...before, earlier: [runIdOf(run), ...before.earlier] };
+  await tx.put('kept-run', keptRunId(subject, runIdOf(run)), run);
+  await keepOnly(tx, subject, { list, stays: isKept(list, runsKept) });
+  return false;
 }
 
 /** Marks a stored run as one whose closes were published. */
@@ -107,6 +132,13 @@ async function* publishedRuns(reader: Pick<DocumentReader, 'get'>, subject: stri
     const run = kept === undefined || 'unreadable' in kept ? undefined : readRun(kept.body);
     if (run !== undefined) yield run;
   }
+}
+
+/** Returns which earlier runs of a list stay: the latest and those that were published. @param runsKept with the newest */
+function isKept({ earlier, published }: RunListDocument, runsKept: number): (id: string) => boolean {
+  const isPublished = (id: string): boolean => published.includes(id);
+  const recent = new Set(earlier.filter((id) => !isPublished(id)).slice(0, runsKept - 1));
+  return (id) => recent.has(id) || isPublished(id);
 }
 
 /** Writes the newest run among the earlier ones; one that cannot be read is not kept. */

@@ -96,9 +96,13 @@ export function provenanceOf({
   return { runHash, storeContentHash, engineVersion, extendedFrom, fullRunReason };
 }
 
+/** Returns true if a run has an index or a strategy. */
+export const hasSubject = async (reader: Reader, runId: string): Promise<boolean> =>
+  (await reader.get('index', runId)) !== undefined || (await reader.get('strategy', runId)) !== undefined;
+
 /** Requires the index or the strategy of a run. @throws Refusal INDEX_NOT_FOUND */
 export async function assertSubject(reader: Reader, runId: string): Promise<void> {
-  if ((await reader.get('index', runId)) === undefined && (await reader.get('strategy', runId)) === undefined) {
+  if (!(await hasSubject(reader, runId))) {
     throw new Refusal('INDEX_NOT_FOUND', `No index or strategy is stored under the id ${runId}.`, { index_id: runId });
   }
 }
@@ -122,6 +126,12 @@ export function columnsOf(run: RunDocument): ArtifactReference {
 export async function columnsFile(artifacts: Pick<ArtifactStore, 'file'>, run: RunDocument): Promise<string> {
   const [columns] = await Promise.all([run.artifacts.columns, ...earlierFiles(run)].map(artifacts.file));
   return columns!; // One of one file at least.
+}
+
+/** The artifacts of a run that was just made. */
+export function artifactsOf({ artifacts }: RunDocument): readonly ArtifactRef[] {
+  const { columns, begun = [], checkpoint, plan, models = {} } = artifacts;
+  return [columns, ...begun, ...(checkpoint ? [checkpoint] : []), ...(plan ? [plan] : []), ...Object.values(models)];
 }
 
 /** A file of a run with its role. */

@@ -4,6 +4,7 @@ import { IS_SOAK } from '../../soak.js';
 import { runService, type RunningService } from '../../services/running-service.js';
 import { INDEX } from '../even-index.js';
 import type { Listening } from '../process.js';
+import { heldParts } from './held-parts.js';
 import { openCluster, prepare, type RunningCluster } from './running-cluster.js';
 
 if (!IS_SOAK)
@@ -61,37 +62,7 @@ describe.skipIf(!hasPostgresql)('a sweep on several workers', () => {
   const allServed = () =>
     vi.waitUntil(async () => (await cluster.nodes()).every(({ market }) => market !== null), { timeout: 20_000 });
   const workerAt = (node: string): Listening => workers.find(({ home }) => node.endsWith(home))!;
-  const holders = async (): Promise<readonly string[]> =>
-    (await cluster.query<{ node: string }>('SELECT DISTINCT node FROM divisor.parts WHERE node IS NOT NULL')).map(
-      ({ node }) => node,
-    );
-
-  /**
-   * A sweep of which another node has taken parts, whose outputs it cannot write. Its own is stopped while its offer
-   * waits for the table, which is then let in: however slow this is, the parts are there and none is computed.
-   */
-  async function held(name: string) {
-    cluster.s3.isHeld = true;
-    await cluster.query('BEGIN');
-    await cluster.query('LOCK TABLE divisor.parts IN EXCLUSIVE MODE');
-    const jobId = await startSweep(cluster.front, name);
-    const { node: own } = await cluster.until(jobId, ({ status }) => status === 'running');
-    await expect.poll(offers, { interval: 20 }).toHaveLength(1);
-    workerAt(own!).child.kill('SIGSTOP');
-    await cluster.query('COMMIT');
-    await expect.poll(holders, { interval: 20 }).toHaveLength(1);
-    workerAt(own!).child.kill('SIGCONT');
-    return { jobId, own: own!, other: (await holders())[0]! };
-  }
-
-  /** Offers of parts that wait for the table. */
-  async function offers() {
-    await cluster.query('SELECT pg_stat_clear_snapshot()'); // A transaction sees one state of it otherwise.
-    return cluster.query(
-      `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
-        AND query LIKE '%INSERT INTO%parts%'`,
-    );
-  }
+  const held = (name: string) => heldParts(cluster, { workerAt, start: () => startSweep(cluster.front, name) });
 
   async function kill(worker: Listening): Promise<void> {
     worker.child.kill('SIGKILL');

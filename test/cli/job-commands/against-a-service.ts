@@ -244,6 +244,7 @@ export function describeAgainstAService(): void {
         status: 0,
         out: `${header}\r\nEVEN,current,,\r\n`,
       });
+      expect((await asked(['rerun', '--ids', 'EVEN', '--csv'])).out).toMatch(/^index_id.*\r\nEVEN,current,.*\r\n$/);
       const row = JSON.parse((await asked(['backtests', 'EVEN'])).out.split('\n')[0]!) as {
         findings: { code: string }[];
       };

@@ -50,6 +50,7 @@ const PAYLOADS = {
     folds: null,
     engine_version: '1',
   },
+  rerun: { rerun_id: 'S1', ids: ['CORE'], reach: { prefixes: ['C'], shared: [] }, engine_version: '1' },
   simulate: { run_id: 'S1', request: { method: 'block_bootstrap' }, calendar: 'XNYS', dates: ['2024-01-02'] },
   replay: { run_id: 'S1', run_hash: 'h', engine_version: '1' },
   diff: { run_id: 'S1', from: 'a', to: 'b', engine_version: '1' },

@@ -12,7 +12,7 @@ export interface Answer {
   readonly body: any;
 }
 
-/** A running service on a home of its own. */
+/** A running service on a home that is separate. */
 export interface TestService {
   readonly home: string;
   call(method: string, path: string, body?: unknown, headers?: Readonly<Record<string, string>>): Promise<Answer>;

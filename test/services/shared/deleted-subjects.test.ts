@@ -16,6 +16,7 @@ const SUBJECTS = {
   refresh: 'dataset',
   generate: 'dataset',
   sweep: 'index',
+  rerun: null,
   simulate: 'index',
   diff: 'index',
   replay: 'index',

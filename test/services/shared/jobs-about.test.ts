@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Attempt, JobKind } from '#jobs/job-kind.js';
 import type { Parts } from '#jobs/parts.js';
+import { createRunMaker } from '#services/runs/made-runs.js';
 import { createBacktestJob } from '#services/runs/backtest-job.js';
 import { createReplayJob } from '#services/runs/replays.js';
 import { createSimulationJob } from '#services/runs/simulations.js';
@@ -65,12 +66,8 @@ function worldWith(isThere: () => boolean) {
     damaged: async () => new Set(),
   } as unknown as ArtifactStore;
   const market = { handle: {}, identity: {}, market: {} } as never;
-  const markets = {
-    served: () => market,
-    current: () => market,
-    require: () => market,
-    settled: async () => undefined,
-  };
+  const served = () => market;
+  const markets = { served, current: served, require: served, settled: async () => undefined };
   const dataVersions = {
     at: async () => ({ served: market, version: null }),
     before: async () => ({ knownOn: 0, earlier: [] }),
@@ -87,13 +84,14 @@ function worldWith(isThere: () => boolean) {
     report: () => undefined,
     signal: new AbortController().signal,
   } as unknown as Attempt;
+  const ofRuns = { documents, artifacts, markets, dataVersions };
   const kinds: Readonly<Record<string, { readonly kind: Pick<JobKind<never>, 'run'>; readonly payload: unknown }>> = {
     backtest: {
-      kind: createBacktestJob({ documents, artifacts, markets, runsKept: 20, dataVersions }),
+      kind: createBacktestJob({ runMaker: createRunMaker(ofRuns), runsKept: 20 }),
       payload: { plan: { runId: 'I', indexId: 'I', name: 'I', documents: {}, request: {} }, engine_version: '' },
     },
     replay: {
-      kind: createReplayJob({ documents, artifacts, markets, dataVersions, states: { staleOf: async () => null } }),
+      kind: createReplayJob({ ...ofRuns, states: { staleOf: async () => null } }),
       payload: { run_id: 'I', run_hash: '', engine_version: '' },
     },
     simulation: {
@@ -101,7 +99,7 @@ function worldWith(isThere: () => boolean) {
       payload: { run_id: 'I', request: { method: 'bootstrap' }, calendar: 'XNYS', dates: [] },
     },
     sweep: {
-      kind: createSweepJob({ documents, artifacts, markets, dataVersions, workers: 1 }),
+      kind: createSweepJob({ ...ofRuns, workers: 1 }),
       payload: {
         sweep_id: 's',
         stored_id: 'I',

@@ -1,39 +1,52 @@
 import { createHash } from 'node:crypto';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { RowsInBlocks } from '#jobs/rows-in-blocks.js';
+import type { JobSystem } from '#jobs/job-system.js';
 import type { FoundJob } from '#jobs/queue.js';
 import type { ArtifactStore } from '#store/port.js';
 
-/** A block of the rows of a sweep, as JSON. @throws Refusal JOB_NOT_FOUND, VALIDATION_FAILED, DOCUMENT_UNREADABLE */
-export async function readSweepRows(
-  sweepId: string,
-  found: FoundJob | undefined,
-  { block, artifacts }: { readonly block: number; readonly artifacts: Pick<ArtifactStore, 'read'> },
+/** Job whose result has rows in blocks. */
+export interface RowsOf {
+  readonly kind: 'sweep' | 'rerun';
+  readonly ident: string;
+}
+
+/** Block of rows to read. */
+export interface WantedRows extends RowsOf {
+  readonly block: number;
+}
+
+/** Reads a block of the rows of a job, as JSON. @throws Refusal JOB_NOT_FOUND, VALIDATION_FAILED, DOCUMENT_UNREADABLE */
+export async function readRows(
+  { kind, ident, block }: WantedRows,
+  jobs: Pick<JobSystem, 'find'>,
+  artifacts: Pick<ArtifactStore, 'read'>,
 ): Promise<Uint8Array<ArrayBuffer>> {
+  const found = await jobs.find(`${kind}:${ident}`);
   const stored = found?.stored;
   const rows = stored != null && 'rows' in stored ? stored.rows : undefined;
-  if (rows === undefined) throw withoutRows(sweepId, found);
-  const text = await readBlock(rows, block, { what: 'sweep', artifacts });
-  const head = JSON.stringify({ sweep_id: sweepId, count: rows.count, block, blocks: rows.blocks.length });
+  if (rows === undefined) throw withoutRows({ kind, ident }, found);
+  const text = await readBlock(rows, { kind, block }, artifacts);
+  const head = JSON.stringify({ [`${kind}_id`]: ident, count: rows.count, block, blocks: rows.blocks.length });
   const bytes = Buffer.concat([Buffer.from(`${head.slice(0, -1)},"rows":[`), text, Buffer.from(']}')]);
   return new Uint8Array(bytes.buffer as ArrayBuffer, bytes.byteOffset, bytes.length);
 }
 
-function withoutRows(sweepId: string, found: FoundJob | undefined): Refusal {
+function withoutRows({ kind, ident }: RowsOf, found: FoundJob | undefined): Refusal {
   const why =
     found === undefined
-      ? 'no sweep is stored under the id'
+      ? `no ${kind} is stored under the id`
       : found.status.status === 'succeeded'
         ? 'an earlier version ran it, and its result has all rows'
         : `it is ${found.status.status} and has no result`;
-  return new Refusal('JOB_NOT_FOUND', `The sweep ${sweepId} has no rows: ${why}.`, { job_id: `sweep:${sweepId}` });
+  return new Refusal('JOB_NOT_FOUND', `The ${kind} ${ident} has no rows: ${why}.`, { job_id: `${kind}:${ident}` });
 }
 
-/** Reads a block of the rows of a result. @throws Refusal VALIDATION_FAILED beyond the last block; DOCUMENT_UNREADABLE */
+/** Reads a block of rows. @throws Refusal VALIDATION_FAILED beyond the last block; DOCUMENT_UNREADABLE */
 export async function readBlock(
   { artifact, blocks }: RowsInBlocks,
-  block: number,
-  { what, artifacts }: { readonly what: string; readonly artifacts: Pick<ArtifactStore, 'read'> },
+  { kind, block }: { readonly kind: string; readonly block: number },
+  artifacts: Pick<ArtifactStore, 'read'>,
 ): Promise<Uint8Array> {
   const wanted = blocks[block];
   if (wanted === undefined)
@@ -42,7 +55,7 @@ export async function readBlock(
         severity: 'error',
         code: 'OUT_OF_RANGE',
         path: 'block',
-        message: `The ${what} has ${blocks.length} blocks, 0 to ${blocks.length - 1}; block is ${block}.`,
+        message: `The ${kind} has ${blocks.length} blocks, 0 to ${blocks.length - 1}; block is ${block}.`,
         value: block,
       },
     ]);

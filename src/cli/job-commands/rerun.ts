@@ -1,0 +1,53 @@
+import type { RerunRow, RerunView } from '#clients/typescript/divisor.js';
+import { EXIT } from '../connection.js';
+import type { JobCommand } from '../job-command.js';
+import { table } from '../terminal.js';
+import { CALLBACK } from './fields.js';
+
+/** Rows that a terminal shows. */
+const ROWS_SHOWN = 20;
+
+export const rerun: JobCommand<RerunView> = {
+  summary: 'Run again all indices and strategies whose stored run is stale, as one job.',
+  notes: 'Each runs on the terms of its stored run. Exit status 1: an index was refused; its stored run stays.',
+  words: [],
+  flags: {
+    ids: {
+      type: 'string',
+      value: 'IDS',
+      help: 'Ids, separated by commas. Default: all that have a stored run.',
+    },
+    id: { type: 'string', value: 'ID', help: 'Id of the rerun. Default: a generated one.' },
+    ...CALLBACK,
+  },
+  examples: ['divisor rerun', 'divisor rerun --ids CORE-100,EVEN-100 --csv'],
+  submit: async (client, _, flags) => ({
+    job: await client.call('startRerun', {
+      query: { callback: flags.text('callback') },
+      body: { rerun_id: flags.text('id') ?? null, ids: flags.text('ids')?.split(',') ?? null },
+    }),
+  }),
+  show(view) {
+    const changed = view.rows.filter(({ outcome }) => outcome !== 'current');
+    const shown = changed.slice(0, ROWS_SHOWN);
+    const left = view.stored + view.refused - shown.length;
+    const counts = `  ${view.indices} indices: ${view.stored} run again, ${view.current} current, ${view.refused} refused\n`;
+    if (shown.length === 0) return counts;
+    const rows = shown.map((row) => cellsOf(row).map((cell) => String(cell ?? '-')));
+    return `${table([HEADER, ...rows])}${left > 0 ? `  and ${left} more: --json lists up to 2,000\n` : ''}${counts}`;
+  },
+  lines: ({ rows, ...rest }) => ({ event: 'row', records: rows, rest }),
+  csv: ({ rows }) => ({ header: HEADER, rows: rows.map(cellsOf) }),
+  exitStatus: ({ refused }) => (refused > 0 ? EXIT.jobFailed : EXIT.done),
+};
+
+const HEADER = ['index_id', 'outcome', 'run_id', 'end', 'extended_from', 'error'];
+
+const cellsOf = ({ index_id, outcome, run_id, end, extended_from, error }: RerunRow) => [
+  index_id,
+  outcome,
+  run_id,
+  end,
+  extended_from,
+  error && `${error.code}: ${error.message}`,
+];

@@ -1,0 +1,47 @@
+/** Items in parts of equal size; the last part may be smaller. */
+export interface EvenParts {
+  readonly count: number;
+  /** Returns the positions of a part. */
+  positions(part: number): readonly number[];
+}
+
+/** Number of items in one part: about a second of work, after which another job may run. */
+const ITEMS_PER_PART = 8;
+/** Maximum number of parts of a job: rows in its database and files in its folder. */
+const PARTS_MAX = 5000;
+
+/** Divides the items of a job into parts. */
+export function evenParts(items: number): EvenParts {
+  const size = Math.max(ITEMS_PER_PART, Math.ceil(items / PARTS_MAX));
+  return {
+    count: Math.ceil(items / size),
+    positions: (part) => Array.from({ length: Math.min(size, items - part * size) }, (_, i) => part * size + i),
+  };
+}
+
+/** A part in a list of outputs. */
+export interface PlacedPart {
+  readonly part: number;
+  /** Position of the output, and of the part in it. */
+  readonly output: number;
+  readonly at: number;
+}
+
+/** Places of parts in outputs: the first place of each part, in the order of the parts, and all others. */
+export interface PartPlaces {
+  readonly first: readonly PlacedPart[];
+  readonly others: readonly PlacedPart[];
+}
+
+/** Finds the parts in outputs; two outputs may contain the same part. */
+export function partPlaces(outputs: readonly { readonly parts: readonly number[] }[]): PartPlaces {
+  const first = new Map<number, PlacedPart>();
+  const others: PlacedPart[] = [];
+  for (const [output, { parts }] of outputs.entries())
+    for (const [at, part] of parts.entries()) {
+      const placed = { part, output, at };
+      if (first.has(part)) others.push(placed);
+      else first.set(part, placed);
+    }
+  return { first: [...first.values()].toSorted((a, b) => a.part - b.part), others };
+}

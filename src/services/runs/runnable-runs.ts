@@ -1,0 +1,89 @@
+import type { BacktestRequest } from '#contract/analytics/request.js';
+import { assertRunnable } from '#domain/backtest/assert-runnable.js';
+import type { Calendars } from '#domain/calendars/calendar.js';
+import type { RunDocument } from '#domain/documents/run-document.js';
+import type { BacktestPayload } from '#domain/jobs/payloads.js';
+import { canonicalJson } from '#domain/json/canonical-json.js';
+import type { ArtifactStore, DocumentStore } from '#store/port.js';
+import { versionOf, type DataVersions } from '../datasets/data-versions.js';
+import { isAnyDamaged } from '../stored/damaged-runs.js';
+import { assertSubject, findRun } from '../stored/run-documents.js';
+import { createBacktestPlans } from './backtest-plans.js';
+import { assertFirstKnown } from './known-decisions.js';
+import { onTermsOf, type RunStates } from './run-states.js';
+import { versionedPlan, type AskedBacktest, type RunnablePlan } from './versioned-plan.js';
+
+export interface RunnableRunsDependencies {
+  readonly documents: DocumentStore;
+  readonly artifacts: Pick<ArtifactStore, 'damaged'>;
+  readonly calendars: Calendars;
+  readonly states: Pick<RunStates, 'staleOf' | 'planNow'>;
+  readonly dataVersions: Pick<DataVersions, 'at' | 'before'>;
+}
+
+/** Payload of the job that runs a plan. */
+export function backtestPayload(
+  asked: AskedBacktest,
+  { plan, version, dataVersion }: RunnablePlan,
+  engineVersion: string,
+): BacktestPayload {
+  return {
+    plan,
+    ...(plan.strategy === undefined ? {} : { asked: asked.request }),
+    ...dataVersion,
+    engine_version: engineVersion,
+    index_version: version,
+  };
+}
+
+/** Backtests as they are asked for, and the stored runs that answer them. */
+export interface RunnableRuns {
+  /**
+   * The resolved request, after every check that needs no run.
+   * @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE, VALIDATION_FAILED, INVALID_RANGE, BENCHMARK_NOT_FOUND,
+   * NO_DATA_SOURCE, CALENDAR_NOT_COVERED, NO_DATA_IN_RANGE, RANGE_TOO_SHORT
+   */
+  planOf(runId: string, asked: AskedBacktest): Promise<RunnablePlan>;
+  /** A request with the terms of the stored run where it says none. */
+  onStoredTerms(runId: string, request: BacktestRequest): Promise<BacktestRequest>;
+  /** The stored run where a run of the request would give it again. @throws Refusal as `planOf` */
+  currentRun(runId: string, asked: AskedBacktest): Promise<RunDocument | undefined>;
+}
+
+export function createRunnableRuns(dependencies: RunnableRunsDependencies): RunnableRuns {
+  const { documents, artifacts, calendars, states, dataVersions } = dependencies;
+  const plans = createBacktestPlans(documents);
+
+  async function planOf(runId: string, { request: given, asKnownOn }: AskedBacktest): Promise<RunnablePlan> {
+    await assertSubject(documents, runId);
+    const { plan, version } = await versionedPlan({ documents, plans, runId, given });
+    const known = await dataVersions.at(asKnownOn);
+    const { market } = known.served;
+    assertRunnable(plan, { market, calendars });
+    const { request, documents: all } = plan;
+    if (request.as_known !== undefined)
+      assertFirstKnown(await dataVersions.before(known.version), {
+        market,
+        end: request.end,
+        documents: all,
+        calendars,
+      });
+    return { plan, version, market, dataVersion: versionOf({ as_known_on: asKnownOn }, known) };
+  }
+
+  return {
+    planOf,
+    onStoredTerms: async (runId, given) => onTermsOf(await findRun(documents, runId), given),
+    async currentRun(runId, asked) {
+      const { plan, dataVersion } = await planOf(runId, asked);
+      const run = await findRun(documents, runId);
+      // Results of earlier versions, with an unknown store, may lack fields of today's results.
+      if (run?.store_id === undefined || run.as_known_on !== dataVersion.data_version) return undefined;
+      if ((await states.staleOf(run, { isOfThen: true })) !== null) return undefined; // Of the version that is asked for.
+      const { result } = run.artifacts;
+      if ((result && !result.inset) || canonicalJson(await states.planNow(run)) !== canonicalJson(plan))
+        return undefined;
+      return (await isAnyDamaged(artifacts, run)) ? undefined : run; // Made again it is whole.
+    },
+  };
+}

@@ -1,0 +1,130 @@
+import { expect, test } from 'vitest';
+import type { RunDocument } from '#domain/documents/run-document.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import type { Attempt } from '#jobs/job-kind.js';
+import type { PartOutput } from '#jobs/offered-parts.js';
+import type { Parts } from '#jobs/parts.js';
+import { createRerunJob } from '#services/runs/rerun-job.js';
+import { findRun } from '#services/stored/run-documents.js';
+import { runListOf } from '#services/stored/kept-runs.js';
+import { openDocumentStore } from '#store/lmdb/document-store.js';
+import { temporaryFolder } from '../../store/temporary-folder.js';
+
+const IDS = Array.from({ length: 20 }, (_, i) => `I${i}`);
+const PAYLOAD = { rerun_id: 'r', ids: IDS, reach: null, engine_version: '1' };
+const hex = (n: number) => `${n.toString(16).padStart(32, '0')}.art`;
+const refTo = (name: string) => ({ name, bytes: 1, sha256: 'ab'.repeat(32) });
+
+/** A job of stale indices whose runs are only documents; every run has a separate file. */
+async function world(refusalOf: (id: string) => Refusal | undefined = () => undefined) {
+  const documents = await openDocumentStore({ folder: await temporaryFolder() });
+  const written = new Map<string, Uint8Array>();
+  const dropped: string[] = [];
+  const files = { made: 0, outputs: 0xf000 };
+  const summed: { readonly parts: readonly number[] }[] = [];
+  const runOf = (id: string): RunDocument => ({
+    run_id: id,
+    index_id: id,
+    name: id,
+    run_at: null,
+    start: '2024-01-02',
+    end: '2024-01-03',
+    run_hash: 'h',
+    store_content_hash: 'c',
+    engine_version: '1',
+    request: {},
+    artifacts: { columns: refTo(hex(++files.made)) },
+  });
+  const kind = createRerunJob({
+    documents,
+    artifacts: { read: async ({ name }) => written.get(name)! },
+    markets: { settled: async () => {} },
+    runnables: {
+      onStoredTerms: async () => ({}) as never,
+      currentRun: async () => undefined,
+      async planOf(id) {
+        const refusal = refusalOf(id);
+        if (refusal !== undefined) throw refusal;
+        return { plan: { runId: id }, version: 1, dataVersion: {} } as never;
+      },
+    },
+    runMaker: { make: async ({ plan }) => runOf(plan.runId) },
+    runsKept: 3,
+    workers: 1,
+  });
+  const attempt = (inParts: Attempt['inParts']) =>
+    ({
+      inParts,
+      compute: async (_: string, { files: all }: { files: typeof summed }) => {
+        summed.push(...all);
+        return { view: refTo(hex(0xffff)), rows: { artifact: refTo(hex(0xfffe)), count: 0, blocks: [] } };
+      },
+      outputs: () => ({}),
+      drop: async (names: readonly string[]) => void dropped.push(...names),
+      async write(bytes: Uint8Array) {
+        const ref = refTo(hex(++files.outputs));
+        written.set(ref.name, bytes);
+        return ref;
+      },
+    }) as unknown as Attempt;
+  await documents.transaction(async (tx) => {
+    for (const id of IDS) await tx.put('index', id, {});
+  });
+  return { documents, kind, attempt, dropped, files, summed };
+}
+
+/** Computes parts on two nodes, of which both compute the first; the node of the job takes over both outputs. */
+const onTwoNodes = (others: () => Promise<PartOutput>) => async (parts: Parts) => {
+  const theirs = { ...(await others()), parts: [0, 2] };
+  const own = (await Promise.all([0, 1].map((part) => parts.here(part, 0)))) as PartOutput[];
+  return [theirs, ...own.map((output, part) => ({ ...output, parts: [part] }))];
+};
+
+test('a part that two nodes computed counts once, and the files of the other are dropped', async () => {
+  const { documents, kind, attempt, dropped, files, summed } = await world();
+  const other = attempt(() => Promise.reject(new Error('it computes some parts')));
+  const theirs = async () => (await kind.runParts!(PAYLOAD, [0, 2], other)).result as PartOutput;
+  const { effect } = await kind.run(PAYLOAD, attempt(onTwoNodes(theirs)));
+  await documents.transaction(async (tx) => void (await effect!(tx)));
+  const runs = await Promise.all(IDS.map((id) => findRun(documents, id)));
+  expect(runs.every((run) => run !== undefined)).toBe(true);
+  const stored = runs.map((run) => run!.artifacts.columns.name);
+  // 20 indices, and the eight of the first part again.
+  expect(files.made).toBe(28);
+  expect(new Set([...stored, ...dropped]).size).toBe(28);
+  expect(dropped).toHaveLength(8);
+  expect(summed.map(({ parts }) => parts)).toEqual([[0, 2], [0], [1]]);
+  for (const id of IDS) expect((await runListOf(documents, id)).earlier).toEqual([]);
+  await documents.close();
+});
+
+test('an attempt after one whose end was written has no second effect', async () => {
+  const { documents, kind, attempt } = await world();
+  const alone = attempt(async (parts) =>
+    Promise.all([0, 1, 2].map(async (part) => ({ ...((await parts.here(part, 0)) as PartOutput), parts: [part] }))),
+  );
+  const [first, second] = [await kind.run(PAYLOAD, alone), await kind.run(PAYLOAD, alone)];
+  await documents.transaction(async (tx) => void (await first.effect!(tx)));
+  const newest = await findRun(documents, 'I7');
+  await documents.transaction(async (tx) => void (await second.effect!(tx)));
+  expect(await findRun(documents, 'I7')).toEqual(newest);
+  await documents.close();
+});
+
+test('an index that cannot be run is refused by itself; a service that cannot run any ends the attempt', async () => {
+  const gone = new Refusal('INDEX_NOT_FOUND', 'It is not there.');
+  const { documents, kind, attempt } = await world((id) => (id === 'I3' ? gone : undefined));
+  const other = attempt(() => Promise.reject(new Error('it computes some parts')));
+  const { result } = await kind.runParts!(PAYLOAD, [0], other);
+  expect((result as PartOutput).files).toHaveLength(7);
+  await documents.close();
+  const away = await world(() => new Refusal('STORE_UNAVAILABLE', 'It is away.'));
+  await expect(
+    away.kind.runParts!(
+      PAYLOAD,
+      [0],
+      away.attempt(async () => []),
+    ),
+  ).rejects.toThrow('It is away.');
+  await away.documents.close();
+});

@@ -8,6 +8,7 @@ const PATHS = {
   sweeps: 'M2.5 2.5h4v4h-4zM9.5 2.5h4v4h-4zM2.5 9.5h4v4h-4zM9.5 9.5h4v4h-4z',
   data: 'M2.5 4c0-2 11-2 11 0v8c0 2-11 2-11 0zM2.5 4c0 2 11 2 11 0M2.5 8c0 2 11 2 11 0',
   reports: 'M4 1.5h5.5L13 5v9.5H4zM9.5 1.5V5H13M6 8.5h5M6 11h5',
+  schedules: 'M8 2.5a5.5 5.5 0 1 0 .01 0M8 5v3.5L10.5 10',
   approvals: 'M2 8.5 6 12.5 14 3.5M2 4.5h5',
   jobs: 'M8 2a6 6 0 1 0 6 6M8 4.5V8l2.5 1.5',
   health: 'M1.5 8.5H5l1.5-4 3 7.5 1.5-3.5h3.5',

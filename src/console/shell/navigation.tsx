@@ -17,6 +17,7 @@ const ENTRIES: readonly Entry[] = [
   { path: '/console/sweeps', text: 'Sweeps', icon: 'sweeps' },
   { path: '/console/data', text: 'Data', icon: 'data', own: ['/console/names', '/console/watchlists'] },
   { path: '/console/reports', text: 'Reports', icon: 'reports' },
+  { path: '/console/schedules', text: 'Schedules', icon: 'schedules' },
   { path: '/console/approvals', text: 'Approvals', icon: 'approvals' },
   { path: '/console/jobs', text: 'Jobs', icon: 'jobs' },
   { path: '/console/health', text: 'Health', icon: 'health' },

@@ -58,6 +58,10 @@ export const PAGES: readonly Page[] = [
   { path: '/console/data/connect', load: async () => (await import('../pages/data/connect-page.js')).ConnectPage },
   { path: '/console/data/stores/:id', load: async () => (await import('../pages/data/store-page.js')).StorePage },
   {
+    path: '/console/schedules',
+    load: async () => (await import('../pages/schedules/schedules-page.js')).SchedulesPage,
+  },
+  {
     path: '/console/approvals',
     load: async () => (await import('../pages/approvals/approvals-page.js')).ApprovalsPage,
   },

@@ -29,6 +29,7 @@ const PLACES: readonly Target[] = [
   { address: '/console/watchlists', text: 'Watchlists', kind: 'page' },
   { address: '/console/plugins', text: 'Plug-ins', kind: 'page' },
   { address: '/console/reports', text: 'Reports', kind: 'page' },
+  { address: '/console/schedules', text: 'Schedules', kind: 'page' },
   { address: '/console/approvals', text: 'Approvals', kind: 'page' },
   { address: '/console/jobs', text: 'Jobs', kind: 'page' },
   { address: '/console/health', text: 'Health', kind: 'page' },

@@ -2,6 +2,7 @@ import type { DayDocument, HeldIndex, StoredItem, StoredStep } from '#domain/dai
 import { stepKindOf, type Step } from '#domain/daily-plans/step-catalogue.js';
 import type { FamilyOrder } from '#domain/daily-plans/family-order.js';
 import type { Authorship } from '#domain/documents/version-document.js';
+import { isUnavailable, Refusal } from '#domain/refusals/refusal.js';
 import type { Origin } from '#jobs/origin.js';
 import type { DayKeeper } from './day-keeper.js';
 import type { ItemResult, Performer, StepContext, StepOutcome } from './performer.js';
@@ -57,7 +58,9 @@ async function performStep(position: number, spec: Step, terms: PerformTerms): P
   });
   // The performer of a type is that of its steps; the compiler does not follow this through the union.
   const perform = performers[spec.type] as Performer<never>;
-  const outcome = await perform(contextOf(position, spec, terms) as never);
+  const outcome = await perform(contextOf(position, spec, terms) as never).catch((thrown: unknown) =>
+    refusedStep(thrown, terms.signal),
+  );
   await keeper.changeStep(position, {
     state: outcome.state,
     finished_at: timestamp(),
@@ -67,6 +70,13 @@ async function performStep(position: number, spec: Step, terms: PerformTerms): P
   });
   await keeper.log(position, timestamp(), outcome.message);
   return outcome;
+}
+
+/** The result of a step that is refused as a whole, such as without a served store. @throws any other failure */
+function refusedStep(thrown: unknown, signal: AbortSignal): StepOutcome {
+  const isAway: boolean = isUnavailable(thrown);
+  if (isAway || signal.aborted || !(thrown instanceof Refusal)) throw thrown;
+  return { state: 'failed', code: thrown.code, message: thrown.message };
 }
 
 function contextOf(position: number, spec: Step, terms: PerformTerms): StepContext<Step> {

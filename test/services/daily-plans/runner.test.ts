@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { LEASE_MS } from '#services/daily-plans/stored-days.js';
 import { Blocked, runnerWorld, type RunnerWorld } from './runner-world.js';
 
@@ -164,6 +165,18 @@ test('a step that fails unexpectedly is tried again later', async () => {
   minutes(10);
   await runner.tick();
   expect((await world.day(MONDAY))!).toMatchObject({ state: 'done', rounds: 2 });
+});
+
+test('a step that is refused as a whole blocks the day with its reason', async () => {
+  await world.put();
+  minutes(1);
+  const runner = world.runner((step) => {
+    if (step === 'run') throw new Refusal('NO_DATA_SOURCE', 'No data store is being served.');
+  });
+  await runner.tick();
+  const day = (await world.day(MONDAY))!;
+  expect([day.state, day.reason]).toEqual(['blocked', 'run: No data store is being served.']);
+  expect(day.steps[1]).toMatchObject({ state: 'failed', code: 'NO_DATA_SOURCE' });
 });
 
 test('a day whose author may no longer act is blocked with the reason, and continues once the author may', async () => {

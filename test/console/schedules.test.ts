@@ -1,0 +1,92 @@
+import { rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import type { Page } from 'playwright-core';
+import type { ScheduleDay } from '#clients/typescript/divisor.js';
+import { indexStates } from '#console/pages/schedules/day-states.js';
+import { FAMILY, familyOn, fileOf, performed, putSchedule, SESSIONS } from '../services/daily-plans/family.js';
+import { runService, type RunningService } from '../services/running-service.js';
+import { tryBrowser } from './browser.js';
+import { WAIT_MS } from './desk.js';
+
+vi.setConfig({ testTimeout: 2 * WAIT_MS, hookTimeout: 4 * WAIT_MS });
+
+const tried = await tryBrowser();
+const [first, second] = SESSIONS.slice(9) as [string, string];
+
+describe('states of indices', () => {
+  const day = (change: object) =>
+    ({ state: 'done', reason: null, held: [], steps: [], ...change }) as unknown as ScheduleDay;
+  const statesOf = (change: object) =>
+    indexStates(day(change), ['A', 'B']).map(({ index, state }) => `${index} ${state}`);
+
+  test('are blocked with the reason, waiting before the steps are done, and done afterwards', () => {
+    const held = [{ index_id: 'B', step: 'checks', reason: 'no price', since: first, code: null }];
+    expect(statesOf({})).toEqual(['A done', 'B done']);
+    expect(statesOf({ state: 'blocked', held })).toEqual(['B blocked', 'A done']);
+    expect(statesOf({ state: 'waiting', steps: [{ type: 'run', state: 'pending', message: '' }] })).toEqual([
+      'A waiting',
+      'B waiting',
+    ]);
+    expect(statesOf({ state: 'waiting', steps: [{ type: 'deliver', state: 'waiting', message: '' }] })).toEqual([
+      'A done',
+      'B done',
+    ]);
+  });
+});
+
+describe.skipIf('why' in tried)('the page of schedules', () => {
+  let service: RunningService;
+  let page: Page;
+
+  beforeAll(async () => {
+    if (!('browser' in tried)) return;
+    service = await runService();
+    const folder = await familyOn(service, 10);
+    const out = join(service.root, 'home', 'delivery', 'acme');
+    const targets = [{ name: 'house', type: 'folder', url: `file://${out}` }];
+    await service.ask('PUT', '/clients/ACME', { name: 'Acme', entitlements: [{ indices: ['CORE'] }], targets });
+    const steps = [
+      { type: 'refresh' },
+      { type: 'run' },
+      { type: 'checks' },
+      { type: 'publish' },
+      { type: 'export', files: [{ table: 'closing' }] },
+      { type: 'deliver' },
+    ];
+    await putSchedule(service, { enabled: false, steps });
+    expect((await performed(service, first)).state).toBe('done');
+    await folder.write(fileOf(second, (price, security) => (security === 'AA' ? price * 10 : price)));
+    await rename(out, `${out}-away`);
+    await writeFile(out, '');
+    expect((await performed(service, second)).state).toBe('blocked');
+    page = await tried.browser.newPage({ viewport: { width: 1280, height: 820 }, reducedMotion: 'reduce' });
+    page.setDefaultTimeout(WAIT_MS);
+  });
+  afterAll(async () => {
+    if ('browser' in tried) await tried.browser.close();
+    await service?.close();
+  });
+
+  test('lists days with their states, and opens one to its indices, steps, deliveries and log', async () => {
+    await page.goto(`${service.url()}/console/schedules`);
+    await page.getByText(second).first().waitFor();
+    await page.getByText('blocked', { exact: true }).first().waitFor();
+    await page.getByText(first).first().click();
+    const panel = page.getByRole('complementary', { name: `close, ${first}` });
+    for (const id of FAMILY) await panel.getByText(id, { exact: true }).first().waitFor();
+    await panel
+      .getByText(`CORE_${first.replaceAll('-', '')}_closing.csv`, { exact: true })
+      .first()
+      .waitFor();
+    await panel.getByText('Delivered.').first().waitFor();
+  });
+
+  test('says which indices a day holds back, and why', async () => {
+    await page.goto(`${service.url()}/console/schedules?day=${second}`);
+    const panel = page.getByRole('complementary', { name: `close, ${second}` });
+    await panel.getByText('blocked', { exact: true }).first().waitFor();
+    await panel.getByText('checks', { exact: true }).first().waitFor();
+    await panel.getByText('Nothing was delivered').waitFor();
+  });
+});

@@ -11,6 +11,9 @@ import { startPython, type PythonPeer } from '../http/peers/python-peer.js';
 import { median } from '#domain/numbers/order-statistics.js';
 import { folderFrom } from '../variables.js';
 
+/** A Monday, in days since 1970-01-01: markets that trade on weekends have other years. */
+const MONDAY = 10_000;
+
 /**
  * The whole task of a risk model as a worker runs it: sessions and returns of the securities from a store of 1.2 times
  * as many, product, shrinkage, eigenvalues, packing, hash. Processor time of the task on a warm thread, and the memory
@@ -118,7 +121,7 @@ function randomMarket(names: number, days: number): MarketData {
     contentHash: '',
     adjustment: 'none',
     identifiers: Array.from({ length: names }, (_, i) => nameOf(i)),
-    dates: Int32Array.from({ length: days }, (_, t) => 10_000 + t),
+    dates: Int32Array.from({ length: days }, (_, t) => MONDAY + 7 * Math.floor(t / 5) + (t % 5)),
     fields: new Map([['CLOSE', close]]),
     reference: { columns: [], rows: new Map() },
     actions: [],

@@ -82,7 +82,11 @@ function once(market: MarketData): Timed {
     calendar: 'XNYS',
     base_date: formatDay(market.dates[0]!),
     rebalance: { frequency: 'monthly' },
-    pipeline: { treatment: { dividends: 'total' }, weighting: { type: 'MarketCapWeight', cap: CAP } },
+    // The peer reinvests a dividend in the security that paid it.
+    pipeline: {
+      treatment: { dividends: 'total', reinvestment: 'constituent' },
+      weighting: { type: 'MarketCapWeight', cap: CAP },
+    },
   });
   const begin = threadMs();
   const beginProcess = processMs();

@@ -1,4 +1,5 @@
 import { longestStale } from '../documents/stale-sessions.js';
+import { panelRow } from '../market/session-market.js';
 import type { Book, BookEvent, BookInput, FollowEnd } from './book.js';
 import { transfersFrom } from './transfers.js';
 import { exitSides } from './book-close.js';
@@ -27,6 +28,7 @@ export function followBook(input: BookInput, like: Book, resume?: FollowEnd): Bo
   const costs = new Float64Array(length);
   const events: BookEvent[] = [];
   const paying = { input, like, costRate, held: new Float64Array(names), all: new Int32Array(names) };
+  const mayWaitForPrice = pricesAwaited(input, like.columns);
   let next = like.events.findIndex(({ at }) => at > shift);
   let periodValue = resume?.stretchValue ?? initialValue;
   if (resume) value[0] = resume.value;
@@ -41,11 +43,8 @@ export function followBook(input: BookInput, like: Book, resume?: FollowEnd): Bo
           : undefined;
     if (event) {
       const retained = payFor({ ...paying, event, after: weights.subarray(at * names, (at + 1) * names) });
-      if (
-        retained === undefined ||
-        (retained !== 1 && !event.rebalanced && mayWaitForPrice(input, from + at, like.columns))
-      )
-        return undefined;
+      if (retained === undefined) return undefined;
+      if (retained !== 1 && !event.rebalanced && mayWaitForPrice(from + at)) return undefined;
       value[at] = drifted * retained;
       costs[at] = drifted - value[at]!;
       events.push(event);
@@ -157,16 +156,38 @@ function payForExits({ cash, from }: Book, { input, event, after, costRate }: Pa
   return isPlain ? 1 - (long - long / (1 + costRate)) : undefined;
 }
 
-/**
- * Returns true if a spun-off security may still wait for its first price: a payment then changes its later share of the
- * book.
- */
-function mayWaitForPrice({ sm, treatment }: BookInput, session: number, columns: Int32Array): boolean {
+interface SpinOff {
+  readonly ex: number;
+  /** Column of the spun-off security; negative if the market lacks it. */
+  readonly child: number;
+}
+
+/** Returns the spin-offs of securities of a book up to its last session, by session. */
+function spinOffsOf({ sm, to }: BookInput, columns: Int32Array): SpinOff[] {
   const { all, starts } = sm.actions;
-  const first = Math.max(0, session - longestStale(treatment));
-  for (let a = starts[first]!; a < starts[session + 1]!; a++)
-    if (all[a]!.action.type === 'SPIN_OFF' && columns.includes(all[a]!.column)) return true;
-  return false;
+  const found: SpinOff[] = [];
+  for (let a = 0; a < starts[to + 1]!; a++) {
+    const { action, column, session: ex } = all[a]!;
+    if (action.type !== 'SPIN_OFF' || !columns.includes(column)) continue;
+    found.push({ ex, child: action.related === null ? -1 : sm.columnOf(action.related) });
+  }
+  return found;
+}
+
+/**
+ * Returns a function of a session that is true if a spun-off security may still wait for its first price: a payment then
+ * changes its later share of the book.
+ */
+function pricesAwaited(input: BookInput, columns: Int32Array): (session: number) => boolean {
+  const { sm, treatment } = input;
+  let spinOffs: SpinOff[] | undefined;
+  return (session) => {
+    const first = session - longestStale(treatment);
+    const bars = panelRow(sm, session);
+    return (spinOffs ??= spinOffsOf(input, columns)).some(
+      ({ ex, child }) => ex >= first && ex <= session && (child < 0 || sm.lastBar[bars + child]! < ex),
+    );
+  };
 }
 
 /** Returns 1 for the slots with a weight at some close or before an event, [H]. */

@@ -55,7 +55,7 @@ export const INDEX_FILE_TABLES = {
     columns,
   },
   opening: {
-    help: 'The index before `date` opens: the closing file of the previous session, after the trades at its close and the corporate actions of the session.',
+    help: 'The index before `date` opens: the closing file of the previous session, after the trades at its close, and the changes of share counts and the corporate actions of the session.',
     row: 'a security held, by identifier',
     readsMarket: true,
     columns,

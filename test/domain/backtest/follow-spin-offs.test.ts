@@ -1,0 +1,43 @@
+import { expect, test } from 'vitest';
+import { expectNear, runIndexCase, weekdays } from '../index-mathematics/index-case.js';
+
+const DAYS = weekdays(7);
+
+/** A spins off KID at 20, and C is acquired at its price two sessions later, which costs the portfolio 1 % of what it buys. */
+function spunOff(kid: readonly (number | null)[]) {
+  return runIndexCase({
+    close: {
+      A: [100, 80, 80, 80, 80, 80, 80],
+      B: [100, 100, 100, 100, 100, 100, 100],
+      C: [100, 100, 100, 100, null, null, null],
+      KID: kid,
+    },
+    universe: ['A', 'B', 'C'],
+    actions: [
+      { name: 'A', type: 'SPIN_OFF', value: 1, related: 'KID', ex: DAYS[1]! },
+      { name: 'C', type: 'ACQUISITION', value: 100, ex: DAYS[3]! },
+    ],
+    request: { transaction_cost_bps: 100 },
+  });
+}
+
+const isFollowed = ({ portfolio, index }: ReturnType<typeof spunOff>): boolean =>
+  portfolio.weights.buffer === index.book.weights.buffer;
+
+test('a portfolio takes the weights of its index after a spin-off that has a price, and pays for what it buys', () => {
+  const run = spunOff([null, 20, 20, 20, 20, 20, 20]);
+  expect(isFollowed(run)).toBe(true);
+  // A third leaves, and what it pays buys 1 / 1.01 of it.
+  const { value } = run.portfolio;
+  expectNear(value[3]! / value[2]!, 1 - (1 / 3 - 1 / 3 / 1.01));
+});
+
+test('it is simulated while a spun-off security waits for its price: a payment changes its part of the value', () => {
+  const run = spunOff([null, null, null, null, 20, 20, 20]);
+  expect(isFollowed(run)).toBe(false);
+  // A at 80 and B at 100 take over the 100 of C, less costs. KID enters at 20 for each share of A held on the ex-date.
+  const { value } = run.portfolio;
+  const kept = 280 - (100 - 100 / 1.01);
+  expectNear(value[3]! / value[2]!, kept / 280);
+  expectNear(value[4]! / value[3]!, (kept + 20) / kept);
+});

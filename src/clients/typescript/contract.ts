@@ -5090,7 +5090,7 @@ export interface JobRetries {
 
 export interface JobRetryRequest {
   /** Kinds of job. Default: all kinds. */
-  readonly kinds?: readonly ('backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'batch' | 'simulate' | 'replay' | 'diff')[] | undefined;
+  readonly kinds?: readonly ('backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'batch' | 'rerun' | 'simulate' | 'replay' | 'diff')[] | undefined;
   /** Only jobs that failed at this time or later, with offset. Default: no limit. */
   readonly since?: string | undefined;
   /** Maximum number of jobs, the newest first. */
@@ -5102,7 +5102,7 @@ export interface JobStatus {
   /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   /** What it is. */
-  readonly kind: 'backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'batch' | 'simulate' | 'replay' | 'diff';
+  readonly kind: 'backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'batch' | 'rerun' | 'simulate' | 'replay' | 'diff';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
   readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
   /** Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded. */
@@ -5357,6 +5357,8 @@ export interface Limits {
   readonly CANCEL_GRACE_SECONDS: number;
   /** Indices of `POST /analytics/backtests`: as many answers as a listing of jobs. */
   readonly MAX_BATCH_IDS: number;
+  /** Indices and strategies of `POST /analytics/reruns`, whose runs are stored in one transaction. */
+  readonly MAX_RERUN_IDS: number;
   /** Runs of `GET /analytics/compare`. */
   readonly MAX_COMPARE_IDS: number;
   /** Starts of one job before it is considered poison. */
@@ -8384,6 +8386,100 @@ export interface ReportTemplateDocumentInput {
   readonly blocks?: readonly ReportBlockInput[] | undefined;
   /** Size, orientation and margin of the pages. */
   readonly page?: ReportPageInput | undefined;
+}
+
+export interface RerunJobStatus {
+  /** {kind}:{id}, for example backtest:LARGE-100. */
+  readonly job_id: string;
+  readonly kind: 'rerun';
+  /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
+  readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
+  /** Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded. */
+  readonly progress: number;
+  /** What is being done now. */
+  readonly message: string;
+  /** Set exactly when the job failed. */
+  readonly error: ErrorDetail | null;
+  /** Time of the submission, ISO-8601 UTC with offset. */
+  readonly created_at: string;
+  /** Start of the current attempt. */
+  readonly started_at: string | null;
+  /** Time of the end, ISO-8601 UTC with offset; null until then. */
+  readonly finished_at: string | null;
+  /** Last time the running attempt was seen alive. */
+  readonly heartbeat_at: string | null;
+  /** Counts starts; written before the work starts. */
+  readonly attempt: number;
+  /** Attempts in their order, the last eleven at most; the current one is the last of them. */
+  readonly attempts: readonly JobAttempt[];
+  /** The body as accepted. */
+  readonly request: unknown;
+  /** SHA-256 of everything the work depends on besides the market. */
+  readonly input_hash: string;
+  /** X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself. */
+  readonly request_id: string | null;
+  /** Trace that this request was part of, by its header traceparent. */
+  readonly trace_id: string | null;
+  /** Addresses that are sent word of its end. */
+  readonly callbacks: readonly JobCallback[];
+  /** Set when the job succeeded; null once the run of a backtest was deleted. */
+  readonly result: RerunView | null;
+}
+
+export interface RerunRequest {
+  /** Id of the rerun. Default: a generated one. */
+  readonly rerun_id?: string | null | undefined;
+  /** Indices and strategies, at most 10000; an id that is named twice counts once. Null: all that have a stored run. */
+  readonly ids?: readonly string[] | null | undefined;
+}
+
+export interface RerunRow {
+  /** The index, or the strategy where strategies are runs too. */
+  readonly index_id: string;
+  /** `stored`: it was run again. `current`: its stored run is not stale. `refused`: see `error`; its stored run stays. */
+  readonly outcome: 'stored' | 'current' | 'refused';
+  /** Its run; null if it was refused. */
+  readonly run_id: string | null;
+  /** Stored run that was stale; null if it was not run again. */
+  readonly previous_run_id: string | null;
+  /** Last date of its run; null if it was refused. */
+  readonly end: string | null;
+  /** Last date that was taken over from the stale run; null if all of it was computed. */
+  readonly extended_from: string | null;
+  /** Why the stale run was not extended; null if it was, or if it was not run again. */
+  readonly full_run_reason: 'definition_changed' | 'request_changed' | 'no_checkpoint' | 'names_changed' | 'history_changed' | 'no_new_session' | 'rebalance' | 'new_name' | 'holdings_diverged' | 'breach' | 'member_change' | 'default_changed' | 'overlay' | 'file_rewritten' | 'parted' | 'rewritten' | null;
+  /** Set exactly when refused: the error that its backtest has. */
+  readonly error: ErrorDetail | null;
+}
+
+export interface RerunRows {
+  /** The rerun. */
+  readonly rerun_id: string;
+  /** Rows of all blocks. */
+  readonly count: number;
+  /** Which block, counted from 0. */
+  readonly block: number;
+  /** Number of blocks. */
+  readonly blocks: number;
+  /** In the order of the ids. */
+  readonly rows: readonly RerunRow[];
+}
+
+export interface RerunView {
+  /** The rerun. */
+  readonly rerun_id: string;
+  /** Indices and strategies that were looked at. */
+  readonly indices: number;
+  /** Of these, those with a new run. */
+  readonly stored: number;
+  /** Those whose stored run is not stale. */
+  readonly current: number;
+  /** Those that cannot be run. */
+  readonly refused: number;
+  /** In the order of the ids: the first 2000. All are read in blocks by GET /analytics/reruns/{rerun_id}/rows. */
+  readonly rows: readonly RerunRow[];
+  /** Version of the engine that computed it. */
+  readonly engine_version: string;
 }
 
 export interface ResampledFrontier {
@@ -11595,7 +11691,7 @@ export interface Operations {
   };
   /** Jobs, newest first. */
   listJobs: {
-    request: { readonly query?: { readonly kind?: readonly ('backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'batch' | 'simulate' | 'replay' | 'diff')[] | undefined; readonly status?: readonly ('pending' | 'running' | 'succeeded' | 'failed' | 'cancelled')[] | undefined; readonly limit?: number | undefined; readonly before?: string | undefined } | undefined };
+    request: { readonly query?: { readonly kind?: readonly ('backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'batch' | 'rerun' | 'simulate' | 'replay' | 'diff')[] | undefined; readonly status?: readonly ('pending' | 'running' | 'succeeded' | 'failed' | 'cancelled')[] | undefined; readonly limit?: number | undefined; readonly before?: string | undefined } | undefined };
     answer: JobCollection;
   };
   /** Status of every job as server-sent events. */
@@ -11998,6 +12094,16 @@ export interface Operations {
   getBatchCommon: {
     request: { readonly params: { readonly batch_id: string } };
     answer: BatchCommonData;
+  };
+  /** Run again every index and strategy whose stored run is stale, as one job. */
+  startRerun: {
+    request: { readonly query?: { readonly callback?: string | undefined } | undefined; readonly body: RerunRequest };
+    answer: RerunJobStatus;
+  };
+  /** Rows of a rerun in blocks. */
+  getRerunRows: {
+    request: { readonly params: { readonly rerun_id: string }; readonly query?: { readonly block?: number | undefined } | undefined };
+    answer: RerunRows;
   };
   /** Simulate where the level of a stored run may go, as a job. */
   simulateIndex: {
@@ -12748,6 +12854,8 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   startBatch: 'POST /optimise/batches',
   getBatchAccounts: 'GET /optimise/batches/{batch_id}/accounts',
   getBatchCommon: 'GET /optimise/batches/{batch_id}/common',
+  startRerun: 'POST /analytics/reruns',
+  getRerunRows: 'GET /analytics/reruns/{rerun_id}/rows',
   simulateIndex: 'POST /analytics/{index_id}/simulate',
   getRollingRisk: 'GET /analytics/{index_id}/rolling',
   renderReport: 'POST /reports/render',

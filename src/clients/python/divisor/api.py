@@ -90,7 +90,7 @@ class Operations:
         """
         return self._transport.content("POST", "/mcp", body=body, query={"tools": tools}, accept=media)
 
-    def list_jobs(self, *, kind: Optional[Sequence[Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "batch", "simulate", "replay", "diff"]]] = None, status: Optional[Sequence[Literal["pending", "running", "succeeded", "failed", "cancelled"]]] = None, limit: Optional[int] = None, before: Optional[str] = None) -> c.JobCollection:
+    def list_jobs(self, *, kind: Optional[Sequence[Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "batch", "rerun", "simulate", "replay", "diff"]]] = None, status: Optional[Sequence[Literal["pending", "running", "succeeded", "failed", "cancelled"]]] = None, limit: Optional[int] = None, before: Optional[str] = None) -> c.JobCollection:
         """Jobs, newest first.
 
         :param kind: Only jobs of one of these kinds.
@@ -844,6 +844,20 @@ class Operations:
         :param batch_id: Id of the batch.
         """
         return cast("c.BatchCommonData", self._transport.json("GET", f"/optimise/batches/{word(batch_id)}/common"))
+
+    def start_rerun(self, body: c.RerunRequest, *, callback: Optional[str] = None) -> Job[c.RerunView]:
+        """Run again every index and strategy whose stored run is stale, as one job.
+
+        :param callback: Address that is sent word of the end of each job this request starts: an http or https URL on a host that the operator allows.
+        """
+        return Job(self._transport, self._transport.json("POST", "/analytics/reruns", body=body, query={"callback": callback}))
+
+    def get_rerun_rows(self, rerun_id: str, *, block: Optional[int] = None) -> c.RerunRows:
+        """Rows of a rerun in blocks.
+
+        :param block: Which block, counted from 0.
+        """
+        return cast("c.RerunRows", self._transport.json("GET", f"/analytics/reruns/{word(rerun_id)}/rows", query={"block": block}))
 
     def simulate_index(self, index_id: str, body: Optional[c.SimulationRequest] = None, *, run_id: Optional[str] = None, callback: Optional[str] = None) -> Job[c.SimulationView]:
         """Simulate where the level of a stored run may go, as a job.

@@ -17,6 +17,7 @@ export const KINDS: Readonly<Record<JobStatus['kind'], string>> = {
   simulate: 'Simulation',
   replay: 'Replay',
   diff: 'Comparison of runs',
+  batch: 'Batch of accounts',
 };
 
 export const kindWord = (kind: JobStatus['kind']): string => KINDS[kind];
@@ -53,6 +54,8 @@ export function jobAddress(job: Pick<JobStatus, 'job_id' | 'kind'>): string {
       return `/console/optimise/runs/${ident}`;
     case 'sweep':
       return `/console/sweeps/${ident}`;
+    case 'batch':
+      return '/console/jobs';
     case 'render':
       return `/console/reports?render=${ident}`;
     case 'load':

@@ -4959,6 +4959,8 @@ export interface IndexSummary {
   readonly has_run: boolean;
   /** Capture time of that record. */
   readonly run_at: string | null;
+  /** Labels of the document. */
+  readonly tags: readonly string[];
 }
 
 export interface InspectRequest {
@@ -5091,6 +5093,8 @@ export interface JobRetries {
 export interface JobRetryRequest {
   /** Kinds of job. Default: all kinds. */
   readonly kinds?: readonly ('backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'batch' | 'rerun' | 'simulate' | 'replay' | 'diff')[] | undefined;
+  /** Only these jobs, as far as they failed. Default: all jobs. */
+  readonly job_ids?: readonly string[] | undefined;
   /** Only jobs that failed at this time or later, with offset. Default: no limit. */
   readonly since?: string | undefined;
   /** Maximum number of jobs, the newest first. */
@@ -6503,6 +6507,8 @@ export interface OptimisationRunResult {
   readonly tail?: TailOutcome | null | undefined;
   /** With `uncertainty`; null without, absent in runs of earlier versions. */
   readonly worst_case?: WorstCase | null | undefined;
+  /** Figures of the index weights. Absent in runs of earlier versions. */
+  readonly before?: WeightFigures | undefined;
   /** Annualised standard deviation of return differences. */
   readonly tracking_error: number;
   /** One-way, against the index weights. */
@@ -7115,6 +7121,10 @@ export interface PreviewSolve {
   readonly objective: string;
   /** Latest parent rebalance on or before as_of. */
   readonly rebalance_date: string;
+  /** Figures of the index weights. */
+  readonly before: WeightFigures;
+  /** Figures of the solved weights. */
+  readonly after: WeightFigures;
   /** Labels of binding constraints. */
   readonly binding: readonly string[];
   /** Every constraint, binding or not. */
@@ -10246,6 +10256,22 @@ export interface StrategyDocumentInput {
   readonly exposure?: number | undefined;
 }
 
+export interface SweepFan {
+  /** Dates, evenly spread over the common dates of the variants. */
+  readonly index: readonly string[];
+  /** Variants behind the quantiles: all, or a thousand evenly spread. */
+  readonly variants: number;
+  /** Quantiles of the levels on each date, from the lowest to the highest. */
+  readonly quantiles: readonly {
+    /** Share of the variants at or below it. */
+    readonly share: number;
+    /** Levels by date, 100 at the first. */
+    readonly data: readonly number[];
+  }[];
+  /** Levels of the variant ranked first. */
+  readonly first: readonly number[] | null;
+}
+
 export interface SweepFoldChoice {
   /** Groups that chose, by position. */
   readonly train: readonly number[];
@@ -10517,6 +10543,8 @@ export interface SweepView {
   readonly folds?: SweepFoldsView | null | undefined;
   /** Positions of variants whose levels are equal bit for bit, a list for each that several have; each list counts as one trial. Absent in sweeps of earlier versions. */
   readonly identical_variants?: readonly (readonly number[])[] | undefined;
+  /** Levels of the variants through time. Null with fewer than two common dates; absent in sweeps of earlier versions. */
+  readonly fan?: SweepFan | null | undefined;
   /** How a map over some of the parameters is to be read. Absent in sweeps of earlier versions. */
   readonly map?: SweepMap | undefined;
   /** Conclusions from the figures, one sentence each. Absent in sweeps of earlier versions. */
@@ -11374,6 +11402,19 @@ export interface WeightChange {
   readonly after: number;
   /** After less before. */
   readonly change: number;
+}
+
+export interface WeightFigures {
+  /** The objective in its own terms, costs included; null where the weights have none. */
+  readonly objective_value: number | null;
+  /** Annualised, before costs; null without expected returns. */
+  readonly expected_return: number | null;
+  /** Annualised, by the risk model of the optimisation. */
+  readonly volatility: number;
+  /** Annualised, against the index. */
+  readonly tracking_error: number;
+  /** One-way, against the index weights. */
+  readonly turnover: number;
 }
 
 export interface WeightRow {

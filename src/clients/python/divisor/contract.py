@@ -5624,6 +5624,8 @@ class IndexSummary(t.TypedDict):
     has_run: bool
     #: Capture time of that record.
     run_at: t.Optional[str]
+    #: Labels of the document.
+    tags: t.Sequence[str]
 
 
 class InspectRequest(t.TypedDict, total=False):
@@ -5762,6 +5764,8 @@ class JobRetries(t.TypedDict):
 class JobRetryRequest(t.TypedDict, total=False):
     #: Kinds of job. Default: all kinds.
     kinds: t.Sequence[t.Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "batch", "rerun", "simulate", "replay", "diff"]]
+    #: Only these jobs, as far as they failed. Default: all jobs.
+    job_ids: t.Sequence[str]
     #: Only jobs that failed at this time or later, with offset. Default: no limit.
     since: str
     #: Maximum number of jobs, the newest first.
@@ -7336,6 +7340,8 @@ class OptimisationRunResult(_OptimisationRunResult, total=False):
     tail: t.Optional[TailOutcome]
     #: With `uncertainty`; null without, absent in runs of earlier versions.
     worst_case: t.Optional[WorstCase]
+    #: Figures of the index weights. Absent in runs of earlier versions.
+    before: WeightFigures
     #: Effect of relaxing each binding bound: a fraction by a percentage point, a count by one, others by a hundredth; at most 20, the most expensive first. If rows choose securities, the securities held stay held. Absent in runs of earlier versions, as are the next two.
     sensitivities: t.Sequence[SensitivityRow]
     #: What each of the client's first 20 rows costs.
@@ -7997,6 +8003,10 @@ class PreviewSolve(t.TypedDict):
     objective: str
     #: Latest parent rebalance on or before as_of.
     rebalance_date: str
+    #: Figures of the index weights.
+    before: WeightFigures
+    #: Figures of the solved weights.
+    after: WeightFigures
     #: Labels of binding constraints.
     binding: t.Sequence[str]
     #: Every constraint, binding or not.
@@ -11321,6 +11331,24 @@ class StrategyDocumentInput(_StrategyDocumentInput, total=False):
     exposure: float
 
 
+class SweepFanQuantiles(t.TypedDict):
+    #: Share of the variants at or below it.
+    share: float
+    #: Levels by date, 100 at the first.
+    data: t.Sequence[float]
+
+
+class SweepFan(t.TypedDict):
+    #: Dates, evenly spread over the common dates of the variants.
+    index: t.Sequence[str]
+    #: Variants behind the quantiles: all, or a thousand evenly spread.
+    variants: int
+    #: Quantiles of the levels on each date, from the lowest to the highest.
+    quantiles: t.Sequence[SweepFanQuantiles]
+    #: Levels of the variant ranked first.
+    first: t.Optional[t.Sequence[float]]
+
+
 class SweepFoldChoice(t.TypedDict):
     #: Groups that chose, by position.
     train: t.Sequence[int]
@@ -11612,6 +11640,8 @@ class SweepView(_SweepView, total=False):
     folds: t.Optional[SweepFoldsView]
     #: Positions of variants whose levels are equal bit for bit, a list for each that several have; each list counts as one trial. Absent in sweeps of earlier versions.
     identical_variants: t.Sequence[t.Sequence[int]]
+    #: Levels of the variants through time. Null with fewer than two common dates; absent in sweeps of earlier versions.
+    fan: t.Optional[SweepFan]
     #: How a map over some of the parameters is to be read. Absent in sweeps of earlier versions.
     map: SweepMap
     #: Conclusions from the figures, one sentence each. Absent in sweeps of earlier versions.
@@ -12561,6 +12591,19 @@ class WeightChange(t.TypedDict):
     after: float
     #: After less before.
     change: float
+
+
+class WeightFigures(t.TypedDict):
+    #: The objective in its own terms, costs included; null where the weights have none.
+    objective_value: t.Optional[float]
+    #: Annualised, before costs; null without expected returns.
+    expected_return: t.Optional[float]
+    #: Annualised, by the risk model of the optimisation.
+    volatility: float
+    #: Annualised, against the index.
+    tracking_error: float
+    #: One-way, against the index weights.
+    turnover: float
 
 
 class WeightRow(t.TypedDict):

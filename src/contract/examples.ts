@@ -24,6 +24,7 @@ export const PARAMETER_EXAMPLES: Readonly<Record<string, unknown>> = {
   action_id: '0123456789abcdef0123',
   plugin_id: 'near-high',
   sweep_id: 'caps',
+  batch_id: 'clients',
   rerun_id: 'after-refresh',
   page: 'backtest',
   kind: 'index',

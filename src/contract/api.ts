@@ -33,6 +33,7 @@ import { rerunRoutes } from './reruns.js';
 import { runDifferenceRoutes } from './analytics/run-differences.js';
 import { runRoutes } from './analytics/runs.js';
 import { runViewRoutes } from './analytics/run-view-routes.js';
+import { batchRoutes } from './batches.js';
 import { sweepRoutes } from './sweeps.js';
 import { versionRoutes } from './versions.js';
 import { clientRoutes } from './clients.js';
@@ -65,6 +66,7 @@ export const API = {
   ...riskModelImportRoutes,
   ...replayRoutes,
   ...sweepRoutes,
+  ...batchRoutes,
   ...rerunRoutes,
   ...simulationRoutes,
   ...rollingRiskRoutes,

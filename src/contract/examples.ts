@@ -23,6 +23,7 @@ export const PARAMETER_EXAMPLES: Readonly<Record<string, unknown>> = {
   approval_id: 1,
   plugin_id: 'near-high',
   sweep_id: 'caps',
+  batch_id: 'clients',
   rerun_id: 'after-refresh',
   page: 'backtest',
   kind: 'index',

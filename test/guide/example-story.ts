@@ -113,6 +113,10 @@ export function createTeller(service: LiveService): Teller {
       await service.ok('PUT', '/indices/EQUAL-100', EQUAL_100);
       await finish(await service.ok<JobStatus>('POST', '/analytics/EQUAL-100/backtest', {}));
     },
+    startBatch: async () => {
+      const estimator = { index_id: 'LARGE-100', estimator: 'statistical', factors: 5, start: '2024-09-02' };
+      await finish(await service.ok<JobStatus>('POST', '/risk-models/factors/estimate', estimator));
+    },
     diffRuns: listRuns,
     ...Object.fromEntries(OF_DELIVERED_DAY.map((id) => [id, deliveredDay])),
     decideApproval: requestRestatement,

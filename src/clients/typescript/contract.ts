@@ -709,11 +709,272 @@ export interface BarChartBlockInput {
   readonly values?: Readonly<Record<string, number>> | null | undefined;
 }
 
+/** Result of one account. */
+export interface BatchAccount {
+  /** Id of the account; null if it has none. */
+  readonly account_id: string | null;
+  /** optimal: the gap is at most 1e-8 of the value; feasible: it is larger; stalled: the solver stopped early; refused: see `findings`. */
+  readonly status: 'optimal' | 'feasible' | 'infeasible' | 'stalled' | 'refused';
+  /** Reasons why the account was refused. */
+  readonly findings: readonly Finding[];
+  /** Sales by lot, and purchases. */
+  readonly trades?: readonly BatchTrade[] | undefined;
+  /** Annual, after the trades. */
+  readonly tracking_error?: number | undefined;
+  /** Tax of the year after the trades, in money. */
+  readonly tax?: number | undefined;
+  /** Compared with selling the oldest lots first. */
+  readonly tax_saved?: number | undefined;
+  /** Conflicting rows of an infeasible account. */
+  readonly conflicts?: readonly string[] | undefined;
+  /** Proof of the gap, which needs no solver. */
+  readonly certificate?: BatchCertificate | undefined;
+}
+
+export interface BatchAccounts {
+  /** The batch. */
+  readonly batch_id: string;
+  /** Accounts of all blocks. */
+  readonly count: number;
+  /** Number of the block, from 0. */
+  readonly block: number;
+  /** Number of blocks. */
+  readonly blocks: number;
+  /** In the order of the request. */
+  readonly accounts: readonly BatchAccount[];
+}
+
+export interface BatchCertificate {
+  /** Objective of the trades, in shares of the value. */
+  readonly objective: number;
+  /** No permitted trades have a lower objective. */
+  readonly bound: number;
+  /** Objective less bound. */
+  readonly gap: number;
+  /** Largest violation of a hard row. */
+  readonly primal_residual: number;
+  /** Proofs for both signs of net long-term gains. */
+  readonly sides: readonly {
+    /** 0: net long-term gains, 1: net long-term losses. */
+    readonly side: number;
+    /** Bound of this side. */
+    readonly bound: number;
+    /** Factor exposures of the tangent. */
+    readonly exposures: readonly number[];
+    /** Multiplier of the tracking error limit. */
+    readonly variance: number;
+    /** Multipliers of the rows and of the pieces of the tax. */
+    readonly rows: readonly number[];
+  }[];
+}
+
+/** Data that all accounts of a batch share, with its terms. */
+export interface BatchCommonData {
+  /** The resolved date. */
+  readonly as_of: string;
+  /** Securities that an account may hold, [N]. */
+  readonly identifiers: readonly string[];
+  /** Per share, [N]. */
+  readonly prices: readonly number[];
+  /** Weights in the parent, [N]. */
+  readonly weights: readonly number[];
+  /** Number of factors, K. */
+  readonly factors: number;
+  /** Annualised, [N x K]. */
+  readonly loadings: readonly number[];
+  /** Specific variances, annualised, [N]. */
+  readonly specific: readonly number[];
+}
+
+export interface BatchJobStatus {
+  /** {kind}:{id}, for example backtest:LARGE-100. */
+  readonly job_id: string;
+  readonly kind: 'batch';
+  /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
+  readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
+  /** Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded. */
+  readonly progress: number;
+  /** What is being done now. */
+  readonly message: string;
+  /** Set exactly when the job failed. */
+  readonly error: ErrorDetail | null;
+  /** Time of the submission, ISO-8601 UTC with offset. */
+  readonly created_at: string;
+  /** Start of the current attempt. */
+  readonly started_at: string | null;
+  /** Time of the end, ISO-8601 UTC with offset; null until then. */
+  readonly finished_at: string | null;
+  /** Last time the running attempt was seen alive. */
+  readonly heartbeat_at: string | null;
+  /** Counts starts; written before the work starts. */
+  readonly attempt: number;
+  /** Attempts in their order, the last eleven at most; the current one is the last of them. */
+  readonly attempts: readonly JobAttempt[];
+  /** The body as accepted. */
+  readonly request: unknown;
+  /** SHA-256 of everything the work depends on besides the market. */
+  readonly input_hash: string;
+  /** X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself. */
+  readonly request_id: string | null;
+  /** Trace that this request was part of, by its header traceparent. */
+  readonly trace_id: string | null;
+  /** Addresses that are sent word of its end. */
+  readonly callbacks: readonly JobCallback[];
+  /** Set when the job succeeded; null once the run of a backtest was deleted. */
+  readonly result: BatchView | null;
+}
+
+export interface BatchObjective {
+  /** Price of the annual tracking variance, in shares of the value. */
+  readonly risk_aversion?: number | undefined;
+  /** Cost of a trade in basis points. */
+  readonly cost_bps?: number | undefined;
+  /** Minimum weight of cash after trading. */
+  readonly cash_minimum?: number | undefined;
+  /** Maximum weight of cash after trading. */
+  readonly cash_maximum?: number | undefined;
+}
+
 export interface BatchReferenceResponse {
   /** One per requested identifier, in request order. */
   readonly entries: readonly ReferenceEntry[];
   /** Point-in-time date applied, when one was requested. */
   readonly as_of: string | null;
+}
+
+export interface BatchRequest {
+  /** Default: a generated id. */
+  readonly batch_id?: string | null | undefined;
+  /** Index that the accounts follow. */
+  readonly parent: string;
+  /** Stored factor model. */
+  readonly risk_model: string;
+  /** What weights are chosen for: a type of `/optimise/objective-types`, alone or with its parameters. */
+  readonly objective?: BatchObjective | undefined;
+  /** Constraint rows; none leaves full investment, long only. */
+  readonly constraints?: readonly BatchRow[] | undefined;
+  /** Trades are whole shares. */
+  readonly whole_shares?: boolean | undefined;
+  /** Default: the last session of the data. */
+  readonly as_of?: string | null | undefined;
+  /** Maximum number of branches per account where rounding leaves a gap; 0 searches none. */
+  readonly search_nodes?: number | undefined;
+  /** Accounts. An account that is not valid gets findings in its result; the others run. */
+  readonly accounts: readonly unknown[];
+}
+
+export type BatchRow = {
+  readonly type: 'PositionBounds';
+  /** Name of the row in results. Default: its position. */
+  readonly id?: string | undefined;
+  /** Arguments of the class, by name. */
+  readonly params: {
+    /** Smallest weight. */
+    readonly lower?: number | undefined;
+    /** Largest weight. */
+    readonly upper?: number | undefined;
+  };
+} | {
+  readonly type: 'GroupBounds';
+  /** Name of the row in results. Default: its position. */
+  readonly id?: string | undefined;
+  /** Arguments of the class, by name. */
+  readonly params: {
+    /** Reference field. */
+    readonly field: string;
+    /** Smallest weight. */
+    readonly lower?: number | undefined;
+    /** Largest weight. */
+    readonly upper?: number | undefined;
+    /** Price of a unit of violation, in shares of the value; without it the row is hard. */
+    readonly penalty?: number | undefined;
+  };
+} | {
+  readonly type: 'ActiveGroupBounds';
+  /** Name of the row in results. Default: its position. */
+  readonly id?: string | undefined;
+  /** Arguments of the class, by name. */
+  readonly params: {
+    /** Reference field. */
+    readonly field: string;
+    /** Smallest weight. */
+    readonly lower?: number | undefined;
+    /** Largest weight. */
+    readonly upper?: number | undefined;
+    /** Price of a unit of violation, in shares of the value; without it the row is hard. */
+    readonly penalty?: number | undefined;
+  };
+};
+
+export interface BatchTrade {
+  /** Asset identifier. */
+  readonly identifier: string;
+  /** Direction of the trade. */
+  readonly side: 'buy' | 'sell';
+  /** Number of shares. */
+  readonly shares: number;
+  /** Price per share in the currency of the index. */
+  readonly price: number;
+  /** Shares times price. */
+  readonly value: number;
+  /** Position of the sold lot in the account. */
+  readonly lot?: number | undefined;
+  /** Day on which the lot was bought. */
+  readonly acquired?: string | undefined;
+  /** Cost basis per share. */
+  readonly cost?: number | undefined;
+  /** Realised gain that is taxed. */
+  readonly gain?: number | undefined;
+  /** Loss added to the basis of the replacement. */
+  readonly disallowed_loss?: number | undefined;
+  /** Holding period of the lot. */
+  readonly term?: 'short' | 'long' | undefined;
+}
+
+export interface BatchView {
+  /** The batch. */
+  readonly batch_id: string;
+  /** Index that the accounts follow. */
+  readonly parent: string;
+  /** Stored factor model. */
+  readonly risk_model: string;
+  /** The resolved date. */
+  readonly as_of: string;
+  /** Accounts of the batch. */
+  readonly accounts: number;
+  /** Accounts by status. */
+  readonly by_status: Readonly<Record<string, number>>;
+  /** Percentiles of the annual tracking error: p0, p5, p25, p50, p75, p95, p100. */
+  readonly tracking_error: Readonly<Record<string, number>> | null;
+  /** Largest gap of a certificate, in shares of the value. */
+  readonly largest_gap: number | null;
+  /** Value of the solved accounts. */
+  readonly value: number;
+  /** Tax of the trades. */
+  readonly tax: number;
+  /** Tax saved compared with selling the oldest lots first. */
+  readonly tax_saved: number;
+  /** Trading costs. */
+  readonly costs: number;
+  /** Trades that the wash sale rule prevented. */
+  readonly avoided_wash_sales: number;
+  /** Infeasible accounts by conflicting row. */
+  readonly conflicts: Readonly<Record<string, number>>;
+  /** The first 100 accounts that are not valid. */
+  readonly refused: readonly ({
+    /** Id of the account; null if it has none. */
+    readonly account_id: string | null;
+    /** Position in the request, from 0. */
+    readonly position: number;
+    /** Reasons. */
+    readonly findings: readonly Finding[];
+  })[];
+  /** Blocks of 100 accounts, see GET /optimise/batches/{batch_id}/accounts. */
+  readonly blocks: number;
+  /** SHA-256 of the content of the store that was read. */
+  readonly store_content_hash: string;
+  /** Version of the engine that computed it. */
+  readonly engine_version: string;
 }
 
 /** Exposure of the benchmark; null if there is none. */
@@ -4698,6 +4959,8 @@ export interface IndexSummary {
   readonly has_run: boolean;
   /** Capture time of that record. */
   readonly run_at: string | null;
+  /** Labels of the document. */
+  readonly tags: readonly string[];
 }
 
 export interface InspectRequest {
@@ -4829,7 +5092,9 @@ export interface JobRetries {
 
 export interface JobRetryRequest {
   /** Kinds of job. Default: all kinds. */
-  readonly kinds?: readonly ('backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'rerun' | 'simulate' | 'replay' | 'diff')[] | undefined;
+  readonly kinds?: readonly ('backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'batch' | 'rerun' | 'simulate' | 'replay' | 'diff')[] | undefined;
+  /** Only these jobs, as far as they failed. Default: all jobs. */
+  readonly job_ids?: readonly string[] | undefined;
   /** Only jobs that failed at this time or later, with offset. Default: no limit. */
   readonly since?: string | undefined;
   /** Maximum number of jobs, the newest first. */
@@ -4841,7 +5106,7 @@ export interface JobStatus {
   /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   /** What it is. */
-  readonly kind: 'backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'rerun' | 'simulate' | 'replay' | 'diff';
+  readonly kind: 'backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'batch' | 'rerun' | 'simulate' | 'replay' | 'diff';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
   readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
   /** Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded. */
@@ -5158,6 +5423,12 @@ export interface Limits {
   readonly MAX_SWEEP_LEVELS: number;
   /** Rows in the result of a sweep, the best first; all are read in blocks. */
   readonly MAX_SWEEP_RESULT_ROWS: number;
+  /** Accounts of a batch: an hour of two workers at 70 ms each. */
+  readonly MAX_BATCH_ACCOUNTS: number;
+  /** Accounts of a batch: 4 million lots. */
+  readonly MAX_BATCH_BYTES: number;
+  /** Lots of one account. */
+  readonly MAX_ACCOUNT_LOTS: number;
   /** Rows of a block of a result. */
   readonly MAX_BLOCK_ROWS: number;
   /** Splits of time that test a choice among variants. */
@@ -6236,6 +6507,8 @@ export interface OptimisationRunResult {
   readonly tail?: TailOutcome | null | undefined;
   /** With `uncertainty`; null without, absent in runs of earlier versions. */
   readonly worst_case?: WorstCase | null | undefined;
+  /** Figures of the index weights. Absent in runs of earlier versions. */
+  readonly before?: WeightFigures | undefined;
   /** Annualised standard deviation of return differences. */
   readonly tracking_error: number;
   /** One-way, against the index weights. */
@@ -6848,6 +7121,10 @@ export interface PreviewSolve {
   readonly objective: string;
   /** Latest parent rebalance on or before as_of. */
   readonly rebalance_date: string;
+  /** Figures of the index weights. */
+  readonly before: WeightFigures;
+  /** Figures of the solved weights. */
+  readonly after: WeightFigures;
   /** Labels of binding constraints. */
   readonly binding: readonly string[];
   /** Every constraint, binding or not. */
@@ -9979,6 +10256,22 @@ export interface StrategyDocumentInput {
   readonly exposure?: number | undefined;
 }
 
+export interface SweepFan {
+  /** Dates, evenly spread over the common dates of the variants. */
+  readonly index: readonly string[];
+  /** Variants behind the quantiles: all, or a thousand evenly spread. */
+  readonly variants: number;
+  /** Quantiles of the levels on each date, from the lowest to the highest. */
+  readonly quantiles: readonly {
+    /** Share of the variants at or below it. */
+    readonly share: number;
+    /** Levels by date, 100 at the first. */
+    readonly data: readonly number[];
+  }[];
+  /** Levels of the variant ranked first. */
+  readonly first: readonly number[] | null;
+}
+
 export interface SweepFoldChoice {
   /** Groups that chose, by position. */
   readonly train: readonly number[];
@@ -10250,6 +10543,8 @@ export interface SweepView {
   readonly folds?: SweepFoldsView | null | undefined;
   /** Positions of variants whose levels are equal bit for bit, a list for each that several have; each list counts as one trial. Absent in sweeps of earlier versions. */
   readonly identical_variants?: readonly (readonly number[])[] | undefined;
+  /** Levels of the variants through time. Null with fewer than two common dates; absent in sweeps of earlier versions. */
+  readonly fan?: SweepFan | null | undefined;
   /** How a map over some of the parameters is to be read. Absent in sweeps of earlier versions. */
   readonly map?: SweepMap | undefined;
   /** Conclusions from the figures, one sentence each. Absent in sweeps of earlier versions. */
@@ -11109,6 +11404,19 @@ export interface WeightChange {
   readonly change: number;
 }
 
+export interface WeightFigures {
+  /** The objective in its own terms, costs included; null where the weights have none. */
+  readonly objective_value: number | null;
+  /** Annualised, before costs; null without expected returns. */
+  readonly expected_return: number | null;
+  /** Annualised, by the risk model of the optimisation. */
+  readonly volatility: number;
+  /** Annualised, against the index. */
+  readonly tracking_error: number;
+  /** One-way, against the index weights. */
+  readonly turnover: number;
+}
+
 export interface WeightRow {
   /** Asset identifier. */
   readonly identifier: string;
@@ -11424,7 +11732,7 @@ export interface Operations {
   };
   /** Jobs, newest first. */
   listJobs: {
-    request: { readonly query?: { readonly kind?: readonly ('backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'rerun' | 'simulate' | 'replay' | 'diff')[] | undefined; readonly status?: readonly ('pending' | 'running' | 'succeeded' | 'failed' | 'cancelled')[] | undefined; readonly limit?: number | undefined; readonly before?: string | undefined } | undefined };
+    request: { readonly query?: { readonly kind?: readonly ('backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'batch' | 'rerun' | 'simulate' | 'replay' | 'diff')[] | undefined; readonly status?: readonly ('pending' | 'running' | 'succeeded' | 'failed' | 'cancelled')[] | undefined; readonly limit?: number | undefined; readonly before?: string | undefined } | undefined };
     answer: JobCollection;
   };
   /** Status of every job as server-sent events. */
@@ -11812,6 +12120,21 @@ export interface Operations {
   getSweepRows: {
     request: { readonly params: { readonly sweep_id: string }; readonly query?: { readonly block?: number | undefined } | undefined };
     answer: SweepRows;
+  };
+  /** Trades of many accounts with tax lots that follow an index, as one job on all nodes. */
+  startBatch: {
+    request: { readonly query?: { readonly callback?: string | undefined } | undefined; readonly body: BatchRequest };
+    answer: BatchJobStatus;
+  };
+  /** Results of a batch in blocks of 100 accounts. */
+  getBatchAccounts: {
+    request: { readonly params: { readonly batch_id: string }; readonly query?: { readonly block?: number | undefined } | undefined };
+    answer: BatchAccounts;
+  };
+  /** Data that all accounts of a batch share: prices, weights of the parent, risk model. */
+  getBatchCommon: {
+    request: { readonly params: { readonly batch_id: string } };
+    answer: BatchCommonData;
   };
   /** Run again every index and strategy whose stored run is stale, as one job. */
   startRerun: {
@@ -12569,6 +12892,9 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   replayRun: 'POST /analytics/{index_id}/replay',
   startSweep: 'POST /analytics/sweeps',
   getSweepRows: 'GET /analytics/sweeps/{sweep_id}/rows',
+  startBatch: 'POST /optimise/batches',
+  getBatchAccounts: 'GET /optimise/batches/{batch_id}/accounts',
+  getBatchCommon: 'GET /optimise/batches/{batch_id}/common',
   startRerun: 'POST /analytics/reruns',
   getRerunRows: 'GET /analytics/reruns/{rerun_id}/rows',
   simulateIndex: 'POST /analytics/{index_id}/simulate',

@@ -11,6 +11,7 @@ interface Entry {
 
 const ENTRIES: readonly Entry[] = [
   { path: '/', text: 'Indices', icon: 'indices', own: ['/console/indices', '/console/strategies', '/console/plugins'] },
+  { path: '/console/dashboard', text: 'Dashboard', icon: 'dashboard' },
   { path: '/console/calendar', text: 'Calendar', icon: 'calendar' },
   { path: '/console/compare', text: 'Compare', icon: 'compare' },
   { path: '/console/optimise', text: 'Optimise', icon: 'optimise', own: ['/console/risk-models'] },

@@ -50,6 +50,10 @@ export const PAGES: readonly Page[] = [
     path: '/console/risk-models/:id',
     load: async () => (await import('../pages/risk-models/risk-model-page.js')).RiskModelPage,
   },
+  {
+    path: '/console/dashboard',
+    load: async () => (await import('../pages/dashboard/dashboard-page.js')).DashboardPage,
+  },
   { path: '/console/calendar', load: async () => (await import('../pages/calendar/calendar-page.js')).CalendarPage },
   { path: '/console/compare', load: async () => (await import('../pages/compare/compare-page.js')).ComparePage },
   { path: '/console/sweeps', load: async () => (await import('../pages/sweeps/sweeps-page.js')).SweepsPage },

@@ -90,7 +90,7 @@ class Operations:
         """
         return self._transport.content("POST", "/mcp", body=body, query={"tools": tools}, accept=media)
 
-    def list_jobs(self, *, kind: Optional[Sequence[Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "rerun", "simulate", "replay", "diff"]]] = None, status: Optional[Sequence[Literal["pending", "running", "succeeded", "failed", "cancelled"]]] = None, limit: Optional[int] = None, before: Optional[str] = None) -> c.JobCollection:
+    def list_jobs(self, *, kind: Optional[Sequence[Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "batch", "rerun", "simulate", "replay", "diff"]]] = None, status: Optional[Sequence[Literal["pending", "running", "succeeded", "failed", "cancelled"]]] = None, limit: Optional[int] = None, before: Optional[str] = None) -> c.JobCollection:
         """Jobs, newest first.
 
         :param kind: Only jobs of one of these kinds.
@@ -822,6 +822,28 @@ class Operations:
         :param block: Which block, counted from 0.
         """
         return cast("c.SweepRows", self._transport.json("GET", f"/analytics/sweeps/{word(sweep_id)}/rows", query={"block": block}))
+
+    def start_batch(self, body: c.BatchRequest, *, callback: Optional[str] = None) -> Job[c.BatchView]:
+        """Trades of many accounts with tax lots that follow an index, as one job on all nodes.
+
+        :param callback: Address that is sent word of the end of each job this request starts: an http or https URL on a host that the operator allows.
+        """
+        return Job(self._transport, self._transport.json("POST", "/optimise/batches", body=body, query={"callback": callback}))
+
+    def get_batch_accounts(self, batch_id: str, *, block: Optional[int] = None) -> c.BatchAccounts:
+        """Results of a batch in blocks of 100 accounts.
+
+        :param batch_id: Id of the batch.
+        :param block: Number of the block, from 0.
+        """
+        return cast("c.BatchAccounts", self._transport.json("GET", f"/optimise/batches/{word(batch_id)}/accounts", query={"block": block}))
+
+    def get_batch_common(self, batch_id: str) -> c.BatchCommonData:
+        """Data that all accounts of a batch share: prices, weights of the parent, risk model.
+
+        :param batch_id: Id of the batch.
+        """
+        return cast("c.BatchCommonData", self._transport.json("GET", f"/optimise/batches/{word(batch_id)}/common"))
 
     def start_rerun(self, body: c.RerunRequest, *, callback: Optional[str] = None) -> Job[c.RerunView]:
         """Run again every index and strategy whose stored run is stale, as one job.

@@ -299,7 +299,8 @@ function createState(relaxation: Relaxation) {
       direct(predictor);
       const reach = longestStep(iterate, predictor, 1);
       const ahead = Math.max(0, complementarityAt(iterate, predictor, reach));
-      const centring = Math.max(1e-8, (ahead / mu) ** 3);
+      const ratio = ahead / mu;
+      const centring = Math.max(1e-8, ratio * ratio * ratio);
       aim(centring * mu, predictor);
       direct(corrector);
       const { primal, dual } = longestStep(iterate, corrector, STEP_SHARE);

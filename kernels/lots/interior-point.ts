@@ -161,10 +161,11 @@ function createState(relaxation: Relaxation) {
       }
       worst = Math.max(worst, Math.abs(values[j]! + slack[j]! - excess[j]!));
     }
-    bounds.forEach(({ security, sign: way, limit }, b) => {
+    for (let b = 0; b < bounds.length; b++) {
+      const { security, sign: way, limit } = bounds[b]!;
       complementarity += boundSlack[b]! * boundPrice[b]!;
       worst = Math.max(worst, Math.abs(way * (w[security]! - limit) + boundSlack[b]!));
-    });
+    }
     mu = complementarity / pairs;
     dualGradient();
     for (let j = 0; j < count; j++)

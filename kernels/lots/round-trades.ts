@@ -133,7 +133,7 @@ function createMerit(program: AccountProgram, net: Float64Array, prices: GainPri
     return { short, long };
   }
 
-  /** What the moves of one security have in common: its exposure, its gains, the objective without a move. */
+  /** Values common to the moves of one security: its exposure, its gains, the objective without a move. */
   const common = { security: -1, slope: 0, squares: 0, before: { short: 0, long: 0 }, merit: 0 };
 
   function look(i: number): void {

@@ -132,7 +132,7 @@ describe('an account under the wash sale rule', () => {
     expect(solved(parent, { cash, lots, exclusions: ['A'] }).long_gain).toBeCloseTo(-1000, 9);
   });
 
-  test('keeps the lots where losses are forbidden, and says so', () => {
+  test('keeps the lots where losses are forbidden, and reports them', () => {
     const result = solved(parent, { cash, lots, recent, tax: { wash_sales: 'forbid' } });
     expect(sharesOf(result, 'sell', 'A')).toBe(0);
     expect(result.avoided_wash_sales).toEqual([{ identifier: 'A', prevented: 'sale', shares: 50, until: null }]);

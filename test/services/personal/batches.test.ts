@@ -58,7 +58,11 @@ describe('a batch of accounts', () => {
   }, 60_000);
 
   test('names the conflicting rows of an infeasible account', async () => {
-    const account = { ...world.accountsOf(1)[0]!, tracking_error_limit: 0.0001, exclusions: world.common.identifiers.slice(0, 20) };
+    const account = {
+      ...world.accountsOf(1)[0]!,
+      tracking_error_limit: 0.0001,
+      exclusions: world.common.identifiers.slice(0, 20),
+    };
     const view = await world.batch('infeasible', [account]);
     expect(view.by_status).toEqual({ infeasible: 1 });
     expect(view.conflicts).toMatchObject({ tracking_error_limit: 1 });

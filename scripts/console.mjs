@@ -14,9 +14,11 @@ const OUT = join(ROOT, 'dist/console');
 /** Modules that most pages use; the others are loaded with the pages that use them. */
 const isCore = (id) =>
   (/node_modules\/(@?preact)\//.test(id) ||
-    /src\/(clients|console\/(state|words|shell|style|components))\//.test(id) ||
-    /pages\/index\/(explanation|run-terms|run-settings)\./.test(id)) &&
-  !/components\/(chart\/|conflict|versions\/(?!families)|editor|form\/(expression|formula|row-list))|words\/(tabular|conflicts|publication)/.test(
+    /src\/(clients|console\/(state|words|shell|style|components))\/(?!palette|targets|view-parts|shortcuts|notes|dashboard|table-layouts|search|filters|job-log)/.test(
+      id,
+    ) ||
+    /pages\/index\/(run-terms|run-settings)\./.test(id)) &&
+  !/components\/(chart\/|table\/|job-table|conflict|versions\/(?!families)|editor|form\/(expression|formula|row-list))|words\/(tabular|conflicts|publication)/.test(
     id,
   );
 
@@ -43,6 +45,7 @@ const config = {
         codeSplitting: {
           groups: [
             { name: 'chart', test: /node_modules\/uplot|components\/chart\/(?!chart-file)/, priority: 1 },
+            { name: 'table', test: /@tanstack\/|components\/table\//, priority: 1 },
             { name: 'core', test: isCore, priority: 2 },
           ],
         },
@@ -75,7 +78,15 @@ if (process.argv.includes('--watch')) {
 
 /** Writes the licences of the dependencies in the assets. */
 function writeLicences() {
-  const packages = ['preact', '@preact/signals', '@preact/signals-core', 'uplot', '@fontsource-variable/inter'];
+  const packages = [
+    'preact',
+    '@preact/signals',
+    '@preact/signals-core',
+    'uplot',
+    '@tanstack/table-core',
+    '@tanstack/store',
+    '@fontsource-variable/inter',
+  ];
   const texts = packages.map((name) => {
     const folder = join(ROOT, 'node_modules', name);
     const { version } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));

@@ -79,10 +79,7 @@ export const ALCOVES = {
   'src/store/s3': { room: 'src/store', packages: ['aws4fetch', 'node:*'] },
 };
 
-/**
- * Families of a room, lowest first: a family imports only families that come before it. A name with an ending is a file
- * next to the folders.
- */
+/** Families of a room, lowest first: each imports only earlier ones. A name with an ending is a file, not a folder. */
 export const FAMILIES = {
   'src/domain': [
     'time',
@@ -111,6 +108,7 @@ export const FAMILIES = {
     'rules',
     'optimisation',
     'strategies',
+    'personal',
     'checks',
     'backtest',
     'exports',
@@ -157,6 +155,7 @@ export const FAMILIES = {
     'publication',
     'derivatives',
     'optimisation',
+    'personal',
     'reports',
     'delivery',
     'daily-plans',
@@ -201,6 +200,7 @@ export const FAMILIES = {
     'market',
     'indices',
     'optimisation',
+    'personal',
     'reports',
     'sql',
     'entry-point.ts',

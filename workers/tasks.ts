@@ -5,6 +5,8 @@ import { createEntryPoint } from './entry-point.js';
 const tasks: { readonly [N in TaskName]: () => Promise<Task<N>> } = {
   backtest: async () => (await import('./runs/backtest.js')).backtest,
   replay: async () => (await import('./runs/replay.js')).replay,
+  'batch-part': async () => (await import('./personal/batch.js')).batchPart,
+  'sum-batch': async () => (await import('./personal/batch.js')).sumBatch,
   'sweep-part': async () => (await import('./runs/sweep.js')).sweepPart,
   'sum-rerun': async () => (await import('./runs/rerun.js')).sumRerun,
   'sum-sweep': async () => (await import('./runs/sweep.js')).sumSweep,

@@ -54,6 +54,11 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     help: async () => (await import('./verify-published.js')).VERIFY_PUBLISHED_HELP,
     run: async (argv) => (await import('./verify-published.js')).verifyPublished(argv),
   },
+  'verify-batch': {
+    summary: 'Verify the results of a batch of accounts without the solver.',
+    help: async () => (await import('./verify-batch.js')).VERIFY_BATCH_HELP,
+    run: async (argv) => (await import('./verify-batch.js')).verifyBatch(argv),
+  },
   'verify-bundle': {
     summary: 'Recompute the published closes of a bundle from its inputs.',
     help: async () => (await import('./verify-bundle.js')).VERIFY_BUNDLE_HELP,

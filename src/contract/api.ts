@@ -1,5 +1,6 @@
 import { analyticsRoutes } from './analytics/routes.js';
 import { accessRoutes } from './access.js';
+import { actionDeskRoutes } from './action-desk.js';
 import { approvalRoutes } from './approvals.js';
 import { auditRoutes } from './audit.js';
 import { calendarRoutes } from './calendars.js';
@@ -33,6 +34,7 @@ import { rerunRoutes } from './reruns.js';
 import { runDifferenceRoutes } from './analytics/run-differences.js';
 import { runRoutes } from './analytics/runs.js';
 import { runViewRoutes } from './analytics/run-view-routes.js';
+import { batchRoutes } from './batches.js';
 import { sweepRoutes } from './sweeps.js';
 import { versionRoutes } from './versions.js';
 import { clientRoutes } from './clients.js';
@@ -65,6 +67,7 @@ export const API = {
   ...riskModelImportRoutes,
   ...replayRoutes,
   ...sweepRoutes,
+  ...batchRoutes,
   ...rerunRoutes,
   ...simulationRoutes,
   ...rollingRiskRoutes,
@@ -82,6 +85,7 @@ export const API = {
   ...versionRoutes,
   ...publicationRoutes,
   ...approvalRoutes,
+  ...actionDeskRoutes,
   ...accessRoutes,
   ...auditRoutes,
 };

@@ -127,6 +127,12 @@ const isTime = (text: string): boolean =>
 export const JobRetryRequest = z
   .strictObject({
     kinds: z.array(z.enum(JOB_KINDS)).min(1).optional().meta({ description: 'Kinds of job. Default: all kinds.' }),
+    job_ids: z
+      .array(jobIdSchema)
+      .min(1)
+      .max(LIMITS.MAX_LISTED_JOBS)
+      .optional()
+      .meta({ description: 'Only these jobs, as far as they failed. Default: all jobs.' }),
     since: z
       .string()
       .max(40)

@@ -18,6 +18,7 @@ export const TOOLSETS = {
   schedules: { help: 'Daily plans: status, run, skip, backfill.', isDefault: false },
   governance: { help: 'Benchmark statements, changes of methodologies, procedures.', isDefault: false },
   clients: { help: 'Clients: entitlements, targets, deliveries.', isDefault: false },
+  actions: { help: 'Corporate actions that wait for a decision.', isDefault: false },
   approvals: { help: 'Changes that wait for a second person.', isDefault: false },
   publication: { help: 'Published closes, signing keys, audit log.', isDefault: false },
   versions: { help: 'Versions of documents: list, compare, restore.', isDefault: false },

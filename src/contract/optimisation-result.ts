@@ -1,3 +1,4 @@
+import { WeightFigures } from './weight-figures.js';
 import { z } from 'zod';
 import { MODEL_SOURCES } from '#domain/risk/risk-model-document.js';
 import { FRONTIER_RISKS } from '#domain/optimisation/frontier-risks.js';
@@ -235,6 +236,9 @@ export const OptimisationRunResult = z
     }),
     worst_case: WorstCase.nullable().optional().meta({
       description: 'With `uncertainty`; null without, absent in runs of earlier versions.',
+    }),
+    before: WeightFigures.optional().meta({
+      description: 'Figures of the index weights. Absent in runs of earlier versions.',
     }),
     tracking_error: z.number(),
     turnover: z.number().meta({ description: 'One-way, against the index weights.' }),

@@ -147,6 +147,22 @@ export const SweepMap = z
   })
   .meta({ id: 'SweepMap' });
 
+export const SweepFan = z
+  .strictObject({
+    index: z.array(z.string()).meta({ description: 'Dates, evenly spread over the common dates of the variants.' }),
+    variants: z.int().min(1).meta({ description: 'Variants behind the quantiles: all, or a thousand evenly spread.' }),
+    quantiles: z
+      .array(
+        z.strictObject({
+          share: z.number().meta({ description: 'Share of the variants at or below it.' }),
+          data: z.array(z.number()).meta({ description: 'Levels by date, 100 at the first.' }),
+        }),
+      )
+      .meta({ description: 'Quantiles of the levels on each date, from the lowest to the highest.' }),
+    first: z.array(z.number()).nullable().meta({ description: 'Levels of the variant ranked first.' }),
+  })
+  .meta({ id: 'SweepFan' });
+
 export const SweepView = z
   .strictObject({
     sweep_id: z.string(),
@@ -172,6 +188,10 @@ export const SweepView = z
         description:
           'Positions of variants whose levels are equal bit for bit, a list for each that several have; each list counts as one trial. Absent in sweeps of earlier versions.',
       }),
+    fan: SweepFan.nullable().optional().meta({
+      description:
+        'Levels of the variants through time. Null with fewer than two common dates; absent in sweeps of earlier versions.',
+    }),
     map: SweepMap.optional().meta({
       description: 'How a map over some of the parameters is to be read. Absent in sweeps of earlier versions.',
     }),

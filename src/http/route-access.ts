@@ -10,6 +10,7 @@ const LOOKED_UP: ReadonlySet<string> = new Set([
   'render_id',
   'job_id',
   'sweep_id',
+  'batch_id',
   'rerun_id',
   'kind',
   'document_id',
@@ -42,7 +43,7 @@ const OPEN: ReadonlySet<string> = new Set(
   listIndices createIndex validateIndex previewDocument whatIf evaluateDatapoint
   startBacktests listBacktests compareRuns listSummaries runSql
   listConstraintSets createConstraintSet validateConstraintSet startOptimisation previewOptimisation
-  listRiskModels startSweep startRerun renderReport listRenders listTemplates
+  listRiskModels startSweep startRerun startBatch renderReport listRenders listTemplates
   listStrategies createStrategy validateStrategy
   listPlugins
   listStores createStore inspectData importStore generateSynthetic listWatchlists listSchedules listApprovals listClients

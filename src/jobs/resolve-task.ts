@@ -60,6 +60,11 @@ const RESOLVERS: Resolvers = {
     ...(await onMarket(order, resources)),
     files: await partFiles(files, resources),
   }),
+  'batch-part': onModels,
+  'sum-batch': async ({ files, ...order }, resources) => ({
+    ...(await onModels(order, resources)),
+    files: await partFiles(files, resources),
+  }),
   'sum-rerun': async ({ files, ...order }, resources) => ({ ...order, files: await partFiles(files, resources) }),
   optimise: onModels,
   'plan-simulation': async (order, resources) => ({

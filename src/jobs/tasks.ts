@@ -57,9 +57,12 @@ import type {
   EarlierMarketInput,
 } from './tasks/data-versions.js';
 import type { CompareLevelsInput, CompareLevelsOutput, TotalReturnInput } from './tasks/run-differences.js';
+import type { BatchPartInput, BatchPartOutput, BatchSum, SumBatchInput } from './tasks/personal.js';
 import type { RunViewInput } from './tasks/views.js';
 import type {
   BacktestOrder,
+  BatchPartOrder,
+  SumBatchOrder,
   EstimateRiskModelOrder,
   OptimiseOrder,
   PlanSimulationOrder,
@@ -89,6 +92,10 @@ export interface Tasks {
   replay: { order: ReplayOrder; input: ReplayInput; output: WrittenView };
   /** Runs some variants of a sweep. */
   'sweep-part': { order: SweepPartOrder; input: SweepPartInput; output: SweepPartOutput };
+  /** Solves some accounts of a batch. */
+  'batch-part': { order: BatchPartOrder; input: BatchPartInput; output: BatchPartOutput };
+  /** Summarises a batch and joins its accounts. */
+  'sum-batch': { order: SumBatchOrder; input: SumBatchInput; output: BatchSum };
   /** Ranks all variants of a sweep: a SweepView as JSON. */
   'sum-sweep': { order: SumSweepOrder; input: SumSweepInput; output: ResultInBlocks };
   /** Lists what became of the indices of a rerun: a RerunView as JSON. */

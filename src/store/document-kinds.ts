@@ -38,6 +38,7 @@ export const DOCUMENT_KINDS = [
   'schedule-day',
   'schedule-state',
   'judgement',
+  'action-decision',
   'procedure',
   'client',
   'client-secrets',

@@ -4,6 +4,7 @@ import { dayFrom, formatDay } from '#domain/time/days.js';
 import { RiskEstimator, type RiskModelChoice } from '#domain/risk/risk-estimator.js';
 import { objectiveType } from '#domain/documents/optimisation-spec.js';
 import { compareText, type Finding } from '#domain/refusals/findings.js';
+import type { WeightFigures } from '#domain/optimisation/outcome.js';
 import type { DerivedPreview } from '#domain/optimisation/preview.js';
 import { relaxedBy } from '#domain/optimisation/relaxed-findings.js';
 import type { FrontierPortfolio } from '#domain/optimisation/frontier.js';
@@ -58,6 +59,7 @@ export function toOptimisationResult(
       expected_return: outcome.worst.expectedReturn,
       volatility: outcome.worst.volatility,
     },
+    before: toFigures(run.before),
     tracking_error: run.trackingError,
     turnover: run.turnover,
     active_sum: run.activeSum,
@@ -215,12 +217,22 @@ export function toDerivedPreview(
       rebalance_date: formatDay(
         compositionDate(parent, sm.sessions, asOf === null ? sm.sessions[session]! : dayFrom(asOf)),
       ),
+      before: toFigures(preview.before),
+      after: toFigures(preview.after),
       binding: sides.filter(({ isBinding }) => isBinding).map(({ label }) => label),
       constraints: tightest(sides).map((side) => toPreviewConstraint(side, relaxed)),
     },
     findings: preview.findings,
   };
 }
+
+const toFigures = (figures: WeightFigures): NonNullable<OptimisationRunResult['before']> => ({
+  objective_value: figures.objectiveValue,
+  expected_return: figures.expectedReturn,
+  volatility: figures.volatility,
+  tracking_error: figures.trackingError,
+  turnover: figures.turnover,
+});
 
 function toPreviewConstraint(
   side: RowSide,

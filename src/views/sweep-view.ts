@@ -3,6 +3,7 @@ import { formatDay } from '#domain/time/days.js';
 import type { RankingName } from '#domain/sweeps/rankings.js';
 import type { SweepRow, SweepTable } from '#domain/sweeps/sweep-table.js';
 import { LIMITS } from '#domain/refusals/limits.js';
+import { FAN_SHARES, type Fan } from '#domain/sweeps/fan.js';
 import { mapTerms } from '#domain/sweeps/map-terms.js';
 import { foldsView } from './sweep-folds-view.js';
 import { verdictOf } from '#domain/sweeps/verdict.js';
@@ -27,7 +28,7 @@ export function sweepView({
   storeContentHash,
   engineVersion,
 }: SweepViewInput): SweepView {
-  const { rows, selection, overfitting, folds, identical } = table;
+  const { rows, selection, overfitting, folds, identical, fan } = table;
   return {
     sweep_id: sweepId,
     index_id: indexId,
@@ -55,6 +56,7 @@ export function sweepView({
     },
     folds: folds?.kind === 'chosen' ? foldsView(folds) : null,
     identical_variants: identical.map((group) => [...group]),
+    fan: fan && fanView(fan),
     map: mapOf(variation, rankBy),
     verdict: verdictOf(table),
     store_content_hash: storeContentHash,
@@ -77,6 +79,15 @@ export function sweepRow(
     observations: run && run.observations,
     deflated_sharpe_ratio: deflatedSharpe,
     error: error && { ...error, detail: error.detail && { ...error.detail } },
+  };
+}
+
+function fanView({ days, variants, quantiles, first }: Fan): NonNullable<SweepView['fan']> {
+  return {
+    index: Array.from(days, formatDay),
+    variants,
+    quantiles: FAN_SHARES.map((share, k) => ({ share, data: [...quantiles[k]!] })),
+    first: first && [...first],
   };
 }
 

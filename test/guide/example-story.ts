@@ -113,9 +113,14 @@ export function createTeller(service: LiveService): Teller {
       await service.ok('PUT', '/indices/EQUAL-100', EQUAL_100);
       await finish(await service.ok<JobStatus>('POST', '/analytics/EQUAL-100/backtest', {}));
     },
+    startBatch: async () => {
+      const estimator = { index_id: 'LARGE-100', estimator: 'statistical', factors: 5, start: '2024-09-02' };
+      await finish(await service.ok<JobStatus>('POST', '/risk-models/factors/estimate', estimator));
+    },
     diffRuns: listRuns,
     ...Object.fromEntries(OF_DELIVERED_DAY.map((id) => [id, deliveredDay])),
     decideApproval: requestRestatement,
+    decideAction: findAction,
     ...Object.fromEntries(OF_A_DAY.map((id) => [id, settledDay])),
     deleteStore: async () => finish(await service.ok<JobStatus>('POST', '/data/stores/market/activate')),
   };
@@ -150,6 +155,15 @@ export function createTeller(service: LiveService): Teller {
       await publish({ restate: true, reason: 'The base value was wrong.' });
     }
     await service.ok('DELETE', '/indices/RESTATED');
+  }
+
+  /** An action of the market of the examples. */
+  async function findAction(): Promise<void> {
+    const { actions } = await service.ok<{ readonly actions: readonly { readonly action_id: string }[] }>(
+      'GET',
+      '/actions?from=2024-01-01&limit=1',
+    );
+    made['action_id'] = actions[0]!.action_id;
   }
 
   /** Until nothing is being done to the day of the examples. */

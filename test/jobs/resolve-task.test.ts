@@ -48,6 +48,18 @@ const ORDERS: { readonly [N in PortableTaskName]: { readonly order: object; read
     order: { market, outputs: { view: 'v' }, definitionChanged: true, columns },
     located: { columns: '/node/columns+earlier' },
   },
+  'batch-part': {
+    order: { market, outputs: { outcomes: 'o' }, accounts: [{ artifact: 'not a reference' }], positions: [0] },
+    located: {},
+  },
+  'sum-batch': {
+    order: {
+      market,
+      outputs: { view: 'v', rows: 'r' },
+      files: [{ artifact: 'part', sha256: 'ab', parts: [0] }],
+    },
+    located: { files: [{ path: '/node/part', sha256: 'ab', parts: [0] }] },
+  },
   'sweep-part': {
     order: {
       market,

@@ -60,10 +60,12 @@ describe('POST /jobs/retry', () => {
     expect((await retry(app, { kinds: ['render'] })).answer).toEqual({ retried: [], refused: [], is_complete: true });
     const later = new Date(Date.parse(failedAt) + 60_000).toISOString();
     expect((await retry(app, { since: later })).answer).toMatchObject({ retried: [] });
-    expect((await retry(app, { limit: 1 })).answer).toEqual({
+    const named = { job_ids: ['backtest:c', 'backtest:nobody'] };
+    expect((await retry(app, named)).answer).toMatchObject({ retried: [], refused: [] });
+    expect((await retry(app, { job_ids: ['backtest:b'], limit: 1 })).answer).toEqual({
       retried: ['backtest:b'],
       refused: [],
-      is_complete: false,
+      is_complete: true,
     });
     finish(2);
     await untilEnd(app, 'backtest:b');

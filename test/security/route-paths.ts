@@ -27,6 +27,7 @@ const VALUES: Readonly<Record<string, (tenant: string) => string>> = {
   page: () => 'data',
   picture: () => 'index.webp',
   approval_id: () => '1',
+  action_id: () => '0123456789abcdef0123',
 };
 const NAMING = ['index_id', 'strategy_id', 'constraint_set_id', 'template_id', 'watchlist_id', 'store_id', 'model_id'];
 const NAMED = [...NAMING, 'plugin_id', 'sweep_id', 'rerun_id', 'document_id', 'run_id', 'render_id', 'job_id'];

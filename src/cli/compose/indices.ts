@@ -16,6 +16,9 @@ import { createMethodologyTemplates } from '#services/indices/methodology-templa
 import { createIndices } from '#services/indices/indices.js';
 import { requireIndex } from '#services/stored/stored-indices.js';
 import { createStrategies } from '#services/indices/strategies.js';
+import { createBatchJob } from '#services/personal/batch-job.js';
+import { createBatches } from '#services/personal/batches.js';
+import { batchHandlers } from '#http/routes/batches.js';
 import { createOptimise } from '#services/optimisation/optimise.js';
 import { createOptimisationJob } from '#services/optimisation/optimise-job.js';
 import { findRun } from '#services/stored/run-documents.js';
@@ -35,6 +38,7 @@ export function composeIndices(rooms: RoomsOfJobs, removals: Removals) {
   const risk = createRiskModelJob(ofJobs);
   const validate = createRiskValidationJob(ofJobs);
   const optimise = createOptimisationJob(ofJobs);
+  const batch = createBatchJob({ ...ofJobs, workers: rooms.settings.workers });
 
   const indices = createIndices(rooms);
   const strategies = createStrategies(rooms);
@@ -54,7 +58,7 @@ export function composeIndices(rooms: RoomsOfJobs, removals: Removals) {
     indices,
     strategies,
     optimisations,
-    kinds: { risk, validate, optimise },
+    kinds: { risk, validate, optimise, batch },
     riskModels,
     plugins,
     calendarViews,
@@ -72,6 +76,14 @@ export function composeIndices(rooms: RoomsOfJobs, removals: Removals) {
       ...strategyHandlers(strategies, removals),
       ...pluginHandlers(plugins, removals),
       ...optimiseHandlers(optimisations, indices, removals),
+      ...batchHandlers(
+        createBatches({
+          ...rooms,
+          kind: batch,
+          engineVersion: rooms.version,
+          workers: rooms.settings.workers,
+        }),
+      ),
       ...riskModelHandlers(riskModels, createRiskModelImports(rooms)),
     },
   };

@@ -3,6 +3,9 @@ import { analyticsHandlers } from '#http/routes/analytics.js';
 import { derivativeHandlers } from '#http/routes/derivatives.js';
 import { exportHandlers } from '#http/routes/exports.js';
 import { replayHandlers } from '#http/routes/replays.js';
+import { actionDeskHandlers } from '#http/routes/action-desk.js';
+import { createActionDesk } from '#services/data/action-desk.js';
+import { actionEffects } from '#services/runs/action-effects.js';
 import { runViewHandlers } from '#http/routes/run-views.js';
 import { runDifferenceHandlers, runHandlers } from '#http/routes/runs.js';
 import { rerunHandlers } from '#http/routes/reruns.js';
@@ -18,7 +21,7 @@ import { createExports } from '#services/runs/exports.js';
 import { createReplayJob, createReplays } from '#services/runs/replays.js';
 import { backtestResults } from '#services/runs/job-results.js';
 import { createRunTexts } from '#services/runs/run-texts.js';
-import { createRunViews } from '#services/runs/run-views.js';
+import { createRunViews, type RunViews } from '#services/runs/run-views.js';
 import { createSimulationJob, createSimulations } from '#services/runs/simulations.js';
 import { createRunDifferenceJob, createRunDifferences } from '#services/runs/run-differences.js';
 import { createStoredRuns } from '#services/runs/stored-runs.js';
@@ -85,6 +88,7 @@ export function composeRuns(
       ...runDifferenceHandlers(createRunDifferences({ ...rooms, kind: kinds.diff, engineVersion, estimatedBytes })),
       ...runViewHandlers(runViews),
       ...exportHandlers(exports),
+      ...deskHandlers(rooms, runViews),
       ...composeSql(rooms, exports, open).handlers,
       ...replayHandlers(replays),
       ...sweepHandlers(sweeps),
@@ -108,4 +112,10 @@ function kindsOf(rooms: RoomsOfJobs, runnables: RunnableRuns) {
     sweep: createSweepJob({ ...ofJobs, workers }),
     simulate: createSimulationJob(ofJobs),
   };
+}
+
+/** Creates the handlers of the corporate actions desk, which reads effects from the views of runs. */
+function deskHandlers(rooms: RoomsOfJobs, views: RunViews) {
+  const effectsOf = actionEffects(views, runViewRoutes.getIndexActions.view, rooms.documents);
+  return actionDeskHandlers(createActionDesk({ ...rooms, effectsOf }));
 }

@@ -1,5 +1,6 @@
 import type { JobCommand } from '../job-command.js';
 import { backtest } from './backtest.js';
+import { batch } from './batch.js';
 import { backtests } from './backtests.js';
 import { importMarket } from './import.js';
 import { importRisk } from './import-risk.js';
@@ -19,6 +20,7 @@ export const JOB_COMMANDS: Readonly<Record<string, JobCommand<unknown>>> = {
   backtests,
   rerun,
   sweep,
+  batch,
   optimise,
   risk,
   'import-risk': importRisk,

@@ -1,6 +1,7 @@
 import type { JobCommand } from '../job-command.js';
 import { attribution, compare, levels, performance, rebalances, rolling, runs, weights } from './analytics.js';
 import { view } from './any-view.js';
+import { confirmAction, deskAction, deskActions, rejectAction, reopenAction } from './action-desk.js';
 import { approvals, approve, comment, reject, showApproval, withdraw } from './approvals.js';
 import { activate, jobs, refresh, putWatchlist, renders, repair, stores, watchlists } from './data.js';
 import { clients, deliveries, putClient, showClient } from './clients.js';
@@ -96,6 +97,11 @@ export const VIEW_COMMANDS: Readonly<Record<string, JobCommand<unknown>>> = {
   'client show': showClient,
   'client put': putClient,
   'client deliveries': deliveries,
+  'action list': deskActions,
+  'action show': deskAction,
+  'action confirm': confirmAction,
+  'action reject': rejectAction,
+  'action reopen': reopenAction,
   'approval list': approvals,
   'approval show': showApproval,
   'approval approve': approve,

@@ -13,6 +13,60 @@ export interface ActionChoice {
   readonly received: ReceivedShares | null;
 }
 
+export interface ActionDecision {
+  /** Decision about the action. */
+  readonly decision: 'confirmed' | 'rejected' | 'reopened';
+  /** Terms on which it was decided. */
+  readonly terms: ActionTerms;
+  /** Other sources, as compared by the person. */
+  readonly sources: readonly ActionSource[];
+  /** Comment; null if there is none. */
+  readonly comment: string | null;
+  /** Name of the key. */
+  readonly author: string;
+  /** Id of the key. */
+  readonly key_id: string | null;
+  /** Time of the decision. */
+  readonly at: string;
+}
+
+export interface ActionSource {
+  /** Source, such as the notice of the issuer. */
+  readonly name: string;
+  /** Its value; null if it has none. */
+  readonly value: number | null;
+  /** Its ex-date; null if it has none. */
+  readonly ex_date: string | null;
+}
+
+export interface ActionSourceInput {
+  /** Source, such as the notice of the issuer. */
+  readonly name: string;
+  /** Its value; null if it has none. */
+  readonly value?: number | null | undefined;
+  /** Its ex-date; null if it has none. */
+  readonly ex_date?: string | null | undefined;
+}
+
+export interface ActionTerms {
+  /** Asset identifier. */
+  readonly identifier: string;
+  /** Type of the action. */
+  readonly type: 'DIVIDEND' | 'SPECIAL_DIVIDEND' | 'RETURN_OF_CAPITAL' | 'SPLIT' | 'STOCK_DIVIDEND' | 'BONUS_ISSUE' | 'RIGHTS_ISSUE' | 'SPIN_OFF' | 'MERGER' | 'ACQUISITION' | 'DELISTING' | 'TICKER_CHANGE';
+  /** First day without the entitlement. */
+  readonly ex_date: string;
+  /** As in the store: an amount per share, a multiplier or a ratio, by type. */
+  readonly value: number;
+  /** Null: unknown. */
+  readonly pay_date: string | null;
+  /** Other identifier of a spin-off, merger or ticker change. */
+  readonly related: string | null;
+  /** Price of a new share in a rights issue. */
+  readonly subscription_price: number | null;
+  /** Of a merger, money paid per share in addition to shares. */
+  readonly cash: number | null;
+}
+
 /** Dates of corporate actions of constituents are possible: ex-dates are sessions, announced before, paid after. */
 export interface ActionsCheck {
   readonly check: 'actions';
@@ -228,7 +282,7 @@ export interface Approval {
   /** From 1, without a gap. */
   readonly approval_id: number;
   /** Change that is requested. */
-  readonly action: 'publish' | 'restate' | 'amend' | 'waive';
+  readonly action: 'publish' | 'restate' | 'amend' | 'action' | 'waive';
   /** Id of the index or schedule concerned. */
   readonly subject: string;
   /** Whether it was agreed to, and done. */
@@ -269,7 +323,7 @@ export interface ApprovalDecisionRequest {
 
 export interface ApprovalRule {
   /** Change. */
-  readonly action: 'publish' | 'restate' | 'amend' | 'waive';
+  readonly action: 'publish' | 'restate' | 'amend' | 'action' | 'waive';
   /** Persons who have to agree, with the one who requests it. */
   readonly persons: number;
   /** Names or ids of keys that may approve; null for every key with the scope. */
@@ -397,7 +451,7 @@ export interface AuditEntry {
   /** Action on the document. */
   readonly action: 'created' | 'updated' | 'restored' | 'deleted' | 'purged' | 'loaded' | 'activated' | 'cancelled' | 'refused' | 'read';
   /** Kind of the document, or of the other subject. */
-  readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'schedule' | 'procedure' | 'client' | 'judgement' | 'approval' | 'run' | 'optimisation-run' | 'risk-model' | 'render' | 'publication' | 'publication-error' | 'data-version' | 'signing-key' | 'key' | 'job' | 'authentication' | 'read';
+  readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'schedule' | 'procedure' | 'client' | 'judgement' | 'action-decision' | 'approval' | 'run' | 'optimisation-run' | 'risk-model' | 'render' | 'publication' | 'publication-error' | 'data-version' | 'signing-key' | 'key' | 'job' | 'authentication' | 'read';
   /** Its id: for a run that of the index, for a publication with a number, for a data version that of the store; the address whose key was refused, or the path that was read. */
   readonly id: string;
   /** Id of the run; absent for other kinds. */
@@ -709,11 +763,272 @@ export interface BarChartBlockInput {
   readonly values?: Readonly<Record<string, number>> | null | undefined;
 }
 
+/** Result of one account. */
+export interface BatchAccount {
+  /** Id of the account; null if it has none. */
+  readonly account_id: string | null;
+  /** optimal: the gap is at most 1e-8 of the value; feasible: it is larger; stalled: the solver stopped early; refused: see `findings`. */
+  readonly status: 'optimal' | 'feasible' | 'infeasible' | 'stalled' | 'refused';
+  /** Reasons why the account was refused. */
+  readonly findings: readonly Finding[];
+  /** Sales by lot, and purchases. */
+  readonly trades?: readonly BatchTrade[] | undefined;
+  /** Annual, after the trades. */
+  readonly tracking_error?: number | undefined;
+  /** Tax of the year after the trades, in money. */
+  readonly tax?: number | undefined;
+  /** Compared with selling the oldest lots first. */
+  readonly tax_saved?: number | undefined;
+  /** Conflicting rows of an infeasible account. */
+  readonly conflicts?: readonly string[] | undefined;
+  /** Proof of the gap, which needs no solver. */
+  readonly certificate?: BatchCertificate | undefined;
+}
+
+export interface BatchAccounts {
+  /** The batch. */
+  readonly batch_id: string;
+  /** Accounts of all blocks. */
+  readonly count: number;
+  /** Number of the block, from 0. */
+  readonly block: number;
+  /** Number of blocks. */
+  readonly blocks: number;
+  /** In the order of the request. */
+  readonly accounts: readonly BatchAccount[];
+}
+
+export interface BatchCertificate {
+  /** Objective of the trades, in shares of the value. */
+  readonly objective: number;
+  /** No permitted trades have a lower objective. */
+  readonly bound: number;
+  /** Objective less bound. */
+  readonly gap: number;
+  /** Largest violation of a hard row. */
+  readonly primal_residual: number;
+  /** Proofs for both signs of net long-term gains. */
+  readonly sides: readonly {
+    /** 0: net long-term gains, 1: net long-term losses. */
+    readonly side: number;
+    /** Bound of this side. */
+    readonly bound: number;
+    /** Factor exposures of the tangent. */
+    readonly exposures: readonly number[];
+    /** Multiplier of the tracking error limit. */
+    readonly variance: number;
+    /** Multipliers of the rows and of the pieces of the tax. */
+    readonly rows: readonly number[];
+  }[];
+}
+
+/** Data that all accounts of a batch share, with its terms. */
+export interface BatchCommonData {
+  /** The resolved date. */
+  readonly as_of: string;
+  /** Securities that an account may hold, [N]. */
+  readonly identifiers: readonly string[];
+  /** Per share, [N]. */
+  readonly prices: readonly number[];
+  /** Weights in the parent, [N]. */
+  readonly weights: readonly number[];
+  /** Number of factors, K. */
+  readonly factors: number;
+  /** Annualised, [N x K]. */
+  readonly loadings: readonly number[];
+  /** Specific variances, annualised, [N]. */
+  readonly specific: readonly number[];
+}
+
+export interface BatchJobStatus {
+  /** {kind}:{id}, for example backtest:LARGE-100. */
+  readonly job_id: string;
+  readonly kind: 'batch';
+  /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
+  readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
+  /** Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded. */
+  readonly progress: number;
+  /** What is being done now. */
+  readonly message: string;
+  /** Set exactly when the job failed. */
+  readonly error: ErrorDetail | null;
+  /** Time of the submission, ISO-8601 UTC with offset. */
+  readonly created_at: string;
+  /** Start of the current attempt. */
+  readonly started_at: string | null;
+  /** Time of the end, ISO-8601 UTC with offset; null until then. */
+  readonly finished_at: string | null;
+  /** Last time the running attempt was seen alive. */
+  readonly heartbeat_at: string | null;
+  /** Counts starts; written before the work starts. */
+  readonly attempt: number;
+  /** Attempts in their order, the last eleven at most; the current one is the last of them. */
+  readonly attempts: readonly JobAttempt[];
+  /** The body as accepted. */
+  readonly request: unknown;
+  /** SHA-256 of everything the work depends on besides the market. */
+  readonly input_hash: string;
+  /** X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself. */
+  readonly request_id: string | null;
+  /** Trace that this request was part of, by its header traceparent. */
+  readonly trace_id: string | null;
+  /** Addresses that are sent word of its end. */
+  readonly callbacks: readonly JobCallback[];
+  /** Set when the job succeeded; null once the run of a backtest was deleted. */
+  readonly result: BatchView | null;
+}
+
+export interface BatchObjective {
+  /** Price of the annual tracking variance, in shares of the value. */
+  readonly risk_aversion?: number | undefined;
+  /** Cost of a trade in basis points. */
+  readonly cost_bps?: number | undefined;
+  /** Minimum weight of cash after trading. */
+  readonly cash_minimum?: number | undefined;
+  /** Maximum weight of cash after trading. */
+  readonly cash_maximum?: number | undefined;
+}
+
 export interface BatchReferenceResponse {
   /** One per requested identifier, in request order. */
   readonly entries: readonly ReferenceEntry[];
   /** Point-in-time date applied, when one was requested. */
   readonly as_of: string | null;
+}
+
+export interface BatchRequest {
+  /** Default: a generated id. */
+  readonly batch_id?: string | null | undefined;
+  /** Index that the accounts follow. */
+  readonly parent: string;
+  /** Stored factor model. */
+  readonly risk_model: string;
+  /** What weights are chosen for: a type of `/optimise/objective-types`, alone or with its parameters. */
+  readonly objective?: BatchObjective | undefined;
+  /** Constraint rows; none leaves full investment, long only. */
+  readonly constraints?: readonly BatchRow[] | undefined;
+  /** Trades are whole shares. */
+  readonly whole_shares?: boolean | undefined;
+  /** Default: the last session of the data. */
+  readonly as_of?: string | null | undefined;
+  /** Maximum number of branches per account where rounding leaves a gap; 0 searches none. */
+  readonly search_nodes?: number | undefined;
+  /** Accounts. An account that is not valid gets findings in its result; the others run. */
+  readonly accounts: readonly unknown[];
+}
+
+export type BatchRow = {
+  readonly type: 'PositionBounds';
+  /** Name of the row in results. Default: its position. */
+  readonly id?: string | undefined;
+  /** Arguments of the class, by name. */
+  readonly params: {
+    /** Smallest weight. */
+    readonly lower?: number | undefined;
+    /** Largest weight. */
+    readonly upper?: number | undefined;
+  };
+} | {
+  readonly type: 'GroupBounds';
+  /** Name of the row in results. Default: its position. */
+  readonly id?: string | undefined;
+  /** Arguments of the class, by name. */
+  readonly params: {
+    /** Reference field. */
+    readonly field: string;
+    /** Smallest weight. */
+    readonly lower?: number | undefined;
+    /** Largest weight. */
+    readonly upper?: number | undefined;
+    /** Price of a unit of violation, in shares of the value; without it the row is hard. */
+    readonly penalty?: number | undefined;
+  };
+} | {
+  readonly type: 'ActiveGroupBounds';
+  /** Name of the row in results. Default: its position. */
+  readonly id?: string | undefined;
+  /** Arguments of the class, by name. */
+  readonly params: {
+    /** Reference field. */
+    readonly field: string;
+    /** Smallest weight. */
+    readonly lower?: number | undefined;
+    /** Largest weight. */
+    readonly upper?: number | undefined;
+    /** Price of a unit of violation, in shares of the value; without it the row is hard. */
+    readonly penalty?: number | undefined;
+  };
+};
+
+export interface BatchTrade {
+  /** Asset identifier. */
+  readonly identifier: string;
+  /** Direction of the trade. */
+  readonly side: 'buy' | 'sell';
+  /** Number of shares. */
+  readonly shares: number;
+  /** Price per share in the currency of the index. */
+  readonly price: number;
+  /** Shares times price. */
+  readonly value: number;
+  /** Position of the sold lot in the account. */
+  readonly lot?: number | undefined;
+  /** Day on which the lot was bought. */
+  readonly acquired?: string | undefined;
+  /** Cost basis per share. */
+  readonly cost?: number | undefined;
+  /** Realised gain that is taxed. */
+  readonly gain?: number | undefined;
+  /** Loss added to the basis of the replacement. */
+  readonly disallowed_loss?: number | undefined;
+  /** Holding period of the lot. */
+  readonly term?: 'short' | 'long' | undefined;
+}
+
+export interface BatchView {
+  /** The batch. */
+  readonly batch_id: string;
+  /** Index that the accounts follow. */
+  readonly parent: string;
+  /** Stored factor model. */
+  readonly risk_model: string;
+  /** The resolved date. */
+  readonly as_of: string;
+  /** Accounts of the batch. */
+  readonly accounts: number;
+  /** Accounts by status. */
+  readonly by_status: Readonly<Record<string, number>>;
+  /** Percentiles of the annual tracking error: p0, p5, p25, p50, p75, p95, p100. */
+  readonly tracking_error: Readonly<Record<string, number>> | null;
+  /** Largest gap of a certificate, in shares of the value. */
+  readonly largest_gap: number | null;
+  /** Value of the solved accounts. */
+  readonly value: number;
+  /** Tax of the trades. */
+  readonly tax: number;
+  /** Tax saved compared with selling the oldest lots first. */
+  readonly tax_saved: number;
+  /** Trading costs. */
+  readonly costs: number;
+  /** Trades that the wash sale rule prevented. */
+  readonly avoided_wash_sales: number;
+  /** Infeasible accounts by conflicting row. */
+  readonly conflicts: Readonly<Record<string, number>>;
+  /** The first 100 accounts that are not valid. */
+  readonly refused: readonly ({
+    /** Id of the account; null if it has none. */
+    readonly account_id: string | null;
+    /** Position in the request, from 0. */
+    readonly position: number;
+    /** Reasons. */
+    readonly findings: readonly Finding[];
+  })[];
+  /** Blocks of 100 accounts, see GET /optimise/batches/{batch_id}/accounts. */
+  readonly blocks: number;
+  /** SHA-256 of the content of the store that was read. */
+  readonly store_content_hash: string;
+  /** Version of the engine that computed it. */
+  readonly engine_version: string;
 }
 
 /** Exposure of the benchmark; null if there is none. */
@@ -778,7 +1093,7 @@ export interface BenchmarkStatement {
     /** Changes that several people have to agree to. */
     readonly approvals: readonly ({
       /** Change. */
-      readonly action: 'publish' | 'restate' | 'amend' | 'waive';
+      readonly action: 'publish' | 'restate' | 'amend' | 'action' | 'waive';
       /** Persons who have to agree. */
       readonly persons: number;
     })[];
@@ -1254,14 +1569,14 @@ export interface ChartBlockInput {
 export interface ChecksStep {
   readonly type: 'checks';
   /** Checks with their parameters. Default: all that need no parameter; before the runs, those of data. */
-  readonly checks: readonly (CoverageCheck | StalenessCheck | MovesCheck | HistoryCheck | ActionsCheck | WeightsCheck | DivisorCheck | LimitsCheck | SecondSourceCheck | PublishedCheck)[] | null;
+  readonly checks: readonly (CoverageCheck | StalenessCheck | MovesCheck | HistoryCheck | ActionsCheck | ConfirmedActionsCheck | WeightsCheck | DivisorCheck | LimitsCheck | SecondSourceCheck | PublishedCheck)[] | null;
 }
 
 /** Checks the data and the run of each index before its close is published. A finding blocks its index, or is reported only. */
 export interface ChecksStepInput {
   readonly type: 'checks';
   /** Checks with their parameters. Default: all that need no parameter; before the runs, those of data. */
-  readonly checks?: readonly (CoverageCheckInput | StalenessCheckInput | MovesCheckInput | HistoryCheckInput | ActionsCheckInput | WeightsCheckInput | DivisorCheckInput | LimitsCheckInput | SecondSourceCheckInput | PublishedCheckInput)[] | null | undefined;
+  readonly checks?: readonly (CoverageCheckInput | StalenessCheckInput | MovesCheckInput | HistoryCheckInput | ActionsCheckInput | ConfirmedActionsCheckInput | WeightsCheckInput | DivisorCheckInput | LimitsCheckInput | SecondSourceCheckInput | PublishedCheckInput)[] | null | undefined;
 }
 
 export interface Client {
@@ -1504,6 +1819,20 @@ export interface ConcentrationSeries {
   readonly gross_effective: readonly number[];
   /** Largest weight by magnitude, long or short. One value a date. */
   readonly gross_largest: readonly number[];
+}
+
+/** Corporate actions of constituents that take effect on the session were confirmed by a person. */
+export interface ConfirmedActionsCheck {
+  readonly check: 'confirmed_actions';
+  /** Findings hold the index back (block), or are reported only (warn). Default: block. */
+  readonly severity: 'block' | 'warn';
+}
+
+/** Corporate actions of constituents that take effect on the session were confirmed by a person. */
+export interface ConfirmedActionsCheckInput {
+  readonly check: 'confirmed_actions';
+  /** Findings hold the index back (block), or are reported only (warn). Default: block. */
+  readonly severity?: 'block' | 'warn' | undefined;
 }
 
 /** How a name came into the index, or left it. */
@@ -2299,7 +2628,7 @@ export interface DaySkip {
 
 export interface DayWaiver {
   /** Check whose findings are accepted. */
-  readonly check: 'coverage' | 'staleness' | 'moves' | 'history' | 'actions' | 'weights' | 'divisor' | 'limits' | 'second_source' | 'published';
+  readonly check: 'coverage' | 'staleness' | 'moves' | 'history' | 'actions' | 'confirmed_actions' | 'weights' | 'divisor' | 'limits' | 'second_source' | 'published';
   /** Index, with the indices made from it. Default: every index of the schedule. */
   readonly index_id?: string | null | undefined;
   /** Security or series of the finding. Default: every finding of the check. */
@@ -2574,6 +2903,106 @@ export interface DerivedSource {
   readonly findings: readonly Finding[];
 }
 
+/** A corporate action with what people decided about it. */
+export interface DeskAction {
+  /** Asset identifier. */
+  readonly identifier: string;
+  /** Type of the action. */
+  readonly type: 'DIVIDEND' | 'SPECIAL_DIVIDEND' | 'RETURN_OF_CAPITAL' | 'SPLIT' | 'STOCK_DIVIDEND' | 'BONUS_ISSUE' | 'RIGHTS_ISSUE' | 'SPIN_OFF' | 'MERGER' | 'ACQUISITION' | 'DELISTING' | 'TICKER_CHANGE';
+  /** First day without the entitlement. */
+  readonly ex_date: string;
+  /** As in the store: an amount per share, a multiplier or a ratio, by type. */
+  readonly value: number;
+  /** Null: unknown. */
+  readonly pay_date: string | null;
+  /** Other identifier of a spin-off, merger or ticker change. */
+  readonly related: string | null;
+  /** Price of a new share in a rights issue. */
+  readonly subscription_price: number | null;
+  /** Of a merger, money paid per share in addition to shares. */
+  readonly cash: number | null;
+  /** Id of the action: of its store, security, type, ex-date and related security. */
+  readonly action_id: string;
+  /** Null: unknown. */
+  readonly status: 'announced' | 'paid' | 'cancelled' | null;
+  /** Day of the announcement. */
+  readonly announced: string | null;
+  /** `new`: nobody decided. `amended`: the store has other terms than those that were confirmed or rejected. */
+  readonly state: 'new' | 'confirmed' | 'rejected' | 'amended';
+  /** Reasons to look at it, and differences from other sources. */
+  readonly flags: readonly string[];
+  /** Decisions of people, earliest first. */
+  readonly decisions: readonly ActionDecision[];
+}
+
+export interface DeskActionDetail {
+  /** Asset identifier. */
+  readonly identifier: string;
+  /** Type of the action. */
+  readonly type: 'DIVIDEND' | 'SPECIAL_DIVIDEND' | 'RETURN_OF_CAPITAL' | 'SPLIT' | 'STOCK_DIVIDEND' | 'BONUS_ISSUE' | 'RIGHTS_ISSUE' | 'SPIN_OFF' | 'MERGER' | 'ACQUISITION' | 'DELISTING' | 'TICKER_CHANGE';
+  /** First day without the entitlement. */
+  readonly ex_date: string;
+  /** As in the store: an amount per share, a multiplier or a ratio, by type. */
+  readonly value: number;
+  /** Null: unknown. */
+  readonly pay_date: string | null;
+  /** Other identifier of a spin-off, merger or ticker change. */
+  readonly related: string | null;
+  /** Price of a new share in a rights issue. */
+  readonly subscription_price: number | null;
+  /** Of a merger, money paid per share in addition to shares. */
+  readonly cash: number | null;
+  /** Id of the action: of its store, security, type, ex-date and related security. */
+  readonly action_id: string;
+  /** Null: unknown. */
+  readonly status: 'announced' | 'paid' | 'cancelled' | null;
+  /** Day of the announcement. */
+  readonly announced: string | null;
+  /** `new`: nobody decided. `amended`: the store has other terms than those that were confirmed or rejected. */
+  readonly state: 'new' | 'confirmed' | 'rejected' | 'amended';
+  /** Reasons to look at it, and differences from other sources. */
+  readonly flags: readonly string[];
+  /** Decisions of people, earliest first. */
+  readonly decisions: readonly ActionDecision[];
+  /** Effect on each index whose run holds the security. */
+  readonly effects: readonly DeskActionEffect[];
+}
+
+export interface DeskActionEffect {
+  /** The index, or the strategy where strategies are runs too. */
+  readonly index_id: string;
+  /** Coming: after the last date of the run; pro forma. */
+  readonly state: 'effective' | 'coming';
+  /** Weight at the close before. */
+  readonly weight_before: number | null;
+  /** Weight after it. */
+  readonly weight_after: number | null;
+  /** Index shares before. */
+  readonly shares_before: number | null;
+  /** Index shares after it. */
+  readonly shares_after: number | null;
+  /** Divisor of the index before. */
+  readonly divisor_before: number | null;
+  /** Divisor after it and all other events of its session. */
+  readonly divisor_after: number | null;
+}
+
+export interface DeskActions {
+  /** By ex-date and security. */
+  readonly actions: readonly DeskAction[];
+  /** Actions that meet the conditions. */
+  readonly total: number;
+}
+
+export interface DeskDecisionRequest {
+  /** Decision about the action. */
+  readonly decision: 'confirmed' | 'rejected' | 'reopened';
+  /** Values of other sources; differences from the store become flags. */
+  readonly sources?: readonly ActionSourceInput[] | undefined;
+  /** Comment, for the history and the audit log. */
+  readonly comment?: string | null | undefined;
+}
+
 export interface Distribution {
   /** Over the paths. */
   readonly mean: number;
@@ -2830,7 +3259,7 @@ export interface EqualWeightWeighting {
 
 export interface ErrorDetail {
   /** Stable code to branch on. */
-  readonly code: 'MALFORMED_REQUEST' | 'BODY_TOO_LARGE' | 'UNAUTHENTICATED' | 'FORBIDDEN_SCOPE' | 'QUOTA_EXCEEDED' | 'APPROVAL_FORBIDDEN' | 'FORBIDDEN_ID' | 'READ_ONLY' | 'FORBIDDEN_ORIGIN' | 'ROUTE_NOT_FOUND' | 'INDEX_NOT_FOUND' | 'RUN_NOT_FOUND' | 'ASSET_NOT_IN_RUN' | 'BENCHMARK_NOT_FOUND' | 'CONSTRAINT_SET_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'STRATEGY_NOT_FOUND' | 'TEMPLATE_NOT_FOUND' | 'RENDER_NOT_FOUND' | 'NOTHING_PUBLISHED' | 'VERSION_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PLUGIN_NOT_FOUND' | 'SCHEDULE_NOT_FOUND' | 'PROCEDURE_NOT_FOUND' | 'CLIENT_NOT_FOUND' | 'FILE_NOT_FOUND' | 'DAY_NOT_FOUND' | 'APPROVAL_NOT_FOUND' | 'STORE_NOT_FOUND' | 'IDENTIFIER_NOT_FOUND' | 'JOB_NOT_FOUND' | 'DOCUMENT_UNREADABLE' | 'METHOD_NOT_ALLOWED' | 'NOT_ACCEPTABLE' | 'CHECK_FAILED' | 'DELIVERY_FAILED' | 'APPROVAL_REQUIRED' | 'APPROVAL_CLOSED' | 'DAY_ENDED' | 'INDEX_EXISTS' | 'STRATEGY_EXISTS' | 'TEMPLATE_EMPTY' | 'STORE_EXISTS' | 'STORE_ACTIVE' | 'STORE_PUBLISHED' | 'STORE_LOADING' | 'STORE_REFRESHING' | 'FOLDER_REGISTERED' | 'NOTHING_TO_REFRESH' | 'STORE_NOT_SERVED' | 'STORE_MISMATCH' | 'JOB_RUNNING' | 'RESTATEMENT' | 'NO_CURRENT_RUN' | 'NOT_REPRODUCED' | 'PARTIAL_CLOSES' | 'PRECONDITION_FAILED' | 'VALIDATION_FAILED' | 'INVALID_IDENTIFIER' | 'VERSION_NOT_RESTORABLE' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'RANGE_TOO_SHORT' | 'CALENDAR_NOT_COVERED' | 'NO_DATA_IN_RANGE' | 'PLUGIN_FAILED' | 'NO_DATA_AT_DATE' | 'NO_DATA_KNOWN' | 'NO_COMMON_DATES' | 'UNIVERSE_REQUIRED' | 'EXPIRY_NOT_AFTER_AS_OF' | 'EXPIRY_ORDER' | 'RATE_OUT_OF_RANGE' | 'INDEX_REQUIRED' | 'TEMPLATE_BUILT_IN' | 'VARIANT_NOT_AVAILABLE' | 'TOTAL_LOSS' | 'INFEASIBLE' | 'OBJECTIVE_UNATTAINABLE' | 'EMPTY_INDEX' | 'NO_RATE' | 'FX_MISSING' | 'RISK_INSUFFICIENT_DATA' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES' | 'QUERY_LIMIT' | 'NUMERIC_FAILURE' | 'SOLVER_FAILED' | 'MISSING_PRICE' | 'RATE_LIMITED' | 'INTERNAL' | 'NOT_SUPPORTED' | 'NO_DATA_SOURCE' | 'STORE_UNAVAILABLE' | 'OVERLOADED' | 'DRAINING' | 'STORAGE_FULL' | 'UNCLASSIFIED_FAILURE' | 'RISK_MODEL_CHANGED' | 'WORKER_CRASHED' | 'JOB_INTERRUPTED' | 'WORKER_OUT_OF_MEMORY' | 'JOB_TIMEOUT' | 'INDEX_DELETED' | 'RENDER_FAILED' | 'STORE_READ_FAILED' | 'REFRESH_REJECTED' | 'STORE_WRITE_FAILED';
+  readonly code: 'MALFORMED_REQUEST' | 'BODY_TOO_LARGE' | 'UNAUTHENTICATED' | 'FORBIDDEN_SCOPE' | 'QUOTA_EXCEEDED' | 'APPROVAL_FORBIDDEN' | 'FORBIDDEN_ID' | 'READ_ONLY' | 'FORBIDDEN_ORIGIN' | 'ROUTE_NOT_FOUND' | 'INDEX_NOT_FOUND' | 'RUN_NOT_FOUND' | 'ASSET_NOT_IN_RUN' | 'BENCHMARK_NOT_FOUND' | 'CONSTRAINT_SET_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'STRATEGY_NOT_FOUND' | 'TEMPLATE_NOT_FOUND' | 'RENDER_NOT_FOUND' | 'NOTHING_PUBLISHED' | 'VERSION_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PLUGIN_NOT_FOUND' | 'SCHEDULE_NOT_FOUND' | 'PROCEDURE_NOT_FOUND' | 'CLIENT_NOT_FOUND' | 'FILE_NOT_FOUND' | 'DAY_NOT_FOUND' | 'ACTION_NOT_FOUND' | 'APPROVAL_NOT_FOUND' | 'STORE_NOT_FOUND' | 'IDENTIFIER_NOT_FOUND' | 'JOB_NOT_FOUND' | 'DOCUMENT_UNREADABLE' | 'METHOD_NOT_ALLOWED' | 'NOT_ACCEPTABLE' | 'CHECK_FAILED' | 'DELIVERY_FAILED' | 'APPROVAL_REQUIRED' | 'APPROVAL_CLOSED' | 'DAY_ENDED' | 'INDEX_EXISTS' | 'STRATEGY_EXISTS' | 'TEMPLATE_EMPTY' | 'STORE_EXISTS' | 'STORE_ACTIVE' | 'STORE_PUBLISHED' | 'STORE_LOADING' | 'STORE_REFRESHING' | 'FOLDER_REGISTERED' | 'NOTHING_TO_REFRESH' | 'STORE_NOT_SERVED' | 'STORE_MISMATCH' | 'JOB_RUNNING' | 'RESTATEMENT' | 'NO_CURRENT_RUN' | 'NOT_REPRODUCED' | 'PARTIAL_CLOSES' | 'PRECONDITION_FAILED' | 'VALIDATION_FAILED' | 'INVALID_IDENTIFIER' | 'VERSION_NOT_RESTORABLE' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'RANGE_TOO_SHORT' | 'CALENDAR_NOT_COVERED' | 'NO_DATA_IN_RANGE' | 'PLUGIN_FAILED' | 'NO_DATA_AT_DATE' | 'NO_DATA_KNOWN' | 'NO_COMMON_DATES' | 'UNIVERSE_REQUIRED' | 'EXPIRY_NOT_AFTER_AS_OF' | 'EXPIRY_ORDER' | 'RATE_OUT_OF_RANGE' | 'INDEX_REQUIRED' | 'TEMPLATE_BUILT_IN' | 'VARIANT_NOT_AVAILABLE' | 'TOTAL_LOSS' | 'INFEASIBLE' | 'OBJECTIVE_UNATTAINABLE' | 'EMPTY_INDEX' | 'NO_RATE' | 'FX_MISSING' | 'RISK_INSUFFICIENT_DATA' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES' | 'QUERY_LIMIT' | 'NUMERIC_FAILURE' | 'SOLVER_FAILED' | 'MISSING_PRICE' | 'RATE_LIMITED' | 'INTERNAL' | 'NOT_SUPPORTED' | 'NO_DATA_SOURCE' | 'STORE_UNAVAILABLE' | 'OVERLOADED' | 'DRAINING' | 'STORAGE_FULL' | 'UNCLASSIFIED_FAILURE' | 'RISK_MODEL_CHANGED' | 'WORKER_CRASHED' | 'JOB_INTERRUPTED' | 'WORKER_OUT_OF_MEMORY' | 'JOB_TIMEOUT' | 'INDEX_DELETED' | 'RENDER_FAILED' | 'STORE_READ_FAILED' | 'REFRESH_REJECTED' | 'STORE_WRITE_FAILED';
   /** A sentence for people. */
   readonly message: string;
   /** Members that go with the code, or null. */
@@ -4698,6 +5127,8 @@ export interface IndexSummary {
   readonly has_run: boolean;
   /** Capture time of that record. */
   readonly run_at: string | null;
+  /** Labels of the document. */
+  readonly tags: readonly string[];
 }
 
 export interface InspectRequest {
@@ -4829,7 +5260,9 @@ export interface JobRetries {
 
 export interface JobRetryRequest {
   /** Kinds of job. Default: all kinds. */
-  readonly kinds?: readonly ('backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'rerun' | 'simulate' | 'replay' | 'diff')[] | undefined;
+  readonly kinds?: readonly ('backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'batch' | 'rerun' | 'simulate' | 'replay' | 'diff')[] | undefined;
+  /** Only these jobs, as far as they failed. Default: all jobs. */
+  readonly job_ids?: readonly string[] | undefined;
   /** Only jobs that failed at this time or later, with offset. Default: no limit. */
   readonly since?: string | undefined;
   /** Maximum number of jobs, the newest first. */
@@ -4841,7 +5274,7 @@ export interface JobStatus {
   /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   /** What it is. */
-  readonly kind: 'backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'rerun' | 'simulate' | 'replay' | 'diff';
+  readonly kind: 'backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'batch' | 'rerun' | 'simulate' | 'replay' | 'diff';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
   readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
   /** Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded. */
@@ -5158,6 +5591,12 @@ export interface Limits {
   readonly MAX_SWEEP_LEVELS: number;
   /** Rows in the result of a sweep, the best first; all are read in blocks. */
   readonly MAX_SWEEP_RESULT_ROWS: number;
+  /** Accounts of a batch: an hour of two workers at 70 ms each. */
+  readonly MAX_BATCH_ACCOUNTS: number;
+  /** Accounts of a batch: 4 million lots. */
+  readonly MAX_BATCH_BYTES: number;
+  /** Lots of one account. */
+  readonly MAX_ACCOUNT_LOTS: number;
   /** Rows of a block of a result. */
   readonly MAX_BLOCK_ROWS: number;
   /** Splits of time that test a choice among variants. */
@@ -6236,6 +6675,8 @@ export interface OptimisationRunResult {
   readonly tail?: TailOutcome | null | undefined;
   /** With `uncertainty`; null without, absent in runs of earlier versions. */
   readonly worst_case?: WorstCase | null | undefined;
+  /** Figures of the index weights. Absent in runs of earlier versions. */
+  readonly before?: WeightFigures | undefined;
   /** Annualised standard deviation of return differences. */
   readonly tracking_error: number;
   /** One-way, against the index weights. */
@@ -6848,6 +7289,10 @@ export interface PreviewSolve {
   readonly objective: string;
   /** Latest parent rebalance on or before as_of. */
   readonly rebalance_date: string;
+  /** Figures of the index weights. */
+  readonly before: WeightFigures;
+  /** Figures of the solved weights. */
+  readonly after: WeightFigures;
   /** Labels of binding constraints. */
   readonly binding: readonly string[];
   /** Every constraint, binding or not. */
@@ -9979,6 +10424,22 @@ export interface StrategyDocumentInput {
   readonly exposure?: number | undefined;
 }
 
+export interface SweepFan {
+  /** Dates, evenly spread over the common dates of the variants. */
+  readonly index: readonly string[];
+  /** Variants behind the quantiles: all, or a thousand evenly spread. */
+  readonly variants: number;
+  /** Quantiles of the levels on each date, from the lowest to the highest. */
+  readonly quantiles: readonly {
+    /** Share of the variants at or below it. */
+    readonly share: number;
+    /** Levels by date, 100 at the first. */
+    readonly data: readonly number[];
+  }[];
+  /** Levels of the variant ranked first. */
+  readonly first: readonly number[] | null;
+}
+
 export interface SweepFoldChoice {
   /** Groups that chose, by position. */
   readonly train: readonly number[];
@@ -10250,6 +10711,8 @@ export interface SweepView {
   readonly folds?: SweepFoldsView | null | undefined;
   /** Positions of variants whose levels are equal bit for bit, a list for each that several have; each list counts as one trial. Absent in sweeps of earlier versions. */
   readonly identical_variants?: readonly (readonly number[])[] | undefined;
+  /** Levels of the variants through time. Null with fewer than two common dates; absent in sweeps of earlier versions. */
+  readonly fan?: SweepFan | null | undefined;
   /** How a map over some of the parameters is to be read. Absent in sweeps of earlier versions. */
   readonly map?: SweepMap | undefined;
   /** Conclusions from the figures, one sentence each. Absent in sweeps of earlier versions. */
@@ -11035,7 +11498,7 @@ export interface WaitingOrder {
 
 export interface Waiver {
   /** Check whose findings are accepted. */
-  readonly check: 'coverage' | 'staleness' | 'moves' | 'history' | 'actions' | 'weights' | 'divisor' | 'limits' | 'second_source' | 'published';
+  readonly check: 'coverage' | 'staleness' | 'moves' | 'history' | 'actions' | 'confirmed_actions' | 'weights' | 'divisor' | 'limits' | 'second_source' | 'published';
   /** Index, with the indices made from it; null for every index. */
   readonly index_id: string | null;
   /** Security; null for every finding of the check. */
@@ -11107,6 +11570,19 @@ export interface WeightChange {
   readonly after: number;
   /** After less before. */
   readonly change: number;
+}
+
+export interface WeightFigures {
+  /** The objective in its own terms, costs included; null where the weights have none. */
+  readonly objective_value: number | null;
+  /** Annualised, before costs; null without expected returns. */
+  readonly expected_return: number | null;
+  /** Annualised, by the risk model of the optimisation. */
+  readonly volatility: number;
+  /** Annualised, against the index. */
+  readonly tracking_error: number;
+  /** One-way, against the index weights. */
+  readonly turnover: number;
 }
 
 export interface WeightRow {
@@ -11419,12 +11895,12 @@ export interface Operations {
   };
   /** Model Context Protocol for agents: one JSON-RPC message. */
   callMcp: {
-    request: { readonly query?: { readonly tools?: readonly ('jobs' | 'indices' | 'analytics' | 'optimise' | 'risk-models' | 'reports' | 'data' | 'documentation' | 'strategies' | 'derivatives' | 'stores' | 'watchlists' | 'schedules' | 'governance' | 'clients' | 'approvals' | 'publication' | 'versions' | 'service' | 'all')[] | undefined } | undefined; readonly body: McpMessage };
+    request: { readonly query?: { readonly tools?: readonly ('jobs' | 'indices' | 'analytics' | 'optimise' | 'risk-models' | 'reports' | 'data' | 'documentation' | 'strategies' | 'derivatives' | 'stores' | 'watchlists' | 'schedules' | 'governance' | 'clients' | 'actions' | 'approvals' | 'publication' | 'versions' | 'service' | 'all')[] | undefined } | undefined; readonly body: McpMessage };
     answer: unknown;
   };
   /** Jobs, newest first. */
   listJobs: {
-    request: { readonly query?: { readonly kind?: readonly ('backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'rerun' | 'simulate' | 'replay' | 'diff')[] | undefined; readonly status?: readonly ('pending' | 'running' | 'succeeded' | 'failed' | 'cancelled')[] | undefined; readonly limit?: number | undefined; readonly before?: string | undefined } | undefined };
+    request: { readonly query?: { readonly kind?: readonly ('backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'batch' | 'rerun' | 'simulate' | 'replay' | 'diff')[] | undefined; readonly status?: readonly ('pending' | 'running' | 'succeeded' | 'failed' | 'cancelled')[] | undefined; readonly limit?: number | undefined; readonly before?: string | undefined } | undefined };
     answer: JobCollection;
   };
   /** Status of every job as server-sent events. */
@@ -11812,6 +12288,21 @@ export interface Operations {
   getSweepRows: {
     request: { readonly params: { readonly sweep_id: string }; readonly query?: { readonly block?: number | undefined } | undefined };
     answer: SweepRows;
+  };
+  /** Trades of many accounts with tax lots that follow an index, as one job on all nodes. */
+  startBatch: {
+    request: { readonly query?: { readonly callback?: string | undefined } | undefined; readonly body: BatchRequest };
+    answer: BatchJobStatus;
+  };
+  /** Results of a batch in blocks of 100 accounts. */
+  getBatchAccounts: {
+    request: { readonly params: { readonly batch_id: string }; readonly query?: { readonly block?: number | undefined } | undefined };
+    answer: BatchAccounts;
+  };
+  /** Data that all accounts of a batch share: prices, weights of the parent, risk model. */
+  getBatchCommon: {
+    request: { readonly params: { readonly batch_id: string } };
+    answer: BatchCommonData;
   };
   /** Run again every index and strategy whose stored run is stale, as one job. */
   startRerun: {
@@ -12445,7 +12936,7 @@ export interface Operations {
   };
   /** Changes that wait for the agreement of other people, and decided ones. */
   listApprovals: {
-    request: { readonly query?: { readonly state?: 'pending' | 'approved' | 'used' | 'rejected' | 'withdrawn' | 'expired' | undefined; readonly action?: 'publish' | 'restate' | 'amend' | 'waive' | undefined; readonly subject?: string | undefined; readonly limit?: number | undefined; readonly before?: number | undefined } | undefined };
+    request: { readonly query?: { readonly state?: 'pending' | 'approved' | 'used' | 'rejected' | 'withdrawn' | 'expired' | undefined; readonly action?: 'publish' | 'restate' | 'amend' | 'action' | 'waive' | undefined; readonly subject?: string | undefined; readonly limit?: number | undefined; readonly before?: number | undefined } | undefined };
     answer: ApprovalCollection;
   };
   /** One approval: the change, and who requested, commented and decided. */
@@ -12457,6 +12948,21 @@ export interface Operations {
   decideApproval: {
     request: { readonly params: { readonly approval_id: number }; readonly body: ApprovalDecisionRequest };
     answer: Approval;
+  };
+  /** Coming and recent corporate actions of the served store, with their state and flags. */
+  listActions: {
+    request: { readonly query?: { readonly from?: string | undefined; readonly to?: string | undefined; readonly state?: 'new' | 'confirmed' | 'rejected' | 'amended' | undefined; readonly identifier?: string | undefined; readonly flagged?: boolean | undefined; readonly limit?: number | undefined } | undefined };
+    answer: DeskActions;
+  };
+  /** One corporate action: its decisions, and its effect on each index before and after. */
+  getAction: {
+    request: { readonly params: { readonly action_id: string } };
+    answer: DeskActionDetail;
+  };
+  /** Confirms, rejects or reopens a corporate action, on the terms that the store has now. */
+  decideAction: {
+    request: { readonly params: { readonly action_id: string }; readonly body: DeskDecisionRequest };
+    answer: DeskAction;
   };
   /** Whose a document is, and who else may read it. */
   getAccess: {
@@ -12470,7 +12976,7 @@ export interface Operations {
   };
   /** Every write of a document and every publication: by whom, when, in which request, which version. */
   getAudit: {
-    request: { readonly query?: { readonly start?: string | undefined; readonly end?: string | undefined; readonly kind?: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'schedule' | 'procedure' | 'client' | 'judgement' | 'approval' | 'run' | 'optimisation-run' | 'risk-model' | 'render' | 'publication' | 'publication-error' | 'data-version' | 'signing-key' | 'key' | 'job' | 'authentication' | 'read' | undefined; readonly id?: string | undefined; readonly author?: string | undefined; readonly after?: number | undefined; readonly limit?: number | undefined; readonly format?: 'json' | 'ndjson' | undefined } | undefined };
+    request: { readonly query?: { readonly start?: string | undefined; readonly end?: string | undefined; readonly kind?: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'schedule' | 'procedure' | 'client' | 'judgement' | 'action-decision' | 'approval' | 'run' | 'optimisation-run' | 'risk-model' | 'render' | 'publication' | 'publication-error' | 'data-version' | 'signing-key' | 'key' | 'job' | 'authentication' | 'read' | undefined; readonly id?: string | undefined; readonly author?: string | undefined; readonly after?: number | undefined; readonly limit?: number | undefined; readonly format?: 'json' | 'ndjson' | undefined } | undefined };
     answer: AuditLog;
   };
 }
@@ -12569,6 +13075,9 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   replayRun: 'POST /analytics/{index_id}/replay',
   startSweep: 'POST /analytics/sweeps',
   getSweepRows: 'GET /analytics/sweeps/{sweep_id}/rows',
+  startBatch: 'POST /optimise/batches',
+  getBatchAccounts: 'GET /optimise/batches/{batch_id}/accounts',
+  getBatchCommon: 'GET /optimise/batches/{batch_id}/common',
   startRerun: 'POST /analytics/reruns',
   getRerunRows: 'GET /analytics/reruns/{rerun_id}/rows',
   simulateIndex: 'POST /analytics/{index_id}/simulate',
@@ -12698,6 +13207,9 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   listApprovals: 'GET /approvals',
   getApproval: 'GET /approvals/{approval_id}',
   decideApproval: 'POST /approvals/{approval_id}/decisions',
+  listActions: 'GET /actions',
+  getAction: 'GET /actions/{action_id}',
+  decideAction: 'POST /actions/{action_id}/decisions',
   getAccess: 'GET /access/{kind}/{document_id}',
   putAccess: 'PUT /access/{kind}/{document_id}',
   getAudit: 'GET /audit',

@@ -53,7 +53,7 @@ type CurrentOperation = {
 }[OperationId];
 
 /** Operations whose body may be a file. */
-type UploadOperation = 'importStore' | 'importRiskModel';
+type UploadOperation = 'importStore' | 'importRiskModel' | 'startBatch';
 
 /** Operations that return a stream of events. */
 type EventOperation = 'followJob' | 'followJobs';

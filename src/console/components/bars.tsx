@@ -1,3 +1,4 @@
+import { partName } from '../state/part.js';
 import { signClass } from '../words/numbers.js';
 import './bars.css';
 
@@ -6,6 +7,8 @@ export interface Bar {
   readonly value: number;
   /** Drawn from zero, whatever came before. */
   readonly isTotal?: boolean;
+  /** Where the label leads. */
+  readonly address?: string;
 }
 
 interface BarsProps {
@@ -26,12 +29,12 @@ export function Bars({ label, bars, isRunning = false, isPlain = false, format }
   const span = most - least || 1;
   const at = (value: number) => `${((value - least) / span) * 100}%`;
   return (
-    <table class="bars">
+    <table class="bars" data-part={partName(label)}>
       <caption class="unseen">{label}</caption>
       <tbody>
         {placed.map(({ bar, from, to }) => (
           <tr key={bar.label} class={bar.isTotal === true ? 'bar-total' : ''}>
-            <th scope="row">{bar.label}</th>
+            <th scope="row">{bar.address === undefined ? bar.label : <a href={bar.address}>{bar.label}</a>}</th>
             <td class="bar-ground" aria-hidden="true">
               <span class="bar-zero" style={{ left: at(0) }} />
               <span

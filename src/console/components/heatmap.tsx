@@ -1,3 +1,4 @@
+import { partName } from '../state/part.js';
 import { change, signClass } from '../words/numbers.js';
 import './heatmap.css';
 
@@ -17,7 +18,7 @@ const FULL = 0.08;
 export function Heatmap({ label, values, totals }: HeatmapProps) {
   const years = Object.keys(totals).toSorted((a, b) => Number(b) - Number(a));
   return (
-    <div class="heatmap" tabIndex={0} role="group" aria-label={label}>
+    <div class="heatmap" data-part={partName(label)} tabIndex={0} role="group" aria-label={label}>
       <table>
         <thead>
           <tr>

@@ -1,7 +1,8 @@
 import type { JobStatus } from '#clients/typescript/divisor.js';
 import { cancelJob, type OnRefusal } from '../state/actions.js';
 import { may } from '../state/principal.js';
-import { jobTitle } from '../words/jobs.js';
+import { duration } from '../words/dates.js';
+import { jobTitle, remainingSeconds } from '../words/jobs.js';
 import { percent } from '../words/numbers.js';
 import { ActionButton } from './action-button.js';
 import { Banner } from './banner.js';
@@ -37,6 +38,7 @@ export function JobState({ job, onAgain }: JobStateProps) {
       </Banner>
     );
   }
+  const left = remainingSeconds(job, Date.now());
   return (
     <Banner
       kind="info"
@@ -49,7 +51,10 @@ export function JobState({ job, onAgain }: JobStateProps) {
         )
       }
     >
-      <p>{message}</p>
+      <p>
+        {message}
+        {left !== null && <span class="quiet"> About {duration(left)} left.</span>}
+      </p>
       <Progress value={progress} label={jobTitle(job)} />
     </Banner>
   );

@@ -1,9 +1,9 @@
 import type { JobStatus } from '#clients/typescript/divisor.js';
-import { cancelJob } from '../state/actions.js';
+import { cancelJob, retryJob } from '../state/actions.js';
 import { jobOf } from '../state/live.js';
 import { may } from '../state/principal.js';
 import { duration, moment, secondsBetween } from '../words/dates.js';
-import { jobAddress, jobIdent, jobSubject, kindWord, STATUS_KINDS } from '../words/jobs.js';
+import { jobAddress, jobIdent, jobSubject, kindWord, remainingSeconds, STATUS_KINDS } from '../words/jobs.js';
 import { percent } from '../words/numbers.js';
 import { Badge } from './badge.js';
 import { Button } from './button.js';
@@ -45,6 +45,21 @@ export function JobTable({ jobs, label, name, height = 560, searches = false, ..
 const textOf = (job: JobStatus): string => `${job.job_id} ${jobSubject(job)} ${job.status} ${job.message}`;
 
 const isOver = ({ status }: JobStatus): boolean => status !== 'pending' && status !== 'running';
+
+function Act({ job }: { readonly job: JobStatus }) {
+  const { job_id: id, status } = job;
+  if (status === 'failed')
+    return (
+      <Button kind="bare" aria-label={`Retry ${id}`} onClick={() => retryJob(id)}>
+        Retry
+      </Button>
+    );
+  return isOver(job) ? null : (
+    <Button kind="bare" aria-label={`Cancel ${id}`} onClick={() => cancelJob(id)}>
+      Cancel
+    </Button>
+  );
+}
 
 const COLUMNS: readonly Column<JobStatus>[] = [
   { id: 'kind', title: 'Kind', width: 96, value: ({ kind }) => kindWord(kind) },
@@ -103,16 +118,23 @@ const COLUMNS: readonly Column<JobStatus>[] = [
     show: (job) => (job.started_at === null ? '–' : duration(secondsBetween(job.started_at, job.finished_at))),
   },
   {
+    id: 'left',
+    title: 'Left',
+    help: 'Estimated time to the end, at the present pace',
+    width: 76,
+    priority: 6,
+    align: 'right',
+    value: (job) => remainingSeconds(job, Date.now()),
+    show: (job) => {
+      const left = remainingSeconds(job, Date.now());
+      return left === null ? '–' : duration(left);
+    },
+  },
+  {
     id: 'cancel',
     title: '',
     width: 76,
     value: () => null,
-    show: (job) =>
-      !isOver(job) &&
-      may('run') && (
-        <Button kind="bare" aria-label={`Cancel ${job.job_id}`} onClick={() => cancelJob(job.job_id)}>
-          Cancel
-        </Button>
-      ),
+    show: (job) => may('run') && <Act job={job} />,
   },
 ];

@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact';
+import { partName } from '../state/part.js';
 import './metrics.css';
 
 export interface Metric {
@@ -14,7 +15,7 @@ export interface Metric {
 /** Figures with their names. */
 export function Metrics({ metrics, label }: { readonly metrics: readonly Metric[]; readonly label: string }) {
   return (
-    <dl class="metrics" aria-label={label}>
+    <dl class="metrics" aria-label={label} data-part={partName(label)}>
       {metrics.map(({ term, value, help, kind = '', note }) => (
         <div key={term} title={help}>
           <dt>{term}</dt>

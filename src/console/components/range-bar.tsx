@@ -1,4 +1,4 @@
-import { chooseRange, chosenRange, PRESETS } from '../state/range.js';
+import { chooseRange, chosenRange, earlierRanges, PRESETS } from '../state/range.js';
 import { isDate } from '../words/dates.js';
 import './control.css';
 import './range-bar.css';
@@ -34,6 +34,7 @@ export function RangeBar({ start, end }: RangeBarProps) {
           All
         </button>
       </div>
+      <EarlierRanges start={start} end={end} />
       <div class="range-dates">
         <DateInput
           label="From"
@@ -48,6 +49,33 @@ export function RangeBar({ start, end }: RangeBarProps) {
         <DateInput label="To" value={to} least={from} most={end} onChange={(date) => chooseRange({ from, to: date })} />
       </div>
     </div>
+  );
+}
+
+/** Earlier ranges within the dates. */
+function EarlierRanges({ start, end }: RangeBarProps) {
+  const now = chosenRange();
+  const others = earlierRanges.value
+    .filter(({ from, to }) => from >= start && to <= end && (from !== now?.from || to !== now.to))
+    .toReversed();
+  if (others.length === 0) return null;
+  return (
+    <select
+      class="control"
+      aria-label="Earlier ranges"
+      value=""
+      onChange={({ currentTarget }) => {
+        const [from, to] = currentTarget.value.split(' ');
+        if (from !== undefined && to !== undefined) chooseRange({ from, to });
+      }}
+    >
+      <option value="">Earlier …</option>
+      {others.map(({ from, to }) => (
+        <option key={`${from} ${to}`} value={`${from} ${to}`}>
+          {from} to {to}
+        </option>
+      ))}
+    </select>
   );
 }
 

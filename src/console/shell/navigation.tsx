@@ -11,12 +11,14 @@ interface Entry {
 
 const ENTRIES: readonly Entry[] = [
   { path: '/', text: 'Indices', icon: 'indices', own: ['/console/indices', '/console/strategies', '/console/plugins'] },
+  { path: '/console/dashboard', text: 'Dashboard', icon: 'dashboard' },
   { path: '/console/calendar', text: 'Calendar', icon: 'calendar' },
   { path: '/console/compare', text: 'Compare', icon: 'compare' },
   { path: '/console/optimise', text: 'Optimise', icon: 'optimise', own: ['/console/risk-models'] },
   { path: '/console/sweeps', text: 'Sweeps', icon: 'sweeps' },
   { path: '/console/data', text: 'Data', icon: 'data', own: ['/console/names', '/console/watchlists'] },
   { path: '/console/reports', text: 'Reports', icon: 'reports' },
+  { path: '/console/actions', text: 'Actions', icon: 'spark' },
   { path: '/console/schedules', text: 'Schedules', icon: 'schedules' },
   { path: '/console/approvals', text: 'Approvals', icon: 'approvals' },
   { path: '/console/jobs', text: 'Jobs', icon: 'jobs' },

@@ -50,6 +50,10 @@ export const PAGES: readonly Page[] = [
     path: '/console/risk-models/:id',
     load: async () => (await import('../pages/risk-models/risk-model-page.js')).RiskModelPage,
   },
+  {
+    path: '/console/dashboard',
+    load: async () => (await import('../pages/dashboard/dashboard-page.js')).DashboardPage,
+  },
   { path: '/console/calendar', load: async () => (await import('../pages/calendar/calendar-page.js')).CalendarPage },
   { path: '/console/compare', load: async () => (await import('../pages/compare/compare-page.js')).ComparePage },
   { path: '/console/sweeps', load: async () => (await import('../pages/sweeps/sweeps-page.js')).SweepsPage },
@@ -57,6 +61,10 @@ export const PAGES: readonly Page[] = [
   { path: '/console/data/import', load: async () => (await import('../pages/data/import-page.js')).ImportPage },
   { path: '/console/data/connect', load: async () => (await import('../pages/data/connect-page.js')).ConnectPage },
   { path: '/console/data/stores/:id', load: async () => (await import('../pages/data/store-page.js')).StorePage },
+  {
+    path: '/console/actions',
+    load: async () => (await import('../pages/actions/actions-page.js')).ActionsPage,
+  },
   {
     path: '/console/schedules',
     load: async () => (await import('../pages/schedules/schedules-page.js')).SchedulesPage,

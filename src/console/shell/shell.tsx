@@ -5,25 +5,34 @@ import { Button } from '../components/button.js';
 import { GuideLinks } from '../components/guide-link.js';
 import { EmptyState } from '../components/empty-state.js';
 import { Icon } from '../components/icon.js';
+import { lazy } from '../components/lazy.js';
 import { Page as PageFrame } from '../components/page.js';
 import { Problem } from '../components/problem.js';
 import { PageSkeleton } from '../components/skeleton.js';
 import { Wait } from '../components/wait.js';
 import { connectionTrouble, health, isOutdated } from '../state/live.js';
+import { onlyPart, showOnly } from '../state/part.js';
 import { place } from '../state/place.js';
 import { world } from '../state/resource.js';
 import { session, signOut } from '../state/session.js';
 import { forgetKey, hasKey, isReached, keyWanted, troubleOf, type Trouble } from '../state/service.js';
 import { KeyPage } from './key-page.js';
 import { Navigation } from './navigation.js';
-import { Palette } from './palette.js';
 import { findPage, type Found } from './pages.js';
 import type { PageProps } from '../state/page-props.js';
-import { Shortcuts } from './shortcuts.js';
 import { Toasts } from './toasts.js';
 import { TourCard } from './tour-card.js';
 import { TopBar } from './top-bar.js';
 import './shell.css';
+
+const loadPalette = async () => (await import('./palette.js')).Palette;
+
+const Palette = lazy<{ onClose(): void; onShortcuts(): void }>('the palette', loadPalette);
+
+const Shortcuts = lazy<{ onClose(): void }>('the shortcuts', async () => (await import('./shortcuts.js')).Shortcuts);
+
+/** Time after which the palette is loaded, so that it opens at once. */
+const PALETTE_MS = 3000;
 
 /** The frame around every page. */
 export function Shell() {
@@ -31,6 +40,12 @@ export function Shell() {
   const [isFinding, setFinding] = useState(false);
   const { path } = place.value;
   useEffect(() => setMenuOpen(false), [path]);
+  useEffect(() => {
+    const timer = setTimeout(() => void loadPalette().catch(() => undefined), PALETTE_MS);
+    return () => clearTimeout(timer);
+  }, []);
+  const part = onlyPart();
+  useEffect(() => (part === null ? undefined : showOnly(part)), [part]);
   const [areKeysShown, showKeys] = useState(false);
   useShortcuts({ onFind: () => setFinding(true), onKeys: () => showKeys(true) });
   return (

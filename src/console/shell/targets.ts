@@ -3,6 +3,7 @@ import { place } from '../state/place.js';
 import { recent } from '../state/recent.js';
 import { useResource } from '../state/resource.js';
 import { service } from '../state/service.js';
+import { savedViews } from '../state/views.js';
 import {
   indexAddress,
   nameAddress,
@@ -20,6 +21,7 @@ import { found, type Target } from '../words/search.js';
 const PLACES: readonly Target[] = [
   { address: '/', text: 'Indices', kind: 'page' },
   { address: '/console/indices/new', text: 'New index', kind: 'page' },
+  { address: '/console/dashboard', text: 'Dashboard', kind: 'page' },
   { address: '/console/compare', text: 'Compare', kind: 'page' },
   { address: '/console/optimise', text: 'Optimise', kind: 'page' },
   { address: '/console/risk-models', text: 'Risk models', kind: 'page' },
@@ -29,6 +31,7 @@ const PLACES: readonly Target[] = [
   { address: '/console/watchlists', text: 'Watchlists', kind: 'page' },
   { address: '/console/plugins', text: 'Plug-ins', kind: 'page' },
   { address: '/console/reports', text: 'Reports', kind: 'page' },
+  { address: '/console/actions', text: 'Corporate actions', kind: 'page' },
   { address: '/console/schedules', text: 'Schedules', kind: 'page' },
   { address: '/console/approvals', text: 'Approvals', kind: 'page' },
   { address: '/console/jobs', text: 'Jobs', kind: 'page' },
@@ -64,6 +67,7 @@ export function useTargets(typed: string, onShortcuts: () => void): readonly Tar
   );
   const all: readonly Target[] = [
     ...PLACES,
+    ...savedViews.value.map(({ name, address }) => ({ address, text: name, kind: 'view' })),
     ...(indices.data?.indices ?? []).map(({ id, name, kind }) => ({
       address: indexAddress(id),
       text: `${id} ${name}`,
@@ -109,6 +113,7 @@ export function useTargets(typed: string, onShortcuts: () => void): readonly Tar
   if (text === '')
     return [
       ...recent.value
+        .toReversed()
         .filter(({ address }) => address !== place.value.path)
         .map((visit) => ({ ...visit, kind: 'recent' })),
       ...PLACES.filter(({ address }) => recent.value.every((visit) => visit.address !== address)),

@@ -5,6 +5,7 @@ import { health, liveJobs } from '../state/live.js';
 import { chooseTheme, theme, THEMES, type Theme } from '../state/theme.js';
 import { storeAddress } from '../words/addresses.js';
 import { counted } from '../words/numbers.js';
+import { ViewMenu } from './view-menu.js';
 
 interface TopBarProps {
   readonly onMenu: () => void;
@@ -33,6 +34,7 @@ export function TopBar({ onMenu, isMenuOpen, onFind }: TopBarProps) {
       <div class="bar-state">
         <JobsState />
         <StoreState />
+        <ViewMenu />
         <ThemeChoice />
       </div>
     </header>

@@ -1,6 +1,6 @@
 import type { AnyJob, BacktestRequest, JobStatus } from '#clients/typescript/divisor.js';
 import { changed } from './resource.js';
-import { noteJob } from './live.js';
+import { forgetJob, noteJob } from './live.js';
 import { service, troubleOf, type Trouble } from './service.js';
 import { say } from './toasts.js';
 
@@ -41,3 +41,13 @@ export const cancelJob = (jobId: string) =>
     noteJob(await service.value.call('cancelJob', { params: { job_id: jobId } }));
     changed();
   });
+
+/** Queues a failed job again, with the input of its submission. */
+export const retryJob = (jobId: string, onRefusal?: OnRefusal) =>
+  attempt(async () => {
+    const { refused } = await service.value.call('retryJobs', { body: { job_ids: [jobId] } });
+    const [first] = refused;
+    if (first !== undefined) throw new Error(first.message);
+    forgetJob(jobId);
+    changed();
+  }, onRefusal);

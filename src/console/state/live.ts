@@ -3,6 +3,8 @@ import type { Health, JobStatus } from '#clients/typescript/divisor.js';
 import { jobAddress, jobTitle } from '../words/jobs.js';
 import { hasKey, isReached, keyWanted, service, sharedName } from './service.js';
 import { canShare, shareAmongTabs } from './tabs.js';
+import { noteHealth } from './health-log.js';
+import { noteLine } from './job-log.js';
 import { changed } from './resource.js';
 import { say } from './toasts.js';
 
@@ -42,7 +44,15 @@ export const jobOf = (jobId: string): JobStatus | undefined => known.value.get(j
 export function noteJob(job: JobStatus): void {
   const before = known.value.get(job.job_id);
   if (before !== undefined && !isUnfinished(before) && before.created_at >= job.created_at) return;
+  noteLine(job);
   known.value = new Map(known.value).set(job.job_id, { ...job, result: null });
+}
+
+/** Forgets how a job ended, because it is queued again. */
+export function forgetJob(jobId: string): void {
+  const others = new Map(known.value);
+  others.delete(jobId);
+  known.value = others;
 }
 
 const RETRY_MS = [250, 500, 1000, 2000, 4000];
@@ -196,6 +206,7 @@ async function look(): Promise<void> {
   const now = await service.peek().call('getHealth');
   if (!('store' in now)) return; // The key is not valid any more, which what the page asks for says.
   health.value = now;
+  noteHealth(now);
   builtFor.value ??= now.version;
   if (before !== null && before.started_at !== now.started_at) {
     say('info', `The service was restarted at ${now.started_at.slice(11, 16)} UTC. The page was refreshed.`);

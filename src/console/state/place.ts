@@ -69,6 +69,8 @@ export function followLinks(): void {
     const address = new URL(link.href, location.href);
     if (!isOwn(address)) return;
     event.preventDefault();
-    go(address.pathname + address.search);
+    // A part of a page in a frame leads to whole pages.
+    if (parent === globalThis.window) go(address.pathname + address.search);
+    else parent.location.assign(address.pathname + address.search);
   });
 }

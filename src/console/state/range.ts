@@ -1,4 +1,5 @@
 import { monthsBefore } from '../words/dates.js';
+import { keptList } from './kept.js';
 import { go, parameter, withQuery } from './place.js';
 
 /** A range of dates as the address has it; null for all there is. */
@@ -12,7 +13,24 @@ export function chosenRange(): { readonly from: string; readonly to: string } | 
 export function chooseRange(range: { readonly from: string; readonly to: string } | null): void {
   const before = chosenRange();
   if (before?.from === range?.from && before?.to === range?.to) return;
+  if (range !== null) noteRange(range);
   go(withQuery({ from: range?.from ?? null, to: range?.to ?? null }));
+}
+
+interface DateRange {
+  readonly from: string;
+  readonly to: string;
+}
+
+const RANGES_MAX = 8;
+
+const { items, set } = keptList<DateRange>('divisor.ranges', RANGES_MAX);
+
+/** Ranges that were chosen in this browser, the newest last. */
+export const earlierRanges = items;
+
+function noteRange(range: DateRange): void {
+  set([...items.peek().filter(({ from, to }) => from !== range.from || to !== range.to), range]);
 }
 
 export interface Preset {

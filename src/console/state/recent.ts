@@ -1,4 +1,4 @@
-import { signal } from '@preact/signals';
+import { keptList } from './kept.js';
 
 /** A page that was seen. */
 interface Visit {
@@ -6,23 +6,13 @@ interface Visit {
   readonly text: string;
 }
 
-const RECENT_PLACE = 'divisor.recent';
 const RECENT_MAX = 6;
 
-/** Pages seen last, the newest first. */
-export const recent = signal<readonly Visit[]>(kept());
+const { items, set } = keptList<Visit>('divisor.visits', RECENT_MAX);
 
-function kept(): readonly Visit[] {
-  try {
-    const all: unknown = JSON.parse(localStorage.getItem(RECENT_PLACE) ?? '[]');
-    return Array.isArray(all) ? (all as Visit[]) : []; // Written below.
-  } catch {
-    return [];
-  }
-}
+/** Pages seen, the newest last. */
+export const recent = items;
 
 export function noteVisit(visit: Visit): void {
-  const others = recent.peek().filter(({ address }) => address !== visit.address);
-  recent.value = [visit, ...others].slice(0, RECENT_MAX);
-  localStorage.setItem(RECENT_PLACE, JSON.stringify(recent.peek()));
+  set([...items.peek().filter(({ address }) => address !== visit.address), visit]);
 }

@@ -72,6 +72,10 @@ const RETRY_SECONDS = 3;
 /** Answers of a service that is busy, is being started or has too many questions. */
 const isPassing = ({ status }: DivisorError): boolean => status === 503 || status === 429;
 
+/** Messages of browsers about a script that they could not load. */
+const OF_SCRIPTS = /dynamically imported module|importing a module script/i;
+const SCRIPT_MISSING = 'This part of the console could not be loaded. Reload the page.';
+
 export function troubleOf(thrown: unknown): Trouble {
   const nothing = { findings: [], detail: null, requestId: null, status: null, retrySeconds: null };
   if (thrown instanceof DivisorError) {
@@ -86,5 +90,6 @@ export function troubleOf(thrown: unknown): Trouble {
       code: null,
       retrySeconds: RETRY_SECONDS,
     };
-  return { ...nothing, message: thrown instanceof Error ? thrown.message : String(thrown), code: null };
+  const message = thrown instanceof Error ? thrown.message : String(thrown);
+  return { ...nothing, message: OF_SCRIPTS.test(message) ? SCRIPT_MISSING : message, code: null };
 }

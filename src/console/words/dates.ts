@@ -10,6 +10,12 @@ export function moment(timestamp: string | null): string {
   return `${date} ${two(time.getHours())}:${two(time.getMinutes())} ${zoneText(-time.getTimezoneOffset())}`;
 }
 
+/** The time of day of a timestamp here: `16:30:05`. */
+export function clock(timestamp: string): string {
+  const time = new Date(timestamp);
+  return [time.getHours(), time.getMinutes(), time.getSeconds()].map(two).join(':');
+}
+
 const two = (value: number): string => String(value).padStart(2, '0');
 
 /** @param minutes east of Greenwich */

@@ -17,6 +17,7 @@ export const KINDS: Readonly<Record<JobStatus['kind'], string>> = {
   simulate: 'Simulation',
   replay: 'Replay',
   diff: 'Comparison of runs',
+  batch: 'Batch of accounts',
 };
 
 export const kindWord = (kind: JobStatus['kind']): string => KINDS[kind];
@@ -53,6 +54,8 @@ export function jobAddress(job: Pick<JobStatus, 'job_id' | 'kind'>): string {
       return `/console/optimise/runs/${ident}`;
     case 'sweep':
       return `/console/sweeps/${ident}`;
+    case 'batch':
+      return '/console/jobs';
     case 'render':
       return `/console/reports?render=${ident}`;
     case 'load':
@@ -73,3 +76,15 @@ export const STATUS_KINDS = {
   failed: 'bad',
   cancelled: 'plain',
 } as const satisfies Record<JobStatus['status'], string>;
+
+/** Least progress from which a remaining time is estimated. */
+const ESTIMATED_MIN = 0.05;
+
+/** Seconds that a running job will take from now on, at its present pace; null before that can be said. */
+export function remainingSeconds(
+  { status, progress, started_at: started }: Pick<JobStatus, 'status' | 'progress' | 'started_at'>,
+  nowMs: number,
+): number | null {
+  if (status !== 'running' || started === null || progress < ESTIMATED_MIN || progress >= 1) return null;
+  return ((nowMs - Date.parse(started)) / 1000) * ((1 - progress) / progress);
+}

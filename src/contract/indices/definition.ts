@@ -30,6 +30,7 @@ export const IndexSummary = z
     base_date: z.string(),
     has_run: z.boolean().meta({ description: 'Whether a backtest record is stored.' }),
     run_at: z.string().nullable().meta({ description: 'Capture time of that record.' }),
+    tags: z.array(z.string()).meta({ description: 'Labels of the document.' }),
   })
   .meta({ id: 'IndexSummary' });
 

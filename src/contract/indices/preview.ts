@@ -4,6 +4,7 @@ import { LIMIT_RULE_NAMES } from '#domain/compliance/rules.js';
 import { EXPOSURE_REASONS } from '#domain/overlays/overlay-type.js';
 import { IsoDate } from '#domain/schema/shape.js';
 import { Finding } from '../common.js';
+import { WeightFigures } from '../weight-figures.js';
 import { definitionRun } from '../run-state.js';
 import { IndexDocumentBody } from './definition.js';
 import { Replacement } from './replacement.js';
@@ -76,6 +77,8 @@ export const PreviewSolve = z
     source_index_id: z.string(),
     objective: z.string(),
     rebalance_date: z.string().meta({ description: 'Latest parent rebalance on or before as_of.' }),
+    before: WeightFigures.meta({ description: 'Figures of the index weights.' }),
+    after: WeightFigures.meta({ description: 'Figures of the solved weights.' }),
     binding: z.array(z.string()).meta({ description: 'Labels of binding constraints.' }),
     constraints: z.array(PreviewConstraint).meta({ description: 'Every constraint, binding or not.' }),
   })

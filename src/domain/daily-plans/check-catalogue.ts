@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { CheckKind } from './checks/check-kind.js';
 import { actions } from './checks/actions.js';
+import { confirmedActions } from './checks/confirmed-actions.js';
 import { coverage } from './checks/coverage.js';
 import { divisor } from './checks/divisor.js';
 import { history } from './checks/history.js';
@@ -18,6 +19,7 @@ export const CHECK_CATALOGUE = {
   moves,
   history,
   actions,
+  confirmed_actions: confirmedActions,
   weights,
   divisor,
   limits,
@@ -34,6 +36,7 @@ export const Check = z.discriminatedUnion('check', [
   moves.schema,
   history.schema,
   actions.schema,
+  confirmedActions.schema,
   weights.schema,
   divisor.schema,
   limits.schema,
@@ -44,8 +47,11 @@ export type Check = z.infer<typeof Check>;
 
 export const checkKindOf = (name: CheckName): CheckKind<Check> => CHECK_CATALOGUE[name] as unknown as CheckKind<Check>;
 
-/** Checks of a step that names none: those that need no parameter, of the run only where there is one. */
+/** Checks that a plan has to name: they need a parameter, or a desk that confirms actions. */
+const NAMED_ONLY: ReadonlySet<CheckName> = new Set(['second_source', 'confirmed_actions']);
+
+/** Checks of a step that names none: all but those, of the run only where there is one. */
 export const standardChecks = (hasRun: boolean): readonly Check[] =>
-  CHECK_NAMES.filter((name) => name !== 'second_source' && (hasRun || !checkKindOf(name).needsRun)).map(
+  CHECK_NAMES.filter((name) => !NAMED_ONLY.has(name) && (hasRun || !checkKindOf(name).needsRun)).map(
     (check) => checkKindOf(check).schema.parse({ check }) as Check,
   );

@@ -5,6 +5,7 @@ export const APPROVAL_ACTIONS = {
   publish: { help: 'Publishing closes.', scope: 'publish' },
   restate: { help: 'Publishing closes again with other figures.', scope: 'publish' },
   amend: { help: 'Changing or deleting the definition of an index with published closes.', scope: 'write' },
+  action: { help: 'Deciding about a corporate action.', scope: 'data' },
   waive: { help: 'Accepting findings of a check of a schedule.', scope: 'publish' },
 } as const satisfies Readonly<Record<string, { readonly help: string; readonly scope: string }>>;
 

@@ -15,6 +15,7 @@ export const AUDITED_KINDS = [
   'procedure',
   'client',
   'judgement',
+  'action-decision',
   'approval',
   'run',
   'optimisation-run',

@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import {
   BacktestPayload,
+  BatchPayload,
   GeneratePayload,
   LoadPayload,
   OptimisationPayload,
@@ -100,6 +101,14 @@ export const JOB_KIND_CATALOGUE = {
     subject: { of: 'index', named: 'request', onDeletion: 'forget' },
     payload: SweepPayload,
     key: ({ sweep_id }) => sweep_id,
+    sharedMemory: null,
+    inParts: true,
+  }),
+  batch: entry({
+    lane: 'heavy',
+    subject: null,
+    payload: BatchPayload,
+    key: ({ batch_id }) => batch_id,
     sharedMemory: null,
     inParts: true,
   }),

@@ -10,6 +10,7 @@ import { runTreatment } from '../backtest/run-file/settings.js';
 import type { PlannedModels } from '../documents/used-models.js';
 import type { GenerateSyntheticRequest } from '../documents/synthetic-request.js';
 import type { ReportTemplateDocument } from '../reports/template-document.js';
+import type { BatchTerms } from '../personal/account-request.js';
 import type { SimulationRequest } from '../simulation/simulation.js';
 import type { SweepFolds } from '../sweeps/fold-terms.js';
 import type { RankingName } from '../sweeps/rankings.js';
@@ -115,6 +116,19 @@ export const OptimisationPayload = z.object({
   request: OptimisationRequest,
 });
 export type OptimisationPayload = Readonly<z.infer<typeof OptimisationPayload>>;
+
+export const BatchPayload = z.object({
+  batch_id: z.string(),
+  terms: accepted<Omit<BatchTerms, 'batch_id'>>(),
+  /** The parent and every document that it refers to. */
+  documents,
+  models: accepted<PlannedModels>(),
+  /** Accounts as sent: each is checked when it is solved. */
+  accounts: z.array(z.unknown()).readonly(),
+  ...dataVersion,
+  engine_version: z.string(),
+});
+export type BatchPayload = Readonly<z.infer<typeof BatchPayload>>;
 
 export const RiskModelPayload = z.object({
   ...dataVersion,

@@ -5,6 +5,8 @@ import { tailOutcome, type TailOutcome } from '../objectives/tail.js';
 import { goalValue } from './goals/goal-value.js';
 import { costOf } from './goals/prices.js';
 import type { Problem } from './problem.js';
+import { distanceOf } from './report.js';
+import { trackingVariance } from './solve-convex.js';
 import type { Solution } from './search.js';
 
 /** Weights measured by their objective. */
@@ -55,5 +57,31 @@ export function outcomeOf(problem: Problem, { weights, objective, bound }: Solut
     volatility: Math.sqrt(Math.max(0, metricSquare(metric, weights))),
     costs: costs === null ? null : costOf(costs, weights),
     tail: goal.form === 'tail' ? tailOutcome(goal, weights) : null,
+  };
+}
+
+/** Weights in the figures of their optimisation: those of the index before it, or those that it decided. */
+export interface WeightFigures {
+  /** Objective in its own terms, costs included; null where the weights have none. */
+  readonly objectiveValue: number | null;
+  /** Annualised; null without expected returns. */
+  readonly expectedReturn: number | null;
+  /** Annualised. */
+  readonly volatility: number;
+  readonly trackingError: number;
+  /** One-way, against the index weights. */
+  readonly turnover: number;
+}
+
+/** @cost a few passes over the metric, or over the scenarios */
+export function figuresOf(problem: Problem, weights: Float64Array): WeightFigures {
+  const sign = problem.objective.entry.sense === 'maximise' ? -1 : 1;
+  const value = sign * goalValue(problem, weights);
+  return {
+    objectiveValue: Number.isFinite(value) ? value : null,
+    expectedReturn: problem.expectedReturns === null ? null : dot(problem.expectedReturns, weights),
+    volatility: Math.sqrt(Math.max(0, metricSquare(problem.metric, weights))),
+    trackingError: Math.sqrt(Math.max(0, trackingVariance(problem, weights))),
+    turnover: distanceOf(problem.index, weights),
   };
 }

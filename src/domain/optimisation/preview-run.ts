@@ -1,6 +1,7 @@
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { requireRates } from '../market/exchange-rates.js';
 import { heldPlaces } from './held-places.js';
+import { figuresOf } from './outcome.js';
 import type { DerivedPreview } from './preview.js';
 import { rowSides } from './report.js';
 import { problemOfRun, type ProblemQuestion } from './run-problem.js';
@@ -32,6 +33,8 @@ export function previewOptimisation(question: ProblemQuestion): DerivedPreview {
     candidates,
     held: heldPlaces(candidates.columns, outcome.solution.weights),
     sides: rowSides(problem, outcome.solution),
+    before: figuresOf(problem, problem.index),
+    after: figuresOf(problem, outcome.solution.weights),
     relaxed: [],
     findings,
   };

@@ -12,6 +12,7 @@ import type { RulePreview } from '../rules/preview.js';
 import { findingsOf, heldWeights } from './derived-decider.js';
 import type { Candidates } from './candidates.js';
 import { createDerivedSolver, type Standing } from './derived-solve.js';
+import { figuresOf, type WeightFigures } from './outcome.js';
 import type { SolvedWeights } from './solved-weights.js';
 import type { Moved } from './relaxation.js';
 import { rowSides, type RowSide } from './report.js';
@@ -28,6 +29,9 @@ export interface DerivedPreview {
   readonly candidates: Candidates;
   readonly held: SolvedWeights;
   readonly sides: readonly RowSide[];
+  /** Figures of the index weights and of the solved ones. */
+  readonly before: WeightFigures;
+  readonly after: WeightFigures;
   /** Rows relaxed by priority. */
   readonly relaxed: readonly Moved[];
   readonly findings: readonly Finding[];
@@ -123,6 +127,8 @@ function previewAt(
     candidates: { columns: solve.columns, index: solve.problem.index },
     held: heldWeights(solve),
     sides: rowSides(solve.problem, solve.outcome.solution),
+    before: figuresOf(solve.problem, solve.problem.index),
+    after: figuresOf(solve.problem, solve.outcome.solution.weights),
     relaxed: solve.relaxed,
     findings: findingsOf(solve, sm),
   };

@@ -14,7 +14,7 @@ import { sensitivitiesOf, type Sensitivity } from './explanation/sensitivities.j
 import { frontierOf, type Frontier } from './frontier.js';
 import { frontierFindings, keptChoice, objectiveFrontier, type ObjectivePortfolio } from './objective-frontier.js';
 import { metricProduct } from './metric-product.js';
-import { outcomeOf, type Outcome } from './outcome.js';
+import { figuresOf, outcomeOf, type Outcome, type WeightFigures } from './outcome.js';
 import type { Problem } from './problem.js';
 import { problemOfRun, type ProblemQuestion, type Window } from './run-problem.js';
 import { distanceOf, rowSides, type RowSide } from './report.js';
@@ -64,6 +64,8 @@ export interface OptimisationRun {
   readonly sides: readonly RowSide[];
   readonly trackingError: number;
   readonly outcome: Outcome;
+  /** Figures of the index weights. */
+  readonly before: WeightFigures;
   readonly turnover: number;
   readonly activeSum: number;
   readonly rows: readonly WeightRow[];
@@ -132,6 +134,7 @@ export function runOptimisation(input: OptimisationInput): OptimisationRun {
     sides: priced.sides,
     trackingError,
     outcome: outcomeOf(problem, solution),
+    before: figuresOf(problem, problem.index),
     turnover: distanceOf(problem.index, weights),
     activeSum: weights.reduce((sum, weight, i) => sum + (weight - problem.index[i]!), 0),
     rows: weightRows(problem, solution, trackingError),

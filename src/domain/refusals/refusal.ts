@@ -42,6 +42,7 @@ export const ERRORS = {
   CLIENT_NOT_FOUND: { status: 404, help: 'No client is stored under the id.' },
   FILE_NOT_FOUND: { status: 404, help: 'The day has no file of the name, or it is no longer kept.' },
   DAY_NOT_FOUND: { status: 404, help: 'The schedule has no day of the session yet.' },
+  ACTION_NOT_FOUND: { status: 404, help: 'The served store has no such corporate action.' },
   APPROVAL_NOT_FOUND: { status: 404, help: 'No approval has the number.' },
   STORE_NOT_FOUND: { status: 404, help: 'No data store is registered under the id.' },
   IDENTIFIER_NOT_FOUND: { status: 404, help: 'The data does not contain the identifier.' },

@@ -5,6 +5,7 @@ import { isEqual } from '../numbers/number-types.js';
 import type { ErrorDetail } from '../refusals/refusal.js';
 import { expectedMaximumSharpe, probabilisticSharpe, sharpeSample, type SharpeSample } from './deflated-sharpe.js';
 import { createOverfitting, type Overfitting } from './overfitting.js';
+import { createFan, type Fan } from './fan.js';
 import { createFoldStudy, type ChoiceByFolds, type FoldsTooShort } from './choose-by-folds.js';
 import type { SweepFolds } from './fold-terms.js';
 import type { OutcomeSource } from './outcome-source.js';
@@ -56,6 +57,8 @@ export interface SweepTable {
   readonly folds: ChoiceByFolds | FoldsTooShort | null;
   /** Variants whose levels are equal bit for bit, by position: one group for each that several have. */
   readonly identical: readonly (readonly number[])[];
+  /** Levels of the variants through time; null with fewer than two common dates. */
+  readonly fan: Fan | null;
 }
 
 export interface SweepTableInput {
@@ -109,7 +112,7 @@ export function sweepTable({ outcomes, rankBy, partitions, folds, engine, tick }
             deflatedSharpe: rows[0]!.deflatedSharpe,
           },
     ...outOfSample(
-      { outcomes, trials: trials.map(({ variant }) => variant), days },
+      { outcomes, trials: trials.map(({ variant }) => variant), days, first: first?.variant ?? null },
       { partitions, folds, engine, tick },
     ),
     identical,
@@ -166,31 +169,40 @@ interface Trials {
   readonly trials: readonly number[];
   /** Common days of all runs, ascending. */
   readonly days: Int32Array;
+  /** The variant ranked first; null if no variant ran. */
+  readonly first: number | null;
 }
 
-/** Computes overfitting, and the choice by folds, on the common dates of all trials. */
+/** Computes overfitting, the choice by folds and the fan of levels, on the common dates of all trials. */
 function outOfSample(
-  { outcomes, trials, days }: Trials,
+  { outcomes, trials, days, first }: Trials,
   { partitions, folds, engine, tick }: Pick<SweepTableInput, 'partitions' | 'folds' | 'engine' | 'tick'>,
-): Pick<SweepTable, 'overfitting' | 'folds'> {
+): Pick<SweepTable, 'overfitting' | 'folds' | 'fan'> {
   const observations = Math.max(0, days.length - 1);
   const estimate = createOverfitting({ variants: trials.length, observations, partitions });
   const study = folds === null || trials.length === 0 ? null : createFoldStudy({ trials: trials.length, days, folds });
   const trialOf = new Map(trials.map((variant, trial) => [variant, trial]));
+  const collector = first === null || observations === 0 ? null : createFan(trials, days, first);
   let visited = 0;
   const visit = (call: (trial: number, returns: Float64Array) => void, wanted: ReadonlySet<number>): void =>
     outcomes.visit((variant, outcome) => {
       if (outcome.kind === 'run') call(trialOf.get(variant)!, returnsOn(outcome, days)); // Every requested one is a trial.
     }, wanted);
-  if (estimate !== undefined || study?.kind === 'study')
-    visit((trial, returns) => {
+  const isStudied = estimate !== undefined || study?.kind === 'study';
+  visit(
+    (trial, returns) => {
       tick?.(RANKED + ((WEIGHED - RANKED) * visited++) / trials.length);
+      const variant = trials[trial]!;
+      if (collector?.wanted.has(variant)) collector.add(variant, returns);
       estimate?.add(trial, returns);
       if (study?.kind === 'study') study.add(trial, returns);
-    }, new Set(trials));
+    },
+    isStudied ? new Set(trials) : (collector?.wanted ?? new Set()),
+  );
   tick?.(WEIGHED);
+  const fan = collector?.end() ?? null;
   const found = estimate?.end(engine) ?? null;
-  if (study?.kind !== 'study') return { overfitting: found, folds: study };
+  if (study?.kind !== 'study') return { overfitting: found, folds: study, fan };
   const chosen = study.end({
     rowsOf(wanted) {
       const rows = new Map<number, Float64Array>();
@@ -200,7 +212,7 @@ function outOfSample(
     tick: (fraction) => tick?.(WEIGHED + (1 - WEIGHED) * fraction),
   });
   const choices = chosen.choices.map((one) => ({ ...one, trial: trials[one.trial]! }));
-  return { overfitting: found, folds: { ...chosen, choices } };
+  return { overfitting: found, folds: { ...chosen, choices }, fan };
 }
 
 /** Returns common days of two runs, ascending. */

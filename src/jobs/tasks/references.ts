@@ -9,6 +9,7 @@ import type {
   ValidateRiskModelInput,
 } from './indices.js';
 import type { KnownFiles, WithOutputNames } from './files.js';
+import type { AccountsFile, BatchPartInput, SumBatchInput } from './personal.js';
 import type { RenderedRun, RenderInput } from './outputs.js';
 import type {
   BacktestInput,
@@ -78,6 +79,11 @@ export type SweepPartOrder = OnMarket<Omit<SweepPartInput, 'models' | 'known'>> 
 export type SumSweepOrder = OnMarket<Omit<SumSweepInput, 'files'>> & {
   readonly files: readonly (Omit<OutcomesFile, 'path'> & ArtifactReference)[];
 };
+
+export type BatchPartOrder = OnMarket<Omit<BatchPartInput, 'models'>> & WithModels;
+
+export type SumBatchOrder = OnMarket<Omit<SumBatchInput, 'models' | 'files'>> &
+  WithModels & { readonly files: readonly (Omit<AccountsFile, 'path'> & ArtifactReference)[] };
 
 export type SumRerunOrder = WithOutputNames<Omit<SumRerunInput, 'files'>> & {
   readonly files: readonly (Omit<RerunFile, 'path'> & ArtifactReference)[];

@@ -3,12 +3,15 @@ import type { Calendars } from '#domain/calendars/calendar.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import { closeOn } from '#domain/market/series.js';
-import { referenceAt, type MarketData } from '#domain/market/market-data.js';
+import type { DeskState } from '#domain/corporate-actions/action-desk.js';
+import { referenceAt, type CorporateAction, type MarketData } from '#domain/market/market-data.js';
 import { lastAtMost } from '#domain/numbers/search.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { dayFrom, formatDay, type Day } from '#domain/time/days.js';
 import { lookupOf } from '#market/serving/market-lookup.js';
 import { runIdOf } from '#store/run-id.js';
+import type { DocumentReader } from '#store/port.js';
+import { deskStateOf } from '../data/action-desk.js';
 import type { Publications } from '../publication/publications.js';
 import { bytesOf, type Exports } from '../runs/exports.js';
 
@@ -16,6 +19,7 @@ export interface CheckInputDependencies {
   readonly exports: Pick<Exports, 'export'>;
   readonly publications: Pick<Publications, 'entries'>;
   readonly calendars: Calendars;
+  readonly documents: Pick<DocumentReader, 'get'>;
 }
 
 export interface CheckSubject {
@@ -23,6 +27,7 @@ export interface CheckSubject {
   /** Newest run; undefined for an index that was never run. */
   readonly run: RunDocument | undefined;
   readonly market: MarketData;
+  readonly storeId: string;
   readonly date: string;
   readonly reads: ReadonlySet<string>;
   readonly restated: ReadonlySet<string> | null;
@@ -43,7 +48,7 @@ type Rows = readonly Readonly<Record<string, string | number | null>>[];
 
 /** Reads the data that checks of an index judge. */
 export async function checkInput(
-  { exports, publications, calendars }: CheckInputDependencies,
+  { exports, publications, calendars, documents }: CheckInputDependencies,
   subject: CheckSubject,
   signal: AbortSignal,
 ): Promise<CheckInput> {
@@ -74,12 +79,20 @@ export async function checkInput(
   const start = run !== undefined && formatDay(from) < run.start ? run.start : formatDay(from);
   const lookup = lookupOf(market);
   const close = market.fields.get('CLOSE')!;
+  const closing = compositionOf(await table('closing'));
+  const opening = compositionOf(await table('opening'));
+  const states = new Map<CorporateAction, DeskState>();
+  if (reads.has('decisions'))
+    for (const { identifier } of [...(closing?.holdings ?? []), ...(opening?.holdings ?? [])])
+      for (const action of lookup.actionsOf(identifier))
+        if (action.exDay > previous && action.exDay <= day && !states.has(action))
+          states.set(action, await deskStateOf(documents, subject.storeId, action));
   return {
     indexId: index.id,
     date: day,
     previous,
-    closing: compositionOf(await table('closing')),
-    opening: compositionOf(await table('opening')),
+    closing,
+    opening,
     levels: levelsOf((await table('levels', start)) ?? []),
     published: reads.has('published') ? await publishedLevels(publications, index.id, formatDay(from)) : new Map(),
     levelDecimals: index.rounding?.level ?? null,
@@ -94,6 +107,7 @@ export async function checkInput(
       return [...market.dates.subarray(Math.max(0, last + 1 - count), last + 1)];
     },
     actionsOf: (identifier) => lookup.actionsOf(identifier),
+    deskStateOf: (action) => states.get(action) ?? 'new',
     isClosed(identifier) {
       const code = referenceAt(market.reference, identifier, 'EXCHANGE', day);
       const exchange = typeof code === 'string' ? calendars.get(code) : undefined;

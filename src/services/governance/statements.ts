@@ -151,7 +151,7 @@ export function createStatements(dependencies: StatementsDependencies): Statemen
 }
 
 const UNREADABLE: ReadonlySet<string> = new Set(['VERSION_NOT_FOUND', 'DOCUMENT_UNREADABLE']);
-const ACTIONS = ['publish', 'restate', 'amend', 'waive'] as const;
+const ACTIONS = ['publish', 'restate', 'amend', 'action', 'waive'] as const;
 
 /** Data that is used for a close, most preferred first. */
 function hierarchyOf(document: IndexDocument): string[] {

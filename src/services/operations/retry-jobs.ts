@@ -7,6 +7,7 @@ import type { JobSystem } from '#jobs/job-system.js';
 /** The failed jobs to queue again. */
 export interface RetryOrder {
   readonly kinds?: readonly JobKindName[] | undefined;
+  readonly job_ids?: readonly string[] | undefined;
   /** ISO-8601 time from which on they failed. */
   readonly since?: string | undefined;
   readonly limit: number;
@@ -16,11 +17,9 @@ export interface RetryOrder {
 const FOR_ALL: ReadonlySet<string> = new Set(['DRAINING', 'STORAGE_FULL', 'STORE_UNAVAILABLE']);
 
 /** Queues failed jobs again, the newest first. @throws Refusal DRAINING, STORAGE_FULL, STORE_UNAVAILABLE */
-export async function retryJobs(
-  jobs: Pick<JobSystem, 'list' | 'retry'>,
-  { kinds, since, limit }: RetryOrder,
-): Promise<JobRetries> {
-  const found = await failedJobs(jobs, { kinds, since, limit: limit + 1 });
+export async function retryJobs(jobs: Pick<JobSystem, 'list' | 'retry'>, order: RetryOrder): Promise<JobRetries> {
+  const { limit } = order;
+  const found = await failedJobs(jobs, { ...order, limit: limit + 1 });
   const retried: string[] = [];
   const refused: JobRetries['refused'] = [];
   for (const jobId of found.slice(0, limit)) {
@@ -36,13 +35,17 @@ export async function retryJobs(
 }
 
 /** Ids of failed jobs, the newest first. @cost pages over all failed jobs of the kinds until the limit */
-async function failedJobs(jobs: Pick<JobSystem, 'list'>, { kinds, since, limit }: RetryOrder): Promise<string[]> {
+async function failedJobs(
+  jobs: Pick<JobSystem, 'list'>,
+  { kinds, job_ids: ids, since, limit }: RetryOrder,
+): Promise<string[]> {
+  const wanted = ids === undefined ? null : new Set(ids);
   const sinceMs = since === undefined ? -Infinity : Date.parse(since);
   const found: string[] = [];
   for (let before: string | undefined; ;) {
     const page = (await jobs.list({ kinds, statuses: ['failed'], limit: LIMITS.MAX_LISTED_JOBS, before })).jobs;
     const failed = page.filter(({ finished_at: at }) => at !== null && Date.parse(at) >= sinceMs);
-    found.push(...failed.map(({ job_id: jobId }) => jobId));
+    found.push(...failed.map(({ job_id: jobId }) => jobId).filter((jobId) => wanted?.has(jobId) ?? true));
     before = page.at(-1)?.job_id;
     if (page.length < LIMITS.MAX_LISTED_JOBS || found.length >= limit) return found.slice(0, limit);
   }

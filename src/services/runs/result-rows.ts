@@ -26,7 +26,7 @@ export async function readRows(
   const stored = found?.stored;
   const rows = stored != null && 'rows' in stored ? stored.rows : undefined;
   if (rows === undefined) throw withoutRows({ kind, ident }, found);
-  const text = await textOf(rows, { kind, block }, artifacts);
+  const text = await readBlock(rows, { kind, block }, artifacts);
   const head = JSON.stringify({ [`${kind}_id`]: ident, count: rows.count, block, blocks: rows.blocks.length });
   const bytes = Buffer.concat([Buffer.from(`${head.slice(0, -1)},"rows":[`), text, Buffer.from(']}')]);
   return new Uint8Array(bytes.buffer as ArrayBuffer, bytes.byteOffset, bytes.length);
@@ -42,9 +42,10 @@ function withoutRows({ kind, ident }: RowsOf, found: FoundJob | undefined): Refu
   return new Refusal('JOB_NOT_FOUND', `The ${kind} ${ident} has no rows: ${why}.`, { job_id: `${kind}:${ident}` });
 }
 
-async function textOf(
+/** Reads a block of rows. @throws Refusal VALIDATION_FAILED beyond the last block; DOCUMENT_UNREADABLE */
+export async function readBlock(
   { artifact, blocks }: RowsInBlocks,
-  { kind, block }: Pick<WantedRows, 'kind' | 'block'>,
+  { kind, block }: { readonly kind: string; readonly block: number },
   artifacts: Pick<ArtifactStore, 'read'>,
 ): Promise<Uint8Array> {
   const wanted = blocks[block];

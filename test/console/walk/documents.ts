@@ -7,7 +7,7 @@ export function describeDocuments(desk: () => Desk): void {
   test('a template begins with a built-in one, is changed in forms, and previewed as the PDF that it makes', async () => {
     const { page, service, complaints } = desk();
     await follow(page, '/console/reports?index=CORE');
-    await page.getByRole('row', { name: /^FACTSHEET-A4/ }).click();
+    await page.getByRole('link', { name: /^FACTSHEET-A4/ }).click();
     await page.getByLabel('Id *').fill('DESK');
     const blocks = page.getByRole('region', { name: 'Blocks' }).getByRole('listitem');
     await blocks.first().waitFor();

@@ -220,7 +220,7 @@ export function describeIndices(desk: () => Desk): void {
     const taken = page.getByText(`Benchmark identifier:${benchmark} · Transaction cost 25 bps`);
     await taken.waitFor();
     // Whose line it is, and in which return.
-    await page.getByText(`Benchmark ${benchmark}, total return`, { exact: true }).waitFor();
+    await page.getByText(`Benchmark ${benchmark}, total return`, { exact: true }).first().waitFor();
     await eventually(() => new URL(page.url()).searchParams.has('run')).toBe(false);
     expect(await page.getByText('changed for the next run').count()).toBe(0);
     // Another definition, and an address without terms.

@@ -94,7 +94,7 @@ export function describeOperations(desk: () => Desk): void {
     );
     expect(told).toEqual(['price', 'price']);
     // Portfolio and benchmark are those of the run.
-    await page.getByText('Portfolio after costs, total return').first().waitFor();
+    await page.getByText('Portfolio after costs, total return').locator('visible=true').first().waitFor();
     expect(complaints).toEqual([]);
   });
 

@@ -55,6 +55,7 @@ async function addresses({ service }: Desk): Promise<readonly string[]> {
     `${index}-OPT/edit`,
     `${index}?tab=versions&version=1`,
     '/console/indices/templates',
+    '/console/dashboard',
     '/console/calendar',
     '/console/risk-models',
     '/console/risk-models/daily',
@@ -152,7 +153,7 @@ const UNTOLD = `[...document.querySelectorAll('[role=application]')]
   .map((chart) => 'no table of ' + chart.getAttribute('aria-label'))`;
 
 /** Bytes of assets that the first page may need before it is there, compressed. */
-const FIRST_LOAD_MAX = 120_000;
+const FIRST_LOAD_MAX = 130_000;
 
 /** Bytes of assets as they are sent: in brotli, or as they are where they are compressed already. */
 function bytesOf(paths: readonly string[]): number {

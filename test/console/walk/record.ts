@@ -86,6 +86,7 @@ export function describeRecord(desk: () => Desk): void {
     const { page, service, complaints } = desk();
     await page.getByRole('link', { name: 'Indices', exact: true }).first().click();
     await page.getByRole('region', { name: 'Coming up' }).getByRole('link', { name: 'Calendar' }).click();
+    await page.getByRole('radio', { name: 'List' }).check();
     await page.getByRole('button', { name: 'effective' }).click();
     const { body } = await service.ask<EventsView>('GET', '/events?kinds=effective');
     const table = page.getByRole('table', { name: 'events' });

@@ -101,7 +101,7 @@ describe('what is said of skill', () => {
     observations: 100,
   });
   const said = (rest: Partial<SweepTable>) =>
-    verdictOf({ rows: [], selection, overfitting: null, folds: null, identical: [], ...rest });
+    verdictOf({ rows: [], selection, overfitting: null, folds: null, identical: [], fan: null, ...rest });
   const TESTED =
     'Tested against a true Sharpe ratio of zero, the first beats what the best of 12 trials would show by chance with a probability of 89.3 %';
 

@@ -6,7 +6,8 @@ import type { DocumentTransaction } from '#store/port.js';
 /** The subject of each kind of job, whose deletion deletes the job. */
 const SUBJECTS = {
   backtest: 'index',
-  optimise: null, // A run of the optimiser is a document of its own.
+  optimise: null,
+  batch: null, // A run of the optimiser is a document of its own.
   render: null,
   risk: null,
   validate: null,

@@ -75,14 +75,14 @@ class Operations:
         """
         return self._transport.content("GET", f"/docs/guide/pictures/{word(picture)}")
 
-    def call_mcp(self, body: c.McpMessage, *, tools: Optional[Sequence[Literal["jobs", "indices", "analytics", "optimise", "risk-models", "reports", "data", "documentation", "strategies", "derivatives", "stores", "watchlists", "schedules", "governance", "clients", "approvals", "publication", "versions", "service", "all"]]] = None) -> Any:
+    def call_mcp(self, body: c.McpMessage, *, tools: Optional[Sequence[Literal["jobs", "indices", "analytics", "optimise", "risk-models", "reports", "data", "documentation", "strategies", "derivatives", "stores", "watchlists", "schedules", "governance", "clients", "actions", "approvals", "publication", "versions", "service", "all"]]] = None) -> Any:
         """Model Context Protocol for agents: one JSON-RPC message.
 
         :param tools: Toolsets, or `all`. Default: jobs, indices, analytics, reports, data, documentation.
         """
         return cast("Any", self._transport.json("POST", "/mcp", body=body, query={"tools": tools}))
 
-    def call_mcp_content(self, body: c.McpMessage, media: Literal["text/event-stream"], *, tools: Optional[Sequence[Literal["jobs", "indices", "analytics", "optimise", "risk-models", "reports", "data", "documentation", "strategies", "derivatives", "stores", "watchlists", "schedules", "governance", "clients", "approvals", "publication", "versions", "service", "all"]]] = None) -> bytes:
+    def call_mcp_content(self, body: c.McpMessage, media: Literal["text/event-stream"], *, tools: Optional[Sequence[Literal["jobs", "indices", "analytics", "optimise", "risk-models", "reports", "data", "documentation", "strategies", "derivatives", "stores", "watchlists", "schedules", "governance", "clients", "actions", "approvals", "publication", "versions", "service", "all"]]] = None) -> bytes:
         """Model Context Protocol for agents: one JSON-RPC message.
 
         :param media: What is wanted instead of JSON.
@@ -90,7 +90,7 @@ class Operations:
         """
         return self._transport.content("POST", "/mcp", body=body, query={"tools": tools}, accept=media)
 
-    def list_jobs(self, *, kind: Optional[Sequence[Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "rerun", "simulate", "replay", "diff"]]] = None, status: Optional[Sequence[Literal["pending", "running", "succeeded", "failed", "cancelled"]]] = None, limit: Optional[int] = None, before: Optional[str] = None) -> c.JobCollection:
+    def list_jobs(self, *, kind: Optional[Sequence[Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "batch", "rerun", "simulate", "replay", "diff"]]] = None, status: Optional[Sequence[Literal["pending", "running", "succeeded", "failed", "cancelled"]]] = None, limit: Optional[int] = None, before: Optional[str] = None) -> c.JobCollection:
         """Jobs, newest first.
 
         :param kind: Only jobs of one of these kinds.
@@ -822,6 +822,28 @@ class Operations:
         :param block: Which block, counted from 0.
         """
         return cast("c.SweepRows", self._transport.json("GET", f"/analytics/sweeps/{word(sweep_id)}/rows", query={"block": block}))
+
+    def start_batch(self, body: c.BatchRequest, *, callback: Optional[str] = None) -> Job[c.BatchView]:
+        """Trades of many accounts with tax lots that follow an index, as one job on all nodes.
+
+        :param callback: Address that is sent word of the end of each job this request starts: an http or https URL on a host that the operator allows.
+        """
+        return Job(self._transport, self._transport.json("POST", "/optimise/batches", body=body, query={"callback": callback}))
+
+    def get_batch_accounts(self, batch_id: str, *, block: Optional[int] = None) -> c.BatchAccounts:
+        """Results of a batch in blocks of 100 accounts.
+
+        :param batch_id: Id of the batch.
+        :param block: Number of the block, from 0.
+        """
+        return cast("c.BatchAccounts", self._transport.json("GET", f"/optimise/batches/{word(batch_id)}/accounts", query={"block": block}))
+
+    def get_batch_common(self, batch_id: str) -> c.BatchCommonData:
+        """Data that all accounts of a batch share: prices, weights of the parent, risk model.
+
+        :param batch_id: Id of the batch.
+        """
+        return cast("c.BatchCommonData", self._transport.json("GET", f"/optimise/batches/{word(batch_id)}/common"))
 
     def start_rerun(self, body: c.RerunRequest, *, callback: Optional[str] = None) -> Job[c.RerunView]:
         """Run again every index and strategy whose stored run is stale, as one job.
@@ -1876,7 +1898,7 @@ class Operations:
         """Puts a new signing key in place of the one in use."""
         return cast("c.PublicKey", self._transport.json("POST", "/publication/keys"))
 
-    def list_approvals(self, *, state: Optional[Literal["pending", "approved", "used", "rejected", "withdrawn", "expired"]] = None, action: Optional[Literal["publish", "restate", "amend", "waive"]] = None, subject: Optional[str] = None, limit: Optional[int] = None, before: Optional[int] = None) -> c.ApprovalCollection:
+    def list_approvals(self, *, state: Optional[Literal["pending", "approved", "used", "rejected", "withdrawn", "expired"]] = None, action: Optional[Literal["publish", "restate", "amend", "action", "waive"]] = None, subject: Optional[str] = None, limit: Optional[int] = None, before: Optional[int] = None) -> c.ApprovalCollection:
         """Changes that wait for the agreement of other people, and decided ones.
 
         :param state: Only approvals in this state.
@@ -1902,6 +1924,33 @@ class Operations:
         """
         return cast("c.Approval", self._transport.json("POST", f"/approvals/{word(approval_id)}/decisions", body=body, note=note))
 
+    def list_actions(self, *, from_: Optional[c.Date] = None, to: Optional[c.Date] = None, state: Optional[Literal["new", "confirmed", "rejected", "amended"]] = None, identifier: Optional[str] = None, flagged: Optional[bool] = None, limit: Optional[int] = None) -> c.DeskActions:
+        """Coming and recent corporate actions of the served store, with their state and flags.
+
+        :param from_: First ex-date. Default: 10 days before the last session.
+        :param to: Last ex-date. Default: 90 days after the last session.
+        :param state: Only actions in this state.
+        :param identifier: Only actions of this security.
+        :param flagged: Only actions with flags.
+        :param limit: Longest list.
+        """
+        return cast("c.DeskActions", self._transport.json("GET", "/actions", query={"from": from_, "to": to, "state": state, "identifier": identifier, "flagged": flagged, "limit": limit}))
+
+    def get_action(self, action_id: str) -> c.DeskActionDetail:
+        """One corporate action: its decisions, and its effect on each index before and after.
+
+        :param action_id: Id of the action.
+        """
+        return cast("c.DeskActionDetail", self._transport.json("GET", f"/actions/{word(action_id)}"))
+
+    def decide_action(self, action_id: str, body: c.DeskDecisionRequest, *, note: Optional[str] = None) -> c.DeskAction:
+        """Confirms, rejects or reopens a corporate action, on the terms that the store has now.
+
+        :param action_id: Id of the action.
+        :param note: Why: the note of what this write makes, in versions and the log of writes.
+        """
+        return cast("c.DeskAction", self._transport.json("POST", f"/actions/{word(action_id)}/decisions", body=body, note=note))
+
     def get_access(self, kind: Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "schedule", "procedure", "client"], document_id: str) -> c.DocumentAccess:
         """Whose a document is, and who else may read it.
 
@@ -1917,7 +1966,7 @@ class Operations:
         """
         return cast("c.DocumentAccess", self._transport.json("PUT", f"/access/{word(kind)}/{word(document_id)}", body=body, if_match=if_match))
 
-    def get_audit(self, *, start: Optional[str] = None, end: Optional[str] = None, kind: Optional[Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "schedule", "procedure", "client", "judgement", "approval", "run", "optimisation-run", "risk-model", "render", "publication", "publication-error", "data-version", "signing-key", "key", "job", "authentication", "read"]] = None, id: Optional[str] = None, author: Optional[str] = None, after: Optional[int] = None, limit: Optional[int] = None, format: Optional[Literal["json", "ndjson"]] = None) -> c.AuditLog:
+    def get_audit(self, *, start: Optional[str] = None, end: Optional[str] = None, kind: Optional[Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "schedule", "procedure", "client", "judgement", "action-decision", "approval", "run", "optimisation-run", "risk-model", "render", "publication", "publication-error", "data-version", "signing-key", "key", "job", "authentication", "read"]] = None, id: Optional[str] = None, author: Optional[str] = None, after: Optional[int] = None, limit: Optional[int] = None, format: Optional[Literal["json", "ndjson"]] = None) -> c.AuditLog:
         """Every write of a document and every publication: by whom, when, in which request, which version.
 
         :param start: Entries of this day or time and after it.
@@ -1931,7 +1980,7 @@ class Operations:
         """
         return cast("c.AuditLog", self._transport.json("GET", "/audit", query={"start": start, "end": end, "kind": kind, "id": id, "author": author, "after": after, "limit": limit, "format": format}))
 
-    def get_audit_content(self, media: Literal["application/x-ndjson"], *, start: Optional[str] = None, end: Optional[str] = None, kind: Optional[Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "schedule", "procedure", "client", "judgement", "approval", "run", "optimisation-run", "risk-model", "render", "publication", "publication-error", "data-version", "signing-key", "key", "job", "authentication", "read"]] = None, id: Optional[str] = None, author: Optional[str] = None, after: Optional[int] = None, limit: Optional[int] = None, format: Optional[Literal["json", "ndjson"]] = None) -> bytes:
+    def get_audit_content(self, media: Literal["application/x-ndjson"], *, start: Optional[str] = None, end: Optional[str] = None, kind: Optional[Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "schedule", "procedure", "client", "judgement", "action-decision", "approval", "run", "optimisation-run", "risk-model", "render", "publication", "publication-error", "data-version", "signing-key", "key", "job", "authentication", "read"]] = None, id: Optional[str] = None, author: Optional[str] = None, after: Optional[int] = None, limit: Optional[int] = None, format: Optional[Literal["json", "ndjson"]] = None) -> bytes:
         """Every write of a document and every publication: by whom, when, in which request, which version.
 
         :param media: What is wanted instead of JSON.

@@ -119,6 +119,10 @@ class DayNotFound(DivisorError):
     """The schedule has no day of the session yet."""
 
 
+class ActionNotFound(DivisorError):
+    """The served store has no such corporate action."""
+
+
 class ApprovalNotFound(DivisorError):
     """No approval has the number."""
 
@@ -473,6 +477,7 @@ BY_CODE: Dict[str, Type[DivisorError]] = {
     "CLIENT_NOT_FOUND": ClientNotFound,
     "FILE_NOT_FOUND": FileNotFound,
     "DAY_NOT_FOUND": DayNotFound,
+    "ACTION_NOT_FOUND": ActionNotFound,
     "APPROVAL_NOT_FOUND": ApprovalNotFound,
     "STORE_NOT_FOUND": StoreNotFound,
     "IDENTIFIER_NOT_FOUND": IdentifierNotFound,

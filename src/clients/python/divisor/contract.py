@@ -22,6 +22,63 @@ class ActionChoice(t.TypedDict):
     received: t.Optional[ReceivedShares]
 
 
+class ActionDecision(t.TypedDict):
+    #: Decision about the action.
+    decision: t.Literal["confirmed", "rejected", "reopened"]
+    #: Terms on which it was decided.
+    terms: ActionTerms
+    #: Other sources, as compared by the person.
+    sources: t.Sequence[ActionSource]
+    #: Comment; null if there is none.
+    comment: t.Optional[str]
+    #: Name of the key.
+    author: str
+    #: Id of the key.
+    key_id: t.Optional[str]
+    #: Time of the decision.
+    at: str
+
+
+class ActionSource(t.TypedDict):
+    #: Source, such as the notice of the issuer.
+    name: str
+    #: Its value; null if it has none.
+    value: t.Optional[float]
+    #: Its ex-date; null if it has none.
+    ex_date: t.Optional[str]
+
+
+class _ActionSourceInput(t.TypedDict):
+    #: Source, such as the notice of the issuer.
+    name: str
+
+
+class ActionSourceInput(_ActionSourceInput, total=False):
+    #: Its value; null if it has none.
+    value: t.Optional[float]
+    #: Its ex-date; null if it has none.
+    ex_date: t.Optional[Date]
+
+
+class ActionTerms(t.TypedDict):
+    #: Asset identifier.
+    identifier: str
+    #: Type of the action.
+    type: t.Literal["DIVIDEND", "SPECIAL_DIVIDEND", "RETURN_OF_CAPITAL", "SPLIT", "STOCK_DIVIDEND", "BONUS_ISSUE", "RIGHTS_ISSUE", "SPIN_OFF", "MERGER", "ACQUISITION", "DELISTING", "TICKER_CHANGE"]
+    #: First day without the entitlement.
+    ex_date: str
+    #: As in the store: an amount per share, a multiplier or a ratio, by type.
+    value: float
+    #: Null: unknown.
+    pay_date: t.Optional[str]
+    #: Other identifier of a spin-off, merger or ticker change.
+    related: t.Optional[str]
+    #: Price of a new share in a rights issue.
+    subscription_price: t.Optional[float]
+    #: Of a merger, money paid per share in addition to shares.
+    cash: t.Optional[float]
+
+
 class ActionsCheck(t.TypedDict):
     """Dates of corporate actions of constituents are possible: ex-dates are sessions, announced before, paid after."""
 
@@ -279,7 +336,7 @@ class Approval(t.TypedDict):
     #: From 1, without a gap.
     approval_id: int
     #: Change that is requested.
-    action: t.Literal["publish", "restate", "amend", "waive"]
+    action: t.Literal["publish", "restate", "amend", "action", "waive"]
     #: Id of the index or schedule concerned.
     subject: str
     #: Whether it was agreed to, and done.
@@ -323,7 +380,7 @@ class ApprovalDecisionRequest(_ApprovalDecisionRequest, total=False):
 
 class ApprovalRule(t.TypedDict):
     #: Change.
-    action: t.Literal["publish", "restate", "amend", "waive"]
+    action: t.Literal["publish", "restate", "amend", "action", "waive"]
     #: Persons who have to agree, with the one who requests it.
     persons: int
     #: Names or ids of keys that may approve; null for every key with the scope.
@@ -457,7 +514,7 @@ class _AuditEntry(t.TypedDict):
     #: Action on the document.
     action: t.Literal["created", "updated", "restored", "deleted", "purged", "loaded", "activated", "cancelled", "refused", "read"]
     #: Kind of the document, or of the other subject.
-    kind: t.Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "schedule", "procedure", "client", "judgement", "approval", "run", "optimisation-run", "risk-model", "render", "publication", "publication-error", "data-version", "signing-key", "key", "job", "authentication", "read"]
+    kind: t.Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "schedule", "procedure", "client", "judgement", "action-decision", "approval", "run", "optimisation-run", "risk-model", "render", "publication", "publication-error", "data-version", "signing-key", "key", "job", "authentication", "read"]
     #: Its id: for a run that of the index, for a publication with a number, for a data version that of the store; the address whose key was refused, or the path that was read.
     id: str
     #: The version created; null for kinds without versions.
@@ -788,11 +845,314 @@ class BarChartBlockInput(_BarChartBlockInput, total=False):
     values: t.Optional[t.Mapping[str, float]]
 
 
+class _BatchAccount(t.TypedDict):
+    #: Id of the account; null if it has none.
+    account_id: t.Optional[str]
+    #: optimal: the gap is at most 1e-8 of the value; feasible: it is larger; stalled: the solver stopped early; refused: see `findings`.
+    status: t.Literal["optimal", "feasible", "infeasible", "stalled", "refused"]
+    #: Reasons why the account was refused.
+    findings: t.Sequence[Finding]
+
+
+class BatchAccount(_BatchAccount, total=False):
+    """Result of one account."""
+
+    #: Sales by lot, and purchases.
+    trades: t.Sequence[BatchTrade]
+    #: Annual, after the trades.
+    tracking_error: float
+    #: Tax of the year after the trades, in money.
+    tax: float
+    #: Compared with selling the oldest lots first.
+    tax_saved: float
+    #: Conflicting rows of an infeasible account.
+    conflicts: t.Sequence[str]
+    #: Proof of the gap, which needs no solver.
+    certificate: BatchCertificate
+
+
+class BatchAccounts(t.TypedDict):
+    #: The batch.
+    batch_id: str
+    #: Accounts of all blocks.
+    count: int
+    #: Number of the block, from 0.
+    block: int
+    #: Number of blocks.
+    blocks: int
+    #: In the order of the request.
+    accounts: t.Sequence[BatchAccount]
+
+
+class BatchCertificateSides(t.TypedDict):
+    #: 0: net long-term gains, 1: net long-term losses.
+    side: int
+    #: Bound of this side.
+    bound: float
+    #: Factor exposures of the tangent.
+    exposures: t.Sequence[float]
+    #: Multiplier of the tracking error limit.
+    variance: float
+    #: Multipliers of the rows and of the pieces of the tax.
+    rows: t.Sequence[float]
+
+
+class BatchCertificate(t.TypedDict):
+    #: Objective of the trades, in shares of the value.
+    objective: float
+    #: No permitted trades have a lower objective.
+    bound: float
+    #: Objective less bound.
+    gap: float
+    #: Largest violation of a hard row.
+    primal_residual: float
+    #: Proofs for both signs of net long-term gains.
+    sides: t.Sequence[BatchCertificateSides]
+
+
+class BatchCommonData(t.TypedDict):
+    """Data that all accounts of a batch share, with its terms."""
+
+    #: The resolved date.
+    as_of: str
+    #: Securities that an account may hold, [N].
+    identifiers: t.Sequence[str]
+    #: Per share, [N].
+    prices: t.Sequence[float]
+    #: Weights in the parent, [N].
+    weights: t.Sequence[float]
+    #: Number of factors, K.
+    factors: int
+    #: Annualised, [N x K].
+    loadings: t.Sequence[float]
+    #: Specific variances, annualised, [N].
+    specific: t.Sequence[float]
+
+
+class BatchJobStatus(t.TypedDict):
+    #: {kind}:{id}, for example backtest:LARGE-100.
+    job_id: str
+    kind: t.Literal["batch"]
+    #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
+    status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
+    #: Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded.
+    progress: float
+    #: What is being done now.
+    message: str
+    #: Set exactly when the job failed.
+    error: t.Optional[ErrorDetail]
+    #: Time of the submission, ISO-8601 UTC with offset.
+    created_at: str
+    #: Start of the current attempt.
+    started_at: t.Optional[str]
+    #: Time of the end, ISO-8601 UTC with offset; null until then.
+    finished_at: t.Optional[str]
+    #: Last time the running attempt was seen alive.
+    heartbeat_at: t.Optional[str]
+    #: Counts starts; written before the work starts.
+    attempt: int
+    #: Attempts in their order, the last eleven at most; the current one is the last of them.
+    attempts: t.Sequence[JobAttempt]
+    #: The body as accepted.
+    request: t.Any
+    #: SHA-256 of everything the work depends on besides the market.
+    input_hash: str
+    #: X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself.
+    request_id: t.Optional[str]
+    #: Trace that this request was part of, by its header traceparent.
+    trace_id: t.Optional[str]
+    #: Addresses that are sent word of its end.
+    callbacks: t.Sequence[JobCallback]
+    #: Set when the job succeeded; null once the run of a backtest was deleted.
+    result: t.Optional[BatchView]
+
+
+class BatchObjective(t.TypedDict, total=False):
+    #: Price of the annual tracking variance, in shares of the value.
+    risk_aversion: float
+    #: Cost of a trade in basis points.
+    cost_bps: float
+    #: Minimum weight of cash after trading.
+    cash_minimum: float
+    #: Maximum weight of cash after trading.
+    cash_maximum: float
+
+
 class BatchReferenceResponse(t.TypedDict):
     #: One per requested identifier, in request order.
     entries: t.Sequence[ReferenceEntry]
     #: Point-in-time date applied, when one was requested.
     as_of: t.Optional[str]
+
+
+class _BatchRequest(t.TypedDict):
+    #: Index that the accounts follow.
+    parent: str
+    #: Stored factor model.
+    risk_model: str
+    #: Accounts. An account that is not valid gets findings in its result; the others run.
+    accounts: t.Sequence[t.Any]
+
+
+class BatchRequest(_BatchRequest, total=False):
+    #: Default: a generated id.
+    batch_id: t.Optional[str]
+    #: What weights are chosen for: a type of `/optimise/objective-types`, alone or with its parameters.
+    objective: BatchObjective
+    #: Constraint rows; none leaves full investment, long only.
+    constraints: t.Sequence[BatchRow]
+    #: Trades are whole shares.
+    whole_shares: bool
+    #: Default: the last session of the data.
+    as_of: t.Optional[Date]
+    #: Maximum number of branches per account where rounding leaves a gap; 0 searches none.
+    search_nodes: int
+
+
+class BatchRow2Params(t.TypedDict, total=False):
+    #: Smallest weight.
+    lower: float
+    #: Largest weight.
+    upper: float
+
+
+class _BatchRow2(t.TypedDict):
+    type: t.Literal["PositionBounds"]
+    #: Arguments of the class, by name.
+    params: BatchRow2Params
+
+
+class BatchRow2(_BatchRow2, total=False):
+    #: Name of the row in results. Default: its position.
+    id: str
+
+
+class _BatchRow3Params(t.TypedDict):
+    #: Reference field.
+    field: str
+
+
+class BatchRow3Params(_BatchRow3Params, total=False):
+    #: Smallest weight.
+    lower: float
+    #: Largest weight.
+    upper: float
+    #: Price of a unit of violation, in shares of the value; without it the row is hard.
+    penalty: float
+
+
+class _BatchRow3(t.TypedDict):
+    type: t.Literal["GroupBounds"]
+    #: Arguments of the class, by name.
+    params: BatchRow3Params
+
+
+class BatchRow3(_BatchRow3, total=False):
+    #: Name of the row in results. Default: its position.
+    id: str
+
+
+class _BatchRow4Params(t.TypedDict):
+    #: Reference field.
+    field: str
+
+
+class BatchRow4Params(_BatchRow4Params, total=False):
+    #: Smallest weight.
+    lower: float
+    #: Largest weight.
+    upper: float
+    #: Price of a unit of violation, in shares of the value; without it the row is hard.
+    penalty: float
+
+
+class _BatchRow4(t.TypedDict):
+    type: t.Literal["ActiveGroupBounds"]
+    #: Arguments of the class, by name.
+    params: BatchRow4Params
+
+
+class BatchRow4(_BatchRow4, total=False):
+    #: Name of the row in results. Default: its position.
+    id: str
+
+
+BatchRow = t.Union["BatchRow2", "BatchRow3", "BatchRow4"]
+
+class _BatchTrade(t.TypedDict):
+    #: Asset identifier.
+    identifier: str
+    #: Direction of the trade.
+    side: t.Literal["buy", "sell"]
+    #: Number of shares.
+    shares: float
+    #: Price per share in the currency of the index.
+    price: float
+    #: Shares times price.
+    value: float
+
+
+class BatchTrade(_BatchTrade, total=False):
+    #: Position of the sold lot in the account.
+    lot: int
+    #: Day on which the lot was bought.
+    acquired: str
+    #: Cost basis per share.
+    cost: float
+    #: Realised gain that is taxed.
+    gain: float
+    #: Loss added to the basis of the replacement.
+    disallowed_loss: float
+    #: Holding period of the lot.
+    term: t.Literal["short", "long"]
+
+
+class BatchViewRefused(t.TypedDict):
+    #: Id of the account; null if it has none.
+    account_id: t.Optional[str]
+    #: Position in the request, from 0.
+    position: int
+    #: Reasons.
+    findings: t.Sequence[Finding]
+
+
+class BatchView(t.TypedDict):
+    #: The batch.
+    batch_id: str
+    #: Index that the accounts follow.
+    parent: str
+    #: Stored factor model.
+    risk_model: str
+    #: The resolved date.
+    as_of: str
+    #: Accounts of the batch.
+    accounts: int
+    #: Accounts by status.
+    by_status: t.Mapping[str, int]
+    #: Percentiles of the annual tracking error: p0, p5, p25, p50, p75, p95, p100.
+    tracking_error: t.Optional[t.Mapping[str, float]]
+    #: Largest gap of a certificate, in shares of the value.
+    largest_gap: t.Optional[float]
+    #: Value of the solved accounts.
+    value: float
+    #: Tax of the trades.
+    tax: float
+    #: Tax saved compared with selling the oldest lots first.
+    tax_saved: float
+    #: Trading costs.
+    costs: float
+    #: Trades that the wash sale rule prevented.
+    avoided_wash_sales: int
+    #: Infeasible accounts by conflicting row.
+    conflicts: t.Mapping[str, int]
+    #: The first 100 accounts that are not valid.
+    refused: t.Sequence[BatchViewRefused]
+    #: Blocks of 100 accounts, see GET /optimise/batches/{batch_id}/accounts.
+    blocks: int
+    #: SHA-256 of the content of the store that was read.
+    store_content_hash: str
+    #: Version of the engine that computed it.
+    engine_version: str
 
 
 class BenchmarkFieldExposure2(t.TypedDict):
@@ -846,7 +1206,7 @@ class BenchmarkStatementInputs(t.TypedDict):
 
 class BenchmarkStatementDiscretionApprovals(t.TypedDict):
     #: Change.
-    action: t.Literal["publish", "restate", "amend", "waive"]
+    action: t.Literal["publish", "restate", "amend", "action", "waive"]
     #: Persons who have to agree.
     persons: int
 
@@ -1420,7 +1780,7 @@ class ChecksStep(t.TypedDict):
 
     type: t.Literal["checks"]
     #: Checks with their parameters. Default: all that need no parameter; before the runs, those of data.
-    checks: t.Optional[t.Sequence[t.Union[CoverageCheck, StalenessCheck, MovesCheck, HistoryCheck, ActionsCheck, WeightsCheck, DivisorCheck, LimitsCheck, SecondSourceCheck, PublishedCheck]]]
+    checks: t.Optional[t.Sequence[t.Union[CoverageCheck, StalenessCheck, MovesCheck, HistoryCheck, ActionsCheck, ConfirmedActionsCheck, WeightsCheck, DivisorCheck, LimitsCheck, SecondSourceCheck, PublishedCheck]]]
 
 
 class _ChecksStepInput(t.TypedDict):
@@ -1431,7 +1791,7 @@ class ChecksStepInput(_ChecksStepInput, total=False):
     """Checks the data and the run of each index before its close is published. A finding blocks its index, or is reported only."""
 
     #: Checks with their parameters. Default: all that need no parameter; before the runs, those of data.
-    checks: t.Optional[t.Sequence[t.Union[CoverageCheckInput, StalenessCheckInput, MovesCheckInput, HistoryCheckInput, ActionsCheckInput, WeightsCheckInput, DivisorCheckInput, LimitsCheckInput, SecondSourceCheckInput, PublishedCheckInput]]]
+    checks: t.Optional[t.Sequence[t.Union[CoverageCheckInput, StalenessCheckInput, MovesCheckInput, HistoryCheckInput, ActionsCheckInput, ConfirmedActionsCheckInput, WeightsCheckInput, DivisorCheckInput, LimitsCheckInput, SecondSourceCheckInput, PublishedCheckInput]]]
 
 
 class Client(t.TypedDict):
@@ -1710,6 +2070,25 @@ class ConcentrationSeries(t.TypedDict):
     gross_effective: t.Sequence[float]
     #: Largest weight by magnitude, long or short. One value a date.
     gross_largest: t.Sequence[float]
+
+
+class ConfirmedActionsCheck(t.TypedDict):
+    """Corporate actions of constituents that take effect on the session were confirmed by a person."""
+
+    check: t.Literal["confirmed_actions"]
+    #: Findings hold the index back (block), or are reported only (warn). Default: block.
+    severity: t.Literal["block", "warn"]
+
+
+class _ConfirmedActionsCheckInput(t.TypedDict):
+    check: t.Literal["confirmed_actions"]
+
+
+class ConfirmedActionsCheckInput(_ConfirmedActionsCheckInput, total=False):
+    """Corporate actions of constituents that take effect on the session were confirmed by a person."""
+
+    #: Findings hold the index back (block), or are reported only (warn). Default: block.
+    severity: t.Literal["block", "warn"]
 
 
 class ConstituentChange(t.TypedDict):
@@ -2607,7 +2986,7 @@ class DaySkip(t.TypedDict):
 
 class _DayWaiver(t.TypedDict):
     #: Check whose findings are accepted.
-    check: t.Literal["coverage", "staleness", "moves", "history", "actions", "weights", "divisor", "limits", "second_source", "published"]
+    check: t.Literal["coverage", "staleness", "moves", "history", "actions", "confirmed_actions", "weights", "divisor", "limits", "second_source", "published"]
     #: Why, for the register of decisions.
     reason: str
 
@@ -2917,6 +3296,110 @@ class DerivedSource(t.TypedDict):
     findings: t.Sequence[Finding]
 
 
+class DeskAction(t.TypedDict):
+    """A corporate action with what people decided about it."""
+
+    #: Asset identifier.
+    identifier: str
+    #: Type of the action.
+    type: t.Literal["DIVIDEND", "SPECIAL_DIVIDEND", "RETURN_OF_CAPITAL", "SPLIT", "STOCK_DIVIDEND", "BONUS_ISSUE", "RIGHTS_ISSUE", "SPIN_OFF", "MERGER", "ACQUISITION", "DELISTING", "TICKER_CHANGE"]
+    #: First day without the entitlement.
+    ex_date: str
+    #: As in the store: an amount per share, a multiplier or a ratio, by type.
+    value: float
+    #: Null: unknown.
+    pay_date: t.Optional[str]
+    #: Other identifier of a spin-off, merger or ticker change.
+    related: t.Optional[str]
+    #: Price of a new share in a rights issue.
+    subscription_price: t.Optional[float]
+    #: Of a merger, money paid per share in addition to shares.
+    cash: t.Optional[float]
+    #: Id of the action: of its store, security, type, ex-date and related security.
+    action_id: str
+    #: Null: unknown.
+    status: t.Optional[t.Literal["announced", "paid", "cancelled"]]
+    #: Day of the announcement.
+    announced: t.Optional[str]
+    #: `new`: nobody decided. `amended`: the store has other terms than those that were confirmed or rejected.
+    state: t.Literal["new", "confirmed", "rejected", "amended"]
+    #: Reasons to look at it, and differences from other sources.
+    flags: t.Sequence[str]
+    #: Decisions of people, earliest first.
+    decisions: t.Sequence[ActionDecision]
+
+
+class DeskActionDetail(t.TypedDict):
+    #: Asset identifier.
+    identifier: str
+    #: Type of the action.
+    type: t.Literal["DIVIDEND", "SPECIAL_DIVIDEND", "RETURN_OF_CAPITAL", "SPLIT", "STOCK_DIVIDEND", "BONUS_ISSUE", "RIGHTS_ISSUE", "SPIN_OFF", "MERGER", "ACQUISITION", "DELISTING", "TICKER_CHANGE"]
+    #: First day without the entitlement.
+    ex_date: str
+    #: As in the store: an amount per share, a multiplier or a ratio, by type.
+    value: float
+    #: Null: unknown.
+    pay_date: t.Optional[str]
+    #: Other identifier of a spin-off, merger or ticker change.
+    related: t.Optional[str]
+    #: Price of a new share in a rights issue.
+    subscription_price: t.Optional[float]
+    #: Of a merger, money paid per share in addition to shares.
+    cash: t.Optional[float]
+    #: Id of the action: of its store, security, type, ex-date and related security.
+    action_id: str
+    #: Null: unknown.
+    status: t.Optional[t.Literal["announced", "paid", "cancelled"]]
+    #: Day of the announcement.
+    announced: t.Optional[str]
+    #: `new`: nobody decided. `amended`: the store has other terms than those that were confirmed or rejected.
+    state: t.Literal["new", "confirmed", "rejected", "amended"]
+    #: Reasons to look at it, and differences from other sources.
+    flags: t.Sequence[str]
+    #: Decisions of people, earliest first.
+    decisions: t.Sequence[ActionDecision]
+    #: Effect on each index whose run holds the security.
+    effects: t.Sequence[DeskActionEffect]
+
+
+class DeskActionEffect(t.TypedDict):
+    #: The index, or the strategy where strategies are runs too.
+    index_id: str
+    #: Coming: after the last date of the run; pro forma.
+    state: t.Literal["effective", "coming"]
+    #: Weight at the close before.
+    weight_before: t.Optional[float]
+    #: Weight after it.
+    weight_after: t.Optional[float]
+    #: Index shares before.
+    shares_before: t.Optional[float]
+    #: Index shares after it.
+    shares_after: t.Optional[float]
+    #: Divisor of the index before.
+    divisor_before: t.Optional[float]
+    #: Divisor after it and all other events of its session.
+    divisor_after: t.Optional[float]
+
+
+class DeskActions(t.TypedDict):
+    #: By ex-date and security.
+    actions: t.Sequence[DeskAction]
+    #: Actions that meet the conditions.
+    total: int
+
+
+class _DeskDecisionRequest(t.TypedDict):
+    #: Decision about the action.
+    decision: t.Literal["confirmed", "rejected", "reopened"]
+
+
+class DeskDecisionRequest(_DeskDecisionRequest, total=False):
+    #: Values of other sources; differences from the store become flags.
+    sources: t.Sequence[ActionSourceInput]
+    #: Comment, for the history and the audit log.
+    comment: t.Optional[str]
+
+
 class Distribution(t.TypedDict):
     #: Over the paths.
     mean: float
@@ -3197,7 +3680,7 @@ class EqualWeightWeighting(_EqualWeightWeighting, total=False):
 
 class ErrorDetail(t.TypedDict):
     #: Stable code to branch on.
-    code: t.Literal["MALFORMED_REQUEST", "BODY_TOO_LARGE", "UNAUTHENTICATED", "FORBIDDEN_SCOPE", "QUOTA_EXCEEDED", "APPROVAL_FORBIDDEN", "FORBIDDEN_ID", "READ_ONLY", "FORBIDDEN_ORIGIN", "ROUTE_NOT_FOUND", "INDEX_NOT_FOUND", "RUN_NOT_FOUND", "ASSET_NOT_IN_RUN", "BENCHMARK_NOT_FOUND", "CONSTRAINT_SET_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "STRATEGY_NOT_FOUND", "TEMPLATE_NOT_FOUND", "RENDER_NOT_FOUND", "NOTHING_PUBLISHED", "VERSION_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PLUGIN_NOT_FOUND", "SCHEDULE_NOT_FOUND", "PROCEDURE_NOT_FOUND", "CLIENT_NOT_FOUND", "FILE_NOT_FOUND", "DAY_NOT_FOUND", "APPROVAL_NOT_FOUND", "STORE_NOT_FOUND", "IDENTIFIER_NOT_FOUND", "JOB_NOT_FOUND", "DOCUMENT_UNREADABLE", "METHOD_NOT_ALLOWED", "NOT_ACCEPTABLE", "CHECK_FAILED", "DELIVERY_FAILED", "APPROVAL_REQUIRED", "APPROVAL_CLOSED", "DAY_ENDED", "INDEX_EXISTS", "STRATEGY_EXISTS", "TEMPLATE_EMPTY", "STORE_EXISTS", "STORE_ACTIVE", "STORE_PUBLISHED", "STORE_LOADING", "STORE_REFRESHING", "FOLDER_REGISTERED", "NOTHING_TO_REFRESH", "STORE_NOT_SERVED", "STORE_MISMATCH", "JOB_RUNNING", "RESTATEMENT", "NO_CURRENT_RUN", "NOT_REPRODUCED", "PARTIAL_CLOSES", "PRECONDITION_FAILED", "VALIDATION_FAILED", "INVALID_IDENTIFIER", "VERSION_NOT_RESTORABLE", "ID_MISMATCH", "INVALID_RANGE", "RANGE_TOO_SHORT", "CALENDAR_NOT_COVERED", "NO_DATA_IN_RANGE", "PLUGIN_FAILED", "NO_DATA_AT_DATE", "NO_DATA_KNOWN", "NO_COMMON_DATES", "UNIVERSE_REQUIRED", "EXPIRY_NOT_AFTER_AS_OF", "EXPIRY_ORDER", "RATE_OUT_OF_RANGE", "INDEX_REQUIRED", "TEMPLATE_BUILT_IN", "VARIANT_NOT_AVAILABLE", "TOTAL_LOSS", "INFEASIBLE", "OBJECTIVE_UNATTAINABLE", "EMPTY_INDEX", "NO_RATE", "FX_MISSING", "RISK_INSUFFICIENT_DATA", "LOOK_AHEAD", "MODEL_LACKS_NAMES", "QUERY_LIMIT", "NUMERIC_FAILURE", "SOLVER_FAILED", "MISSING_PRICE", "RATE_LIMITED", "INTERNAL", "NOT_SUPPORTED", "NO_DATA_SOURCE", "STORE_UNAVAILABLE", "OVERLOADED", "DRAINING", "STORAGE_FULL", "UNCLASSIFIED_FAILURE", "RISK_MODEL_CHANGED", "WORKER_CRASHED", "JOB_INTERRUPTED", "WORKER_OUT_OF_MEMORY", "JOB_TIMEOUT", "INDEX_DELETED", "RENDER_FAILED", "STORE_READ_FAILED", "REFRESH_REJECTED", "STORE_WRITE_FAILED"]
+    code: t.Literal["MALFORMED_REQUEST", "BODY_TOO_LARGE", "UNAUTHENTICATED", "FORBIDDEN_SCOPE", "QUOTA_EXCEEDED", "APPROVAL_FORBIDDEN", "FORBIDDEN_ID", "READ_ONLY", "FORBIDDEN_ORIGIN", "ROUTE_NOT_FOUND", "INDEX_NOT_FOUND", "RUN_NOT_FOUND", "ASSET_NOT_IN_RUN", "BENCHMARK_NOT_FOUND", "CONSTRAINT_SET_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "STRATEGY_NOT_FOUND", "TEMPLATE_NOT_FOUND", "RENDER_NOT_FOUND", "NOTHING_PUBLISHED", "VERSION_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PLUGIN_NOT_FOUND", "SCHEDULE_NOT_FOUND", "PROCEDURE_NOT_FOUND", "CLIENT_NOT_FOUND", "FILE_NOT_FOUND", "DAY_NOT_FOUND", "ACTION_NOT_FOUND", "APPROVAL_NOT_FOUND", "STORE_NOT_FOUND", "IDENTIFIER_NOT_FOUND", "JOB_NOT_FOUND", "DOCUMENT_UNREADABLE", "METHOD_NOT_ALLOWED", "NOT_ACCEPTABLE", "CHECK_FAILED", "DELIVERY_FAILED", "APPROVAL_REQUIRED", "APPROVAL_CLOSED", "DAY_ENDED", "INDEX_EXISTS", "STRATEGY_EXISTS", "TEMPLATE_EMPTY", "STORE_EXISTS", "STORE_ACTIVE", "STORE_PUBLISHED", "STORE_LOADING", "STORE_REFRESHING", "FOLDER_REGISTERED", "NOTHING_TO_REFRESH", "STORE_NOT_SERVED", "STORE_MISMATCH", "JOB_RUNNING", "RESTATEMENT", "NO_CURRENT_RUN", "NOT_REPRODUCED", "PARTIAL_CLOSES", "PRECONDITION_FAILED", "VALIDATION_FAILED", "INVALID_IDENTIFIER", "VERSION_NOT_RESTORABLE", "ID_MISMATCH", "INVALID_RANGE", "RANGE_TOO_SHORT", "CALENDAR_NOT_COVERED", "NO_DATA_IN_RANGE", "PLUGIN_FAILED", "NO_DATA_AT_DATE", "NO_DATA_KNOWN", "NO_COMMON_DATES", "UNIVERSE_REQUIRED", "EXPIRY_NOT_AFTER_AS_OF", "EXPIRY_ORDER", "RATE_OUT_OF_RANGE", "INDEX_REQUIRED", "TEMPLATE_BUILT_IN", "VARIANT_NOT_AVAILABLE", "TOTAL_LOSS", "INFEASIBLE", "OBJECTIVE_UNATTAINABLE", "EMPTY_INDEX", "NO_RATE", "FX_MISSING", "RISK_INSUFFICIENT_DATA", "LOOK_AHEAD", "MODEL_LACKS_NAMES", "QUERY_LIMIT", "NUMERIC_FAILURE", "SOLVER_FAILED", "MISSING_PRICE", "RATE_LIMITED", "INTERNAL", "NOT_SUPPORTED", "NO_DATA_SOURCE", "STORE_UNAVAILABLE", "OVERLOADED", "DRAINING", "STORAGE_FULL", "UNCLASSIFIED_FAILURE", "RISK_MODEL_CHANGED", "WORKER_CRASHED", "JOB_INTERRUPTED", "WORKER_OUT_OF_MEMORY", "JOB_TIMEOUT", "INDEX_DELETED", "RENDER_FAILED", "STORE_READ_FAILED", "REFRESH_REJECTED", "STORE_WRITE_FAILED"]
     #: A sentence for people.
     message: str
     #: Members that go with the code, or null.
@@ -5321,6 +5804,8 @@ class IndexSummary(t.TypedDict):
     has_run: bool
     #: Capture time of that record.
     run_at: t.Optional[str]
+    #: Labels of the document.
+    tags: t.Sequence[str]
 
 
 class InspectRequest(t.TypedDict, total=False):
@@ -5458,7 +5943,9 @@ class JobRetries(t.TypedDict):
 
 class JobRetryRequest(t.TypedDict, total=False):
     #: Kinds of job. Default: all kinds.
-    kinds: t.Sequence[t.Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "rerun", "simulate", "replay", "diff"]]
+    kinds: t.Sequence[t.Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "batch", "rerun", "simulate", "replay", "diff"]]
+    #: Only these jobs, as far as they failed. Default: all jobs.
+    job_ids: t.Sequence[str]
     #: Only jobs that failed at this time or later, with offset. Default: no limit.
     since: str
     #: Maximum number of jobs, the newest first.
@@ -5471,7 +5958,7 @@ class JobStatus(t.TypedDict):
     #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     #: What it is.
-    kind: t.Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "rerun", "simulate", "replay", "diff"]
+    kind: t.Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "batch", "rerun", "simulate", "replay", "diff"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
     status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
     #: Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded.
@@ -5802,6 +6289,12 @@ class Limits(t.TypedDict):
     MAX_SWEEP_LEVELS: float
     #: Rows in the result of a sweep, the best first; all are read in blocks.
     MAX_SWEEP_RESULT_ROWS: float
+    #: Accounts of a batch: an hour of two workers at 70 ms each.
+    MAX_BATCH_ACCOUNTS: float
+    #: Accounts of a batch: 4 million lots.
+    MAX_BATCH_BYTES: float
+    #: Lots of one account.
+    MAX_ACCOUNT_LOTS: float
     #: Rows of a block of a result.
     MAX_BLOCK_ROWS: float
     #: Splits of time that test a choice among variants.
@@ -7027,6 +7520,8 @@ class OptimisationRunResult(_OptimisationRunResult, total=False):
     tail: t.Optional[TailOutcome]
     #: With `uncertainty`; null without, absent in runs of earlier versions.
     worst_case: t.Optional[WorstCase]
+    #: Figures of the index weights. Absent in runs of earlier versions.
+    before: WeightFigures
     #: Effect of relaxing each binding bound: a fraction by a percentage point, a count by one, others by a hundredth; at most 20, the most expensive first. If rows choose securities, the securities held stay held. Absent in runs of earlier versions, as are the next two.
     sensitivities: t.Sequence[SensitivityRow]
     #: What each of the client's first 20 rows costs.
@@ -7688,6 +8183,10 @@ class PreviewSolve(t.TypedDict):
     objective: str
     #: Latest parent rebalance on or before as_of.
     rebalance_date: str
+    #: Figures of the index weights.
+    before: WeightFigures
+    #: Figures of the solved weights.
+    after: WeightFigures
     #: Labels of binding constraints.
     binding: t.Sequence[str]
     #: Every constraint, binding or not.
@@ -11012,6 +11511,24 @@ class StrategyDocumentInput(_StrategyDocumentInput, total=False):
     exposure: float
 
 
+class SweepFanQuantiles(t.TypedDict):
+    #: Share of the variants at or below it.
+    share: float
+    #: Levels by date, 100 at the first.
+    data: t.Sequence[float]
+
+
+class SweepFan(t.TypedDict):
+    #: Dates, evenly spread over the common dates of the variants.
+    index: t.Sequence[str]
+    #: Variants behind the quantiles: all, or a thousand evenly spread.
+    variants: int
+    #: Quantiles of the levels on each date, from the lowest to the highest.
+    quantiles: t.Sequence[SweepFanQuantiles]
+    #: Levels of the variant ranked first.
+    first: t.Optional[t.Sequence[float]]
+
+
 class SweepFoldChoice(t.TypedDict):
     #: Groups that chose, by position.
     train: t.Sequence[int]
@@ -11303,6 +11820,8 @@ class SweepView(_SweepView, total=False):
     folds: t.Optional[SweepFoldsView]
     #: Positions of variants whose levels are equal bit for bit, a list for each that several have; each list counts as one trial. Absent in sweeps of earlier versions.
     identical_variants: t.Sequence[t.Sequence[int]]
+    #: Levels of the variants through time. Null with fewer than two common dates; absent in sweeps of earlier versions.
+    fan: t.Optional[SweepFan]
     #: How a map over some of the parameters is to be read. Absent in sweeps of earlier versions.
     map: SweepMap
     #: Conclusions from the figures, one sentence each. Absent in sweeps of earlier versions.
@@ -12173,7 +12692,7 @@ class WaitingOrder(t.TypedDict):
 
 class Waiver(t.TypedDict):
     #: Check whose findings are accepted.
-    check: t.Literal["coverage", "staleness", "moves", "history", "actions", "weights", "divisor", "limits", "second_source", "published"]
+    check: t.Literal["coverage", "staleness", "moves", "history", "actions", "confirmed_actions", "weights", "divisor", "limits", "second_source", "published"]
     #: Index, with the indices made from it; null for every index.
     index_id: t.Optional[str]
     #: Security; null for every finding of the check.
@@ -12252,6 +12771,19 @@ class WeightChange(t.TypedDict):
     after: float
     #: After less before.
     change: float
+
+
+class WeightFigures(t.TypedDict):
+    #: The objective in its own terms, costs included; null where the weights have none.
+    objective_value: t.Optional[float]
+    #: Annualised, before costs; null without expected returns.
+    expected_return: t.Optional[float]
+    #: Annualised, by the risk model of the optimisation.
+    volatility: float
+    #: Annualised, against the index.
+    tracking_error: float
+    #: One-way, against the index weights.
+    turnover: float
 
 
 class WeightRow(t.TypedDict):

@@ -3,10 +3,17 @@ import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { go } from '../../state/place.js';
 import { isPrinting, PRINT_WIDTH } from '../../state/printing.js';
 import { shade } from '../../state/theme.js';
+import { notesOf, type Note } from '../../state/notes.js';
+import { partName } from '../../state/part.js';
+import { Brush } from './brush.js';
+import type { DrawnChart } from './chart-file.js';
 import { ChartMenu } from './chart-menu.js';
 import { ChartTable } from './chart-table.js';
+import { CursorTable } from './cursor-table.js';
 import { Legend } from './legend.js';
-import { createPlot, markAt } from './plot.js';
+import { NoteMenu } from './note-menu.js';
+import type { Band, Flag } from './overlays.js';
+import { createPlot, markAt, type PlotOptions } from './plot.js';
 import { NUMBER, secondsOf, textAt, within, type Line, type Mark, type Range, type Unit } from './series.js';
 import './chart.css';
 
@@ -26,9 +33,18 @@ export interface ChartProps {
   readonly sync?: string;
   /** Default: numbers with two decimals. */
   readonly unit?: Unit;
+  /** Periods that are shaded. */
+  readonly bands?: readonly Band[];
+  /** Subject of the notes of the reader. Default: no notes. */
+  readonly subject?: string;
+  /** True if the whole course stands below the chart, to choose a range from. */
+  readonly hasBrush?: boolean;
+  /** True if a table has the values at the cursor, their changes and differences. */
+  readonly compares?: boolean;
 }
 
 const NO_MARKS: readonly Mark[] = [];
+const NO_BANDS: readonly Band[] = [];
 const HEIGHT = 300;
 
 /**
@@ -37,47 +53,18 @@ const HEIGHT = 300;
  */
 export function Chart(props: ChartProps) {
   const { label, dates, lines, height = HEIGHT, isLog = false, isStacked = false, hasZero = false } = props;
-  const { range = null, onRange, marks = NO_MARKS, sync, unit = NUMBER, hasLegend = true } = props;
-  const into = useRef<HTMLDivElement>(null);
-  const plot = useRef<uPlot | null>(null);
+  const { range = null, onRange, marks = NO_MARKS, sync, unit = NUMBER } = props;
+  const { bands, flags, notes } = useOverlays(props);
   const [at, setAt] = useState<number | null>(null);
   const [anchor, setAnchor] = useState<number | null>(null);
-  const tell = useRef(onRange);
-  tell.current = onRange;
-  const theme = shade.value;
-  const printing = isPrinting.value;
+  // Last date that the cursor was on.
+  const pointed = useRef<number | null>(null);
   const [first, last] = useMemo(() => within(dates, range), [dates, range?.from, range?.to]);
-
-  useLayoutEffect(() => {
-    const { current } = into;
-    if (current === null || dates.length === 0) return undefined;
-    const made = createPlot(current, {
-      width: printing ? PRINT_WIDTH : current.clientWidth,
-      dates,
-      lines,
-      height,
-      isLog,
-      isStacked,
-      hasZero,
-      marks,
-      sync,
-      unit,
-      onCursor: setAt,
-      onRange: (chosen) => tell.current?.(chosen),
-    });
-    plot.current = made;
-    show(made, dates, [first, last]);
-    const observer = new ResizeObserver(() => made.setSize({ width: current.clientWidth, height }));
-    if (!printing) observer.observe(current);
-    return () => {
-      observer.disconnect();
-      made.destroy();
-      plot.current = null;
-    };
-  }, [dates, lines, height, isLog, isStacked, marks, theme, printing]);
-  useLayoutEffect(() => {
-    if (plot.current !== null) show(plot.current, dates, [first, last]);
-  }, [first, last]);
+  const { into, plot } = usePlot(
+    { dates, lines, height, isLog, isStacked, hasZero, marks, bands, flags, sync, unit, onCursor: setAt },
+    [first, last],
+    onRange,
+  );
 
   // The cursor moves with every frame of a pan: the table is none of its business.
   const table = useMemo(
@@ -85,6 +72,7 @@ export function Chart(props: ChartProps) {
     [label, dates, lines, first, last, unit],
   );
   const shown = at ?? last;
+  if (at !== null) pointed.current = at;
   const mark = marks.find(({ date }) => date === dates[shown]);
   const onKeyDown = (event: KeyboardEvent) => {
     const next = moved(event, { at: shown, first, last });
@@ -100,19 +88,19 @@ export function Chart(props: ChartProps) {
     else return;
     event.preventDefault();
   };
+  const drawn = () => plot.current && { label, plot: plot.current, dates, lines, unit, isLog, isStacked, first, last };
   return (
-    <figure class="chart">
-      {hasLegend && (
-        <figcaption class="chart-head">
-          <Legend date={dates[shown]} at={shown} lines={lines} unit={unit} mark={mark} />
-          <ChartMenu
-            label={label}
-            drawn={() =>
-              plot.current && { label, plot: plot.current, dates, lines, unit, isLog, isStacked, first, last }
-            }
-          />
-        </figcaption>
-      )}
+    <figure class="chart" data-part={partName(label)}>
+      <ChartHead
+        {...props}
+        unit={unit}
+        at={shown}
+        from={anchor ?? first}
+        mark={mark}
+        notes={notesAt(notes, dates[shown] ?? '')}
+        noteRange={noteRange(dates, anchor ?? pointed.current ?? last, pointed.current ?? last)}
+        drawn={drawn}
+      />
       <div
         class="chart-canvas"
         ref={into}
@@ -123,20 +111,114 @@ export function Chart(props: ChartProps) {
         style={{ minHeight: `${height}px` }}
         onKeyDown={onKeyDown}
         onDblClick={() => onRange?.(null)}
-        onClick={(event) => {
-          const found = plot.current && markAt(plot.current, marks, event.clientX - plot.current.rect.left);
-          const isLow = plot.current !== null && event.clientY > plot.current.rect.bottom - 14;
-          if (found && isLow) go(found.address);
-        }}
+        onClick={(event) => followMark(plot.current, marks, event)}
       />
-      <p class="unseen" aria-live="polite">
-        {at === null
-          ? ''
-          : spoken({ date: dates[shown], at: shown, lines, unit, from: anchor === null ? undefined : dates[anchor] })}
-      </p>
+      <Spoken {...{ date: dates[shown], at, lines, unit }} from={anchor === null ? undefined : dates[anchor]} />
+      {props.hasBrush === true && onRange !== undefined && (
+        <Brush label={label} dates={dates} line={lines[0]} first={first} last={last} onRange={onRange} />
+      )}
       {table}
     </figure>
   );
+}
+
+/** A click on a mark follows it. */
+function followMark(plot: uPlot | null, marks: readonly Mark[], { clientX, clientY }: MouseEvent): void {
+  const found = plot && markAt(plot, marks, clientX - plot.rect.left);
+  if (found && clientY > plot.rect.bottom - 14) go(found.address);
+}
+
+interface ChartHeadProps extends ChartProps {
+  readonly unit: Unit;
+  readonly at: number;
+  readonly from: number;
+  readonly mark: Mark | undefined;
+  readonly notes: readonly Note[];
+  /** Day or period of a new note. */
+  readonly noteRange: Range;
+  drawn(): DrawnChart | null;
+}
+
+/** Lines with their values, and what can be done with the chart. */
+function ChartHead(props: ChartHeadProps) {
+  const { label, dates, lines, hasLegend = true, compares = false, unit, at, from, mark, notes, subject } = props;
+  if (!hasLegend) return null;
+  return (
+    <figcaption class="chart-head">
+      <div class="chart-values">
+        {compares ? (
+          <CursorTable label={label} dates={dates} lines={lines} at={at} from={from} unit={unit} />
+        ) : (
+          <Legend date={dates[at]} at={at} lines={lines} unit={unit} mark={mark} />
+        )}
+        {compares && mark !== undefined && <a href={mark.address}>{mark.label}</a>}
+        {notes.map(({ id, text }) => (
+          <p key={id} class="chart-note">
+            {text}
+          </p>
+        ))}
+      </div>
+      {subject !== undefined && <NoteMenu subject={subject} range={props.noteRange} />}
+      <ChartMenu label={label} drawn={props.drawn} />
+    </figcaption>
+  );
+}
+
+/** Shaded periods and flags: those of the chart and the notes of the reader. */
+function useOverlays({ subject, bands = NO_BANDS }: ChartProps) {
+  const notes = subject === undefined ? NO_NOTES : notesOf(subject);
+  const key = JSON.stringify(notes);
+  return useMemo(() => {
+    const periods = notes.flatMap(({ from, to, text }) => (to === null ? [] : [{ from, to, label: text }]));
+    const days = notes.filter(({ to }) => to === null);
+    return {
+      notes,
+      bands: [...bands, ...periods],
+      flags: days.map(({ from, text }): Flag => ({ date: from, label: text })),
+    };
+  }, [key, bands]);
+}
+
+const NO_NOTES: readonly Note[] = [];
+
+/** Notes on a day, and on periods that it is in. */
+const notesAt = (notes: readonly Note[], date: string): readonly Note[] =>
+  notes.filter(({ from, to }) => (to === null ? from === date : from <= date && date <= to));
+
+function noteRange(dates: readonly string[], a: number, b: number): Range {
+  return { from: dates[Math.min(a, b)] ?? '', to: dates[Math.max(a, b)] ?? '' };
+}
+
+type Drawing = Omit<PlotOptions, 'width' | 'onRange'>;
+
+/** The drawing of a chart: made again when its content or the theme changes, and as wide as its place. */
+function usePlot(drawing: Drawing, [first, last]: readonly [number, number], onRange: ChartProps['onRange']) {
+  const { dates, lines, height, isLog, isStacked, marks, bands, flags } = drawing;
+  const into = useRef<HTMLDivElement>(null);
+  const plot = useRef<uPlot | null>(null);
+  const tell = useRef(onRange);
+  tell.current = onRange;
+  const theme = shade.value;
+  const printing = isPrinting.value;
+  useLayoutEffect(() => {
+    const { current } = into;
+    if (current === null || dates.length === 0) return undefined;
+    const width = printing ? PRINT_WIDTH : current.clientWidth;
+    const made = createPlot(current, { ...drawing, width, onRange: (chosen) => tell.current?.(chosen) });
+    plot.current = made;
+    show(made, dates, [first, last]);
+    const observer = new ResizeObserver(() => made.setSize({ width: current.clientWidth, height }));
+    if (!printing) observer.observe(current);
+    return () => {
+      observer.disconnect();
+      made.destroy();
+      plot.current = null;
+    };
+  }, [dates, lines, height, isLog, isStacked, marks, bands, flags, theme, printing]);
+  useLayoutEffect(() => {
+    if (plot.current !== null) show(plot.current, dates, [first, last]);
+  }, [first, last]);
+  return { into, plot };
 }
 
 function show(plot: uPlot, dates: readonly string[], [first, last]: readonly [number, number]): void {
@@ -175,15 +257,22 @@ function rangeBetween(dates: readonly string[], a: number, b: number): Range {
   return { from: dates[Math.min(a, b)]!, to: dates[Math.max(a, b)]! };
 }
 
-interface Said {
+interface SpokenProps {
   readonly date: string | undefined;
-  readonly at: number;
+  /** Position of the cursor; null where there is none. */
+  readonly at: number | null;
   readonly lines: readonly Line[];
   readonly unit: Unit;
   readonly from: string | undefined;
 }
 
-function spoken({ date, at, lines, unit, from }: Said): string {
-  const values = lines.map(({ label, values: all }) => `${label} ${textAt(all, at, unit)}`).join(', ');
-  return `${from === undefined ? '' : `selected from ${from} to `}${date ?? ''}: ${values}`;
+/** The values at the cursor for screen readers. */
+function Spoken({ date, at, lines, unit, from }: SpokenProps) {
+  const values =
+    at === null ? '' : lines.map(({ label, values: all }) => `${label} ${textAt(all, at, unit)}`).join(', ');
+  return (
+    <p class="unseen" aria-live="polite">
+      {at === null ? '' : `${from === undefined ? '' : `selected from ${from} to `}${date ?? ''}: ${values}`}
+    </p>
+  );
 }

@@ -1,5 +1,6 @@
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
+import { drawBands, drawFlags, type Band, type Flag } from './overlays.js';
 import {
   axisTexts,
   binned,
@@ -24,6 +25,8 @@ export interface PlotOptions {
   /** True if zero is always visible. */
   readonly hasZero: boolean;
   readonly marks: readonly Mark[];
+  readonly bands: readonly Band[];
+  readonly flags: readonly Flag[];
   /** Charts of one name have one cursor. */
   readonly sync: string | undefined;
   readonly unit: Unit;
@@ -55,7 +58,8 @@ export function createPlot(into: HTMLElement, options: PlotOptions): uPlot {
         ready: [() => performance.measure('chart', { start: started })],
         setCursor: [(u) => options.onCursor(u.cursor.idx ?? null)],
         setSelect: [(u) => reportRange(u, options)],
-        draw: [(u) => drawMarks(u, options.marks, style)],
+        drawClear: [(u) => drawBands(u, options.bands, style)],
+        draw: [(u) => drawMarks(u, options.marks, style), (u) => drawFlags(u, options.flags, style)],
       },
     },
     data,

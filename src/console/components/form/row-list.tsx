@@ -23,9 +23,13 @@ interface RowListProps {
   onChange(rows: readonly JsonObject[]): void;
 }
 
+/** Rows from which on each is a line that opens to its form. */
+const FOLDED_MIN = 4;
+
 /** Rows of a catalogue in their order: to be dragged, or moved by their buttons and by Alt with an arrow. */
 export function RowList({ what, rows, types, path, findings, datapoints, onChange }: RowListProps) {
   const [dragged, setDragged] = useState<number | null>(null);
+  const [opened, setOpened] = useState<readonly string[]>([]);
   const move = (from: number, to: number) => {
     onChange(moved(rows, from, to));
     requestAnimationFrame(() => document.getElementById(`${what}-${to}`)?.focus());
@@ -36,7 +40,7 @@ export function RowList({ what, rows, types, path, findings, datapoints, onChang
         <ol class="row-list">
           {rows.map((row, at) => (
             <Row
-              key={String(row['id'] ?? at)}
+              key={keyOf(row, at)}
               id={`${what}-${at}`}
               row={row}
               at={at}
@@ -46,6 +50,17 @@ export function RowList({ what, rows, types, path, findings, datapoints, onChang
               findings={findings}
               datapoints={datapoints}
               isDragged={dragged === at}
+              isFolded={rows.length >= FOLDED_MIN && !opened.includes(keyOf(row, at))}
+              onFold={
+                rows.length < FOLDED_MIN
+                  ? null
+                  : () =>
+                      setOpened((before) =>
+                        before.includes(keyOf(row, at))
+                          ? before.filter((one) => one !== keyOf(row, at))
+                          : [...before, keyOf(row, at)],
+                      )
+              }
               onChange={(next) => onChange(rows.map((own, i) => (i === at ? next : own)))}
               onMove={(to) => move(at, to)}
               onRemove={() => onChange(rows.filter((_, i) => i !== at))}
@@ -62,11 +77,17 @@ export function RowList({ what, rows, types, path, findings, datapoints, onChang
         label={`Add a ${what}`}
         prompt={`+ Add a ${what}`}
         options={types.map(({ type, label }) => ({ value: type, text: label }))}
-        onAdd={(type) => onChange([...rows, { id: freshId(type, rows), type, params: {} }])}
+        onAdd={(type) => {
+          const id = freshId(type, rows);
+          setOpened([...opened, id]);
+          onChange([...rows, { id, type, params: {} }]);
+        }}
       />
     </>
   );
 }
+
+const keyOf = ({ id }: JsonObject, at: number): string => String(id ?? at);
 
 /** `top-n`, `top-n-2`: what no other row is called. */
 function freshId(type: string, rows: readonly JsonObject[]): string {
@@ -90,6 +111,10 @@ interface RowProps extends Pick<RowListProps, 'findings' | 'datapoints' | 'path'
   readonly last: number;
   readonly spec: TypeSpec | undefined;
   readonly isDragged: boolean;
+  /** True if only the line of the row is shown. */
+  readonly isFolded: boolean;
+  /** Null where every row is open. */
+  readonly onFold: (() => void) | null;
   onChange(row: JsonObject): void;
   onMove(to: number): void;
   onRemove(): void;
@@ -97,7 +122,7 @@ interface RowProps extends Pick<RowListProps, 'findings' | 'datapoints' | 'path'
   onDrop(): void;
 }
 
-function Row({ id, row, at, spec, path, findings, datapoints, isDragged, ...act }: RowProps) {
+function Row({ id, row, at, spec, path, findings, datapoints, isDragged, isFolded, ...act }: RowProps) {
   const text = pathText(path);
   const problems = findings.filter(
     ({ path: own, severity, code }) =>
@@ -123,40 +148,47 @@ function Row({ id, row, at, spec, path, findings, datapoints, isDragged, ...act 
         act.onMove(event.key === 'ArrowUp' ? at - 1 : at + 1);
       }}
     >
-      <RowHead at={at} row={row} label={spec?.label} problems={problems.length} {...act} />
-      {spec?.help && <p class="quiet">{spec.help}</p>}
-      <FieldGrid>
-        {(spec?.parameters ?? []).map((parameter) => (
-          <AnyField
-            key={parameter.name}
-            spec={fieldOf(parameter)}
-            value={params[parameter.name]}
-            findings={findings}
-            path={[...path, 'params', parameter.name]}
-            datapoints={datapoints}
-            onChange={(value) => setParameter(parameter.name, value)}
-          />
-        ))}
-      </FieldGrid>
-      <details class="row-more">
-        <summary>Id</summary>
-        <Field
-          spec={{ name: 'id', label: 'Id', kind: 'text' }}
-          value={row['id']}
-          findings={findingsOf('id')}
-          onChange={(value) => act.onChange({ ...row, id: value })}
-        />
-      </details>
+      <RowHead at={at} row={row} label={spec?.label} problems={problems.length} isFolded={isFolded} {...act} />
+      {(!isFolded || problems.length > 0) && (
+        <>
+          {spec?.help && <p class="quiet">{spec.help}</p>}
+          <FieldGrid>
+            {(spec?.parameters ?? []).map((parameter) => (
+              <AnyField
+                key={parameter.name}
+                spec={fieldOf(parameter)}
+                value={params[parameter.name]}
+                findings={findings}
+                path={[...path, 'params', parameter.name]}
+                datapoints={datapoints}
+                onChange={(value) => setParameter(parameter.name, value)}
+              />
+            ))}
+          </FieldGrid>
+          <details class="row-more">
+            <summary>Id</summary>
+            <Field
+              spec={{ name: 'id', label: 'Id', kind: 'text' }}
+              value={row['id']}
+              findings={findingsOf('id')}
+              onChange={(value) => act.onChange({ ...row, id: value })}
+            />
+          </details>
+        </>
+      )}
     </li>
   );
 }
 
-interface RowHeadProps extends Pick<RowProps, 'row' | 'at' | 'last' | 'onMove' | 'onRemove' | 'onDrag'> {
+interface RowHeadProps extends Pick<
+  RowProps,
+  'row' | 'at' | 'last' | 'isFolded' | 'onFold' | 'onMove' | 'onRemove' | 'onDrag'
+> {
   readonly label: string | undefined;
   readonly problems: number;
 }
 
-function RowHead({ row, at, last, label, problems, onMove, onRemove, onDrag }: RowHeadProps) {
+function RowHead({ row, at, last, label, problems, isFolded, onFold, onMove, onRemove, onDrag }: RowHeadProps) {
   const name = String(row['id'] ?? `row ${at + 1}`);
   return (
     <header>
@@ -172,8 +204,19 @@ function RowHead({ row, at, last, label, problems, onMove, onRemove, onDrag }: R
       <strong>
         {at + 1}. {label ?? String(row['type'])}
       </strong>
+      {isFolded && <span class="row-words quiet">{summaryOf(row)}</span>}
       {problems > 0 && <Badge kind="bad">{problems}</Badge>}
       <span class="row-buttons">
+        {onFold !== null && (
+          <Button
+            kind="bare"
+            aria-label={`${isFolded ? 'Open' : 'Fold'} ${name}`}
+            aria-expanded={!isFolded}
+            onClick={onFold}
+          >
+            <Icon name="edit" />
+          </Button>
+        )}
         <Button kind="bare" aria-label={`Move ${name} up`} disabled={at === 0} onClick={() => onMove(at - 1)}>
           <Icon name="up" />
         </Button>
@@ -186,4 +229,16 @@ function RowHead({ row, at, last, label, problems, onMove, onRemove, onDrag }: R
       </span>
     </header>
   );
+}
+
+/** `count 50, field MARKET_CAP`: the parameters that are set. */
+function summaryOf({ params }: JsonObject): string {
+  if (!isObject(params)) return '';
+  return Object.entries(params)
+    .filter(([, value]) => value !== null)
+    .map(
+      ([name, value]) =>
+        `${name.replaceAll('_', ' ')} ${typeof value === 'object' ? JSON.stringify(value) : String(value)}`,
+    )
+    .join(', ');
 }

@@ -19,29 +19,42 @@ export interface Column<R> {
   show?(row: R): ComponentChildren;
   /** The value in a copy, where the sort key is another. */
   copy?(row: R): CellValue;
+  /** Shown in place of the title. */
+  readonly head?: ComponentChildren;
+  /** Writes the sum over a group of rows, where values add up. */
+  total?(sum: number): ComponentChildren;
 }
 
 /** A column of numbers: one value, and how it is written. */
 interface NumericColumn<R, V extends number | null> extends Omit<Column<R>, 'align' | 'value' | 'show'> {
   of(row: R): V;
-  write(value: V): ComponentChildren;
+  write(value: V | number): ComponentChildren;
+  /** True if the values of several rows add up. */
+  readonly adds?: boolean;
 }
 
 /** Numbers are right-aligned, and sorted by their written value. */
 export const numeric = <R, V extends number | null = number | null>({
   of,
   write,
+  adds = false,
   ...column
 }: NumericColumn<R, V>): Column<R> => ({
   ...column,
   align: 'right',
   value: of,
   show: (row) => write(of(row)),
+  ...(adds ? { total: write } : {}),
 });
 
 export interface Sort {
   readonly column: string;
   readonly direction: 'asc' | 'desc';
+}
+
+export interface Selection {
+  readonly keys: readonly string[];
+  onChange(keys: readonly string[]): void;
 }
 
 export interface TableProps<R> {
@@ -65,6 +78,10 @@ export interface TableProps<R> {
   readonly empty?: string;
   /** Key of the row that is open. */
   readonly openKey?: string | null;
+  /** Rows that are selected by their checkboxes, by their keys. */
+  readonly selection?: Selection;
+  /** Controls next to the search. */
+  readonly tools?: ComponentChildren;
 }
 
 /** Columns whose money titles show the currency. */
@@ -100,36 +117,11 @@ export function parseSort(text: string | null): Sort | undefined {
   return match === null ? undefined : { column: match[1]!, direction: match[2] as Sort['direction'] };
 }
 
-/** Rows in order, those without a value last either way. */
-export function sorted<R>(
-  rows: readonly R[],
-  column: Column<R> | undefined,
-  direction: Sort['direction'],
-): readonly R[] {
-  if (column === undefined) return rows;
-  const sign = direction === 'asc' ? 1 : -1;
-  const keyed = rows.map((row) => ({ row, value: column.value(row) }));
-  keyed.sort((a, b) => {
-    if (a.value === null || b.value === null) return Number(a.value === null) - Number(b.value === null);
-    return sign * compare(a.value, b.value);
-  });
-  return keyed.map(({ row }) => row);
-}
-
 const texts = new Intl.Collator('en-GB', { numeric: true, sensitivity: 'base' });
 
-function compare(a: number | string, b: number | string): number {
+/** Order of two values: numbers by size, texts by the alphabet. */
+export function compareValues(a: number | string, b: number | string): number {
   return typeof a === 'number' && typeof b === 'number' ? a - b : texts.compare(String(a), String(b));
-}
-
-/** Rows whose text has every word that was typed. */
-export function matching<R>(rows: readonly R[], textOf: ((row: R) => string) | undefined, typed: string): readonly R[] {
-  const words = typed.toLowerCase().split(/\s+/).filter(Boolean);
-  if (textOf === undefined || words.length === 0) return rows;
-  return rows.filter((row) => {
-    const text = textOf(row).toLowerCase();
-    return words.every((word) => text.includes(word));
-  });
 }
 
 /** Rows for a spreadsheet, with a header. Columns without a title are buttons. */

@@ -1,15 +1,18 @@
-import type { JSX } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import type { JSX, RefObject } from 'preact';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { go } from '../../state/place.js';
 import { isPrinting } from '../../state/printing.js';
 import { useWidth } from '../use-width.js';
+import type { TableLayout } from '../../state/table-layouts.js';
 import { copyOf, fitting, templateOf, widthOf, type Column, type Sort, type TableProps } from './columns.js';
+import { arranged, pinnedPlaces } from './layout.js';
 import { RowRest } from './row-rest.js';
-import { useWidened } from './widened.js';
+import { toggled } from './selection.js';
 import { TableHead } from './table-head.js';
+import type { Entry, TableModel } from './table-model.js';
+import { ROW, TableRows } from './table-row.js';
+import { useWidened } from './widened.js';
 
-/** Height of a row, as `--row` says. */
-const ROW = 32;
 /** Rows above and below those in sight, so that a scroll meets rows that are there. */
 const BEYOND = 12;
 const HEIGHT = 560;
@@ -17,44 +20,27 @@ const HEIGHT = 560;
 const PRINTED_MAX = 2000;
 
 interface TableBodyProps<R> extends TableProps<R> {
-  readonly shown: readonly R[];
+  readonly model: TableModel<R>;
+  readonly layout: TableLayout;
   readonly order: Sort | undefined;
   onSort(sort: Sort): void;
+  onLayout(changes: Partial<TableLayout>): void;
+  /** Null where columns are not filtered. */
+  readonly filters: Readonly<Record<string, string>> | null;
+  onFilter(column: string, text: string): void;
+  /** Folds or unfolds a group of rows. */
+  onFold(key: string): void;
 }
 
 export function TableBody<R>(props: TableBodyProps<R>) {
-  const { label, columns, shown, height = HEIGHT, keyOf, addressOf, onOpen, openKey = null } = props;
+  const { label, columns, model, filters, height = HEIGHT, keyOf, openKey = null } = props;
+  const { entries } = model;
   const scroller = useRef<HTMLDivElement>(null);
-  const width = useWidth(scroller);
-  const sight = useWindow(scroller, shown.length, height);
-  // A page of paper cannot be scrolled.
-  const window = isPrinting.value ? { from: 0, to: Math.min(shown.length, PRINTED_MAX) } : sight;
-  const [active, setActive] = useState(0);
-  const [picked, setPicked] = useState<string | null>(null);
-  const isGrid = addressOf !== undefined || onOpen !== undefined;
-  const wide = useWidened(scroller, columns);
-  const fits = fitting(wide, width);
-  const template = templateOf(fits);
-  const open = (row: R) => (addressOf === undefined ? onOpen?.(row) : go(addressOf(row)));
-  // The row that the tab key comes to is always one that is there.
-  const stop = Math.min(Math.max(active, window.from), Math.max(window.from, window.to - 1));
-
-  function onKeyDown(event: JSX.TargetedKeyboardEvent<HTMLDivElement>): void {
-    const isOwn = event.target instanceof HTMLElement && event.target.role === (isGrid ? 'row' : 'table');
-    if (!isOwn || shown.length === 0) return;
-    const page = Math.floor(height / ROW) - 2;
-    const row = shown[stop];
-    const next = nextRow(event.key, { at: stop, last: shown.length - 1, page });
-    if (next !== undefined) {
-      setActive(next);
-      setPicked(keyOf(shown[next]!)); // It is within the rows.
-      showRow(scroller.current, next, isGrid);
-    } else if (isGrid && event.key === 'Enter' && row !== undefined) open(row);
-    else return;
-    event.preventDefault();
-  }
-
-  const pickedAt = shown[active] !== undefined && keyOf(shown[active]) === picked ? active : -1;
+  const laid = useLaidColumns(scroller, props);
+  const { wide, fits, template, pinned } = laid;
+  const { window, stop, active, picked, pick } = useRowsInSight(scroller, entries, height);
+  const isGrid = opensRows(props);
+  const extra = filters === null ? 0 : 1;
   return (
     <>
       <div
@@ -64,74 +50,156 @@ export function TableBody<R>(props: TableBodyProps<R>) {
         tabIndex={isGrid ? -1 : 0}
         role={isGrid ? 'grid' : 'table'}
         aria-label={label}
-        aria-rowcount={shown.length + 1}
+        aria-rowcount={entries.length + 1 + extra}
         aria-colcount={columns.length}
-        onKeyDown={onKeyDown}
+        onKeyDown={(event) => onKey(event, { props, stop, pick })}
         onCopy={(event) => {
-          const rows = copiedRows(event.currentTarget, shown);
+          if (event.target instanceof HTMLInputElement) return;
+          const rows = copiedRows(event.currentTarget, model);
           if (rows.length === 0) return;
-          event.clipboardData?.setData('text/plain', copyOf(columns, rows));
+          event.clipboardData?.setData('text/plain', copyOf(model.columns, rows));
           event.preventDefault();
         }}
       >
-        <TableHead {...props} columns={fits} all={wide} template={template} />
+        <TableHead {...props} columns={fits} all={wide} template={template} pinned={pinned} />
         <div
           role="rowgroup"
           class="table-rows"
-          style={{ height: `${shown.length * ROW}px`, minWidth: `${widthOf(fits)}px` }}
+          style={{ height: `${entries.length * ROW}px`, minWidth: `${widthOf(fits)}px` }}
         >
-          {shown.slice(window.from, window.to).map((row, i) => {
-            const at = window.from + i;
-            const key = keyOf(row);
-            return (
-              <div
-                key={key}
-                role="row"
-                class={rowClass({ opens: isGrid, isOpen: key === openKey, isPicked: !isGrid && key === picked })}
-                data-at={at}
-                aria-rowindex={at + 2}
-                aria-selected={isGrid && openKey !== null ? key === openKey : undefined}
-                tabIndex={isGrid ? (at === stop ? 0 : -1) : undefined}
-                style={{ gridTemplateColumns: template, transform: `translateY(${at * ROW}px)` }}
-                onFocus={() => {
-                  setActive(at);
-                  setPicked(key);
-                }}
-                onClick={(event) => {
-                  setActive(at);
-                  setPicked(key);
-                  if (isGrid && !isOnControl(event.target)) open(row);
-                }}
-              >
-                {fits.map((column) => (
-                  <Cell key={column.id} row={row} column={column} columns={wide} isGrid={isGrid} />
-                ))}
-              </div>
-            );
-          })}
+          <TableRows
+            entries={entries.slice(window.from, window.to)}
+            from={window.from}
+            first={2 + extra}
+            columns={wide}
+            fits={fits}
+            template={template}
+            pinned={pinned}
+            isGrid={isGrid}
+            keyOf={keyOf}
+            openKey={openKey}
+            picked={picked}
+            stop={stop}
+            onPick={pick}
+            onOpen={(entry) => open(props, entry)}
+          />
         </div>
       </div>
-      {pickedAt < 0 && !isGrid && fits.length < columns.length && shown.length > 0 && (
-        <p class="table-hint quiet">
-          Select a row to see its other columns here:{' '}
-          {wide
-            .filter((column) => !fits.includes(column))
-            .map(({ title }) => title)
-            .join(', ')}
-          .
-        </p>
-      )}
-      {pickedAt >= 0 && (!isGrid || openKey === null) && (
-        <RowRest rows={scroller} at={pickedAt} row={shown[pickedAt]!} columns={wide} fits={fits} label={label} />
-      )}
+      <Beyond {...laid} {...props} scroller={scroller} at={active} picked={picked} />
     </>
   );
 }
 
+const opensRows = <R,>({ addressOf, onOpen }: TableBodyProps<R>): boolean =>
+  addressOf !== undefined || onOpen !== undefined;
+
+/** Follows a row where it leads, and folds or unfolds a group. */
+function open<R>({ addressOf, onOpen, onFold }: TableBodyProps<R>, entry: Entry<R>): void {
+  if (entry.kind === 'group') onFold(entry.key);
+  else if (addressOf === undefined) onOpen?.(entry.row);
+  else go(addressOf(entry.row));
+}
+
+interface Laid<R> {
+  /** All columns with their widths. */
+  readonly wide: readonly Column<R>[];
+  /** Columns for which there is room. */
+  readonly fits: readonly Column<R>[];
+  readonly template: string;
+  readonly pinned: ReadonlyMap<string, number>;
+}
+
+function useLaidColumns<R>(scroller: RefObject<HTMLDivElement>, { model, layout }: TableBodyProps<R>): Laid<R> {
+  const width = useWidth(scroller);
+  const wide = useWidened(
+    scroller,
+    useMemo(() => arranged(model.columns, layout), [model.columns, layout]),
+    layout,
+  );
+  const fits = fitting(wide, width);
+  return { wide, fits, template: templateOf(fits), pinned: pinnedPlaces(fits, layout) };
+}
+
+interface InSight {
+  readonly window: Window;
+  /** Position of the row that the tab key comes to: always one that is there. */
+  readonly stop: number;
+  /** Position and key of the row that was clicked or reached. */
+  readonly active: number;
+  readonly picked: string | null;
+  pick(at: number, key: string): void;
+}
+
+function useRowsInSight<R>(scroller: RefObject<HTMLDivElement>, entries: readonly Entry<R>[], height: number): InSight {
+  const sight = useWindow(scroller, entries.length, height);
+  // A page of paper cannot be scrolled.
+  const window = isPrinting.value ? { from: 0, to: Math.min(entries.length, PRINTED_MAX) } : sight;
+  const [active, setActive] = useState(0);
+  const [picked, setPicked] = useState<string | null>(null);
+  return {
+    window,
+    stop: Math.min(Math.max(active, window.from), Math.max(window.from, window.to - 1)),
+    active,
+    picked,
+    pick(at, key) {
+      setActive(at);
+      setPicked(key);
+    },
+  };
+}
+
+interface Keyed<R> {
+  readonly props: TableBodyProps<R>;
+  readonly stop: number;
+  pick(at: number, key: string): void;
+}
+
+/** Arrows lead from row to row, Enter opens one. */
+function onKey<R>(event: JSX.TargetedKeyboardEvent<HTMLDivElement>, { props, stop, pick }: Keyed<R>): void {
+  const { entries } = props.model;
+  const isGrid = opensRows(props);
+  const isOwn = event.target instanceof HTMLElement && event.target.role === (isGrid ? 'row' : 'table');
+  if (!isOwn || entries.length === 0) return;
+  const page = Math.floor((props.height ?? HEIGHT) / ROW) - 2;
+  const entry = entries[stop];
+  const next = nextRow(event.key, { at: stop, last: entries.length - 1, page });
+  if (next !== undefined) {
+    pick(next, entries[next]!.key); // It is within the rows.
+    showRow(event.currentTarget, next, isGrid);
+  } else if (event.key === ' ' && entry?.kind === 'row' && props.selection !== undefined) {
+    const { keys, onChange } = props.selection;
+    onChange(toggled(keys, props.keyOf(entry.row)));
+  } else if (event.key === 'Enter' && entry !== undefined && (isGrid || entry.kind === 'group')) open(props, entry);
+  else return;
+  event.preventDefault();
+}
+
+interface BeyondProps<R> extends TableBodyProps<R>, Laid<R> {
+  readonly scroller: RefObject<HTMLDivElement>;
+  readonly at: number;
+  readonly picked: string | null;
+}
+
+/** Columns without room: of the row that is picked, or how to see them. */
+function Beyond<R>(props: BeyondProps<R>) {
+  const { scroller, at, picked, wide, fits, label, model, openKey = null } = props;
+  const entry = model.entries[at]?.key === picked ? model.entries[at] : undefined;
+  const others = wide.filter((column) => !fits.includes(column) && column.title !== '');
+  const isGrid = opensRows(props);
+  if (entry?.kind === 'row' && (!isGrid || openKey === null))
+    return <RowRest rows={scroller} at={at} row={entry.row} columns={wide} fits={fits} label={label} />;
+  if (isGrid || others.length === 0 || model.entries.length === 0) return null;
+  return (
+    <p class="table-hint quiet">
+      Select a row to see its other columns here: {others.map(({ title }) => title).join(', ')}.
+    </p>
+  );
+}
+
 /** Rows between the ends of the selection, those out of sight too; without a selection all. Within one row the text is copied as it is. */
-function copiedRows<R>(table: HTMLElement, shown: readonly R[]): readonly R[] {
+function copiedRows<R>(table: HTMLElement, { entries, found }: TableModel<R>): readonly R[] {
   const selection = getSelection();
-  if (selection === null || selection.isCollapsed) return shown;
+  if (selection === null || selection.isCollapsed) return found;
   const at = (node: Node | null) => {
     const row = (node instanceof Element ? node : node?.parentElement)?.closest('[data-at]') ?? null;
     return row === null || !table.contains(row) ? null : Number((row as HTMLElement).dataset['at']);
@@ -141,52 +209,13 @@ function copiedRows<R>(table: HTMLElement, shown: readonly R[]): readonly R[] {
   // An end outside of the rows is above or below all of them.
   const isUp = selection.anchorNode !== null && isBefore(selection.focusNode, selection.anchorNode);
   const [from, to] = isUp ? ends.toReversed() : ends;
-  return shown.slice(from ?? 0, (to ?? shown.length - 1) + 1);
+  return entries
+    .slice(from ?? 0, (to ?? entries.length - 1) + 1)
+    .flatMap((one) => (one.kind === 'row' ? [one.row] : []));
 }
 
 const isBefore = (a: Node | null, b: Node): boolean =>
   a !== null && (b.compareDocumentPosition(a) & Node.DOCUMENT_POSITION_PRECEDING) !== 0;
-
-interface RowLook {
-  readonly opens: boolean;
-  readonly isOpen: boolean;
-  readonly isPicked: boolean;
-}
-
-const rowClass = ({ opens, isOpen, isPicked }: RowLook): string =>
-  `table-row${opens ? ' opens' : ''}${isOpen || isPicked ? ' is-open' : ''}`;
-
-interface CellProps<R> {
-  readonly row: R;
-  readonly column: Column<R>;
-  readonly columns: readonly Column<R>[];
-  readonly isGrid: boolean;
-}
-
-function Cell<R>({ row, column, columns, isGrid }: CellProps<R>) {
-  const content = column.show === undefined ? column.value(row) : column.show(row);
-  return (
-    <div
-      role={isGrid ? 'gridcell' : 'cell'}
-      aria-colindex={columns.indexOf(column) + 1}
-      class={`table-cell${column.align === 'right' ? ' right' : ''}`}
-      data-column={column.id}
-      onPointerEnter={tellWhole}
-    >
-      {content ?? '–'}
-    </div>
-  );
-}
-
-/** A truncated text is shown in full next to the pointer. */
-function tellWhole({ currentTarget: cell }: { readonly currentTarget: HTMLElement }): void {
-  if (cell.scrollWidth > cell.clientWidth) cell.title = cell.textContent;
-  else cell.removeAttribute('title');
-}
-
-/** A click on a link or a button in a row is theirs. */
-const isOnControl = (target: EventTarget | null): boolean =>
-  target instanceof Element && target.closest('a, button, input, label') !== null;
 
 interface Step {
   readonly at: number;

@@ -1,14 +1,57 @@
+import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
+import type { TableLayout } from '../../state/table-layouts.js';
 import { widthOf, type Column, type Sort } from './columns.js';
+import { moved, WIDTH_MIN } from './layout.js';
 
 interface TableHeadProps<R> {
+  readonly label: string;
   readonly columns: readonly Column<R>[];
   readonly all: readonly Column<R>[];
   readonly template: string;
+  readonly pinned: ReadonlyMap<string, number>;
+  readonly layout: TableLayout;
   readonly order: Sort | undefined;
   onSort(sort: Sort): void;
+  onLayout(changes: Partial<TableLayout>): void;
+  /** Null where columns are not filtered. */
+  readonly filters: Readonly<Record<string, string>> | null;
+  onFilter(column: string, text: string): void;
 }
 
-export function TableHead<R>({ columns, all, template, order, onSort }: TableHeadProps<R>) {
+/** Pixels by which an arrow key changes a width. */
+const WIDTH_STEP = 16;
+
+/**
+ * Titles that sort. The tab key stops at one of them, and the arrows lead to the others; with Alt they move the column, with Shift they
+ * change its width. A drag does both too.
+ */
+export function TableHead<R>(props: TableHeadProps<R>) {
+  const { label, columns, all, template, pinned, layout, order, onSort, onLayout, filters, onFilter } = props;
+  const titled = columns.filter(({ title }) => title !== '');
+  const [stopId, setStop] = useState<string | null>(null);
+  const [dragged, setDragged] = useState<string | null>(null);
+  const stop = titled.find(({ id }) => id === stopId) ?? titled[0];
+  const ids = all.map(({ id }) => id);
+  const resize = (column: Column<R>, width: number | null) => {
+    const { [column.id]: _, ...others } = layout.widths;
+    onLayout({ widths: width === null ? others : { ...others, [column.id]: Math.max(WIDTH_MIN, Math.round(width)) } });
+  };
+
+  function onKeyDown(event: JSX.TargetedKeyboardEvent<HTMLButtonElement>, column: Column<R>): void {
+    const step = event.key === 'ArrowRight' ? 1 : event.key === 'ArrowLeft' ? -1 : 0;
+    if (step === 0) return;
+    event.preventDefault();
+    if (event.altKey) onLayout({ order: moved(ids, column.id, step) });
+    else if (event.shiftKey) resize(column, cellOf(event.currentTarget).offsetWidth + step * WIDTH_STEP);
+    else {
+      const next = titled[titled.indexOf(column) + step];
+      if (next === undefined) return;
+      setStop(next.id);
+      focusTitle(event.currentTarget, next.id);
+    }
+  }
+
   return (
     <div role="rowgroup" class="table-head" style={{ minWidth: `${widthOf(columns)}px` }}>
       <div role="row" aria-rowindex={1} class="table-row" style={{ gridTemplateColumns: template }}>
@@ -20,23 +63,118 @@ export function TableHead<R>({ columns, all, template, order, onSort }: TableHea
             aria-sort={
               order?.column === column.id ? (order.direction === 'asc' ? 'ascending' : 'descending') : undefined
             }
-            class={`table-cell${column.align === 'right' ? ' right' : ''}`}
+            class={cellClass(column, pinned)}
+            style={placeOf(column, pinned)}
             data-column={column.id}
+            draggable={column.title !== ''}
+            onDragStart={(event) => {
+              event.dataTransfer?.setData('text/plain', column.title);
+              setDragged(column.id);
+            }}
+            onDragEnd={() => setDragged(null)}
+            onDragOver={(event) => dragged !== null && event.preventDefault()}
+            onDrop={(event) => {
+              event.preventDefault();
+              if (dragged === null) return;
+              onLayout({ order: moved(ids, dragged, ids.indexOf(column.id) - ids.indexOf(dragged)) });
+              setDragged(null);
+            }}
           >
             {column.title === '' ? (
-              <span class="unseen">{column.id}</span>
+              (column.head ?? <span class="unseen">{column.id}</span>)
             ) : (
-              <button type="button" title={column.help} onClick={() => onSort(nextSort(column, order))}>
-                {column.title}
-                <span class="table-order" aria-hidden="true">
-                  {order?.column === column.id ? (order.direction === 'asc' ? '↑' : '↓') : ''}
-                </span>
-              </button>
+              <>
+                <button
+                  type="button"
+                  title={column.help}
+                  tabIndex={column.id === stop?.id ? 0 : -1}
+                  onFocus={() => setStop(column.id)}
+                  onKeyDown={(event) => onKeyDown(event, column)}
+                  onClick={() => onSort(nextSort(column, order))}
+                >
+                  {column.title}
+                  <span class="table-order" aria-hidden="true">
+                    {order?.column === column.id ? (order.direction === 'asc' ? '↑' : '↓') : ''}
+                  </span>
+                </button>
+                <ResizeHandle onResize={(width) => resize(column, width)} />
+              </>
             )}
           </div>
         ))}
       </div>
+      {filters !== null && (
+        <div role="row" aria-rowindex={2} class="table-row table-filters" style={{ gridTemplateColumns: template }}>
+          {columns.map((column) => (
+            <div
+              key={column.id}
+              role="gridcell"
+              aria-colindex={all.indexOf(column) + 1}
+              class={cellClass(column, pinned)}
+              style={placeOf(column, pinned)}
+            >
+              {column.title !== '' && (
+                <input
+                  class="control"
+                  aria-label={`Filter ${column.title} of ${label}`}
+                  title={column.align === 'right' ? '5, > 5, <= 5 or 2..5' : 'Words; -word excludes'}
+                  placeholder={column.align === 'right' ? '> 0' : ''}
+                  value={filters[column.id] ?? ''}
+                  onInput={(event) => onFilter(column.id, event.currentTarget.value)}
+                />
+              )}
+            </div>
+          ))}
+        </div>
+      )}
     </div>
+  );
+}
+
+const cellOf = (inside: HTMLElement): HTMLElement => inside.closest<HTMLElement>('.table-cell')!; // Titles are in cells.
+
+function focusTitle(from: HTMLElement, id: string): void {
+  from
+    .closest('.table-head')
+    ?.querySelector<HTMLElement>(`[data-column="${CSS.escape(id)}"] button`)
+    ?.focus();
+}
+
+/** Class of a cell of a column. */
+export const cellClass = <R,>(column: Column<R>, pinned: ReadonlyMap<string, number>): string =>
+  `table-cell${column.align === 'right' ? ' right' : ''}${pinned.has(column.id) ? ' pinned' : ''}`;
+
+/** Where a pinned cell stays. */
+export function placeOf<R>({ id }: Column<R>, pinned: ReadonlyMap<string, number>): { left?: string } {
+  const left = pinned.get(id);
+  return left === undefined ? {} : { left: `${left}px` };
+}
+
+/** The right edge of a title: a drag changes the width, a double click resets it. */
+function ResizeHandle({ onResize }: { onResize(width: number | null): void }) {
+  return (
+    <span
+      class="table-resize"
+      draggable
+      onDragStart={(event) => {
+        // The title is not dragged along.
+        event.preventDefault();
+        event.stopPropagation();
+      }}
+      onDblClick={() => onResize(null)}
+      onPointerDown={(event) => {
+        const handle = event.currentTarget;
+        const from = cellOf(handle).offsetWidth;
+        const { clientX: start } = event;
+        handle.setPointerCapture(event.pointerId);
+        const move = ({ clientX }: PointerEvent) => Math.abs(clientX - start) > 1 && onResize(from + clientX - start);
+        handle.addEventListener('pointermove', move);
+        handle.addEventListener('lostpointercapture', () => handle.removeEventListener('pointermove', move), {
+          once: true,
+        });
+        event.preventDefault();
+      }}
+    />
   );
 }
 

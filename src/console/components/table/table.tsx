@@ -1,60 +1,98 @@
-import { useState } from 'preact/hooks';
-import { copyText } from '../../state/clipboard.js';
-import { count, counted } from '../../words/numbers.js';
+import { useMemo, useRef, useState } from 'preact/hooks';
+import { partName } from '../../state/part.js';
 import { parameter, setParameters } from '../../state/place.js';
-import { Button } from '../button.js';
-import { copyOf, matching, parseSort, sorted, sortText, type TableProps } from './columns.js';
+import { keepLayout, layoutOf } from '../../state/table-layouts.js';
+import { parseSort, sortText, type TableProps } from './columns.js';
+import { selectColumn } from './selection.js';
 import { TableBody } from './table-body.js';
+import { useTableModel } from './table-model.js';
+import { TableTools } from './table-tools.js';
 import '../control.css';
 import './table.css';
 
-/** Rows above which a table without a search has a button to copy them; the keys copy all of them too. */
-const COPIED_MIN = 8;
+/** Rows above which a table without a search has tools; the keys copy all rows too. */
+const TOOLS_MIN = 8;
 
-/** Rows to sort, search and open, of which only those in sight are on the page. */
-export function Table<R>(props: TableProps<R>) {
-  const { label, columns, rows, name, sort: first, searchIn, empty = 'No entries.' } = props;
+/** Rows to sort, search, filter, group and open, of which only those in sight are on the page. */
+export function Table<R>(given: TableProps<R>) {
+  const found = useRef<readonly R[]>([]);
+  const props = useSelectable(given, found);
+  const { columns, rows, name, sort: first, searchIn, keyOf, empty = 'No entries.' } = props;
   const [sort, setSort] = useKept(name && `${name}.sort`, first === undefined ? '' : sortText(first));
   const [typed, setTyped] = useKept(name && `${name}.q`, '');
+  const [filterText, setFilterText] = useKept(name && `${name}.where`, '');
+  const [isFiltering, setFiltering] = useState(filterText !== '');
+  const [folded, setFolded] = useState<readonly string[]>([]);
+  const table = `${name ?? ''} ${columns.map(({ id }) => id).join(' ')}`;
+  const layout = layoutOf(table);
   const order = parseSort(sort);
-  const found = matching(rows, searchIn, typed);
-  const shown = sorted(
-    found,
-    columns.find(({ id }) => id === order?.column),
-    order?.direction ?? 'asc',
-  );
+  const filters = parseFilters(filterText);
+  const model = useTableModel({ columns, rows, keyOf, searchIn, layout, order, typed, filters, folded });
+  found.current = model.found;
+  const change = (changes: Partial<typeof layout>) => keepLayout(table, { ...layout, ...changes });
+  const toggleFilters = () => {
+    if (isFiltering) setFilterText('');
+    setFiltering(!isFiltering);
+  };
   return (
-    <div class="table-whole">
-      {(searchIn !== undefined || rows.length > COPIED_MIN) && (
-        <div class="table-tools">
-          {searchIn !== undefined && (
-            <input
-              type="search"
-              class="control"
-              placeholder="Search"
-              aria-label={`Search ${label}`}
-              value={typed}
-              onInput={(event) => setTyped(event.currentTarget.value)}
-            />
-          )}
-          <span class="quiet" role="status">
-            {found.length === rows.length ? count(rows.length) : `${count(found.length)} of ${count(rows.length)}`}
-          </span>
-          <Button
-            kind="bare"
-            aria-label={`Copy ${label}`}
-            title="Copy the rows for a spreadsheet"
-            disabled={shown.length === 0}
-            onClick={() => void copyText(copyOf(columns, shown), counted(shown.length, 'row'))}
-          >
-            Copy
-          </Button>
-        </div>
+    <div class="table-whole" data-part={partName(props.label)}>
+      {(searchIn !== undefined || rows.length > TOOLS_MIN) && (
+        <TableTools
+          {...props}
+          model={model}
+          layout={layout}
+          typed={typed}
+          isFiltering={isFiltering}
+          onType={setTyped}
+          onLayout={change}
+          onFilters={toggleFilters}
+          onFold={setFolded}
+        />
       )}
-      <TableBody {...props} shown={shown} order={order} onSort={(next) => setSort(sortText(next))} />
-      {shown.length === 0 && <p class="table-empty quiet">{rows.length === 0 ? empty : 'No rows match the search.'}</p>}
+      <TableBody
+        {...props}
+        model={model}
+        layout={layout}
+        order={order}
+        onSort={(next) => setSort(sortText(next))}
+        onLayout={change}
+        filters={isFiltering ? filters : null}
+        onFilter={(id, text) => setFilterText(filtersText({ ...filters, [id]: text }))}
+        onFold={(key) => setFolded(folded.includes(key) ? folded.filter((one) => one !== key) : [...folded, key])}
+      />
+      {model.found.length === 0 && (
+        <p class="table-empty quiet">
+          {rows.length === 0 ? empty : `No rows match the ${filterText === '' ? 'search' : 'filters'}.`}
+        </p>
+      )}
     </div>
   );
+}
+
+/** The table with a column of checkboxes, where rows can be selected. */
+function useSelectable<R>(props: TableProps<R>, found: { readonly current: readonly R[] }): TableProps<R> {
+  const { columns, selection, label, keyOf } = props;
+  return useMemo(() => {
+    if (selection === undefined) return props;
+    const boxes = selectColumn(selection, { label, keyOf, found: () => found.current });
+    return { ...props, columns: [boxes, ...columns] };
+  }, [props]);
+}
+
+/** `{"weight":"> 5%"}` and back: the filters of columns as the address has them. */
+function parseFilters(text: string): Readonly<Record<string, string>> {
+  try {
+    const given: unknown = JSON.parse(text === '' ? '{}' : text);
+    const entries = typeof given === 'object' && given !== null ? Object.entries(given) : [];
+    return Object.fromEntries(entries.filter((entry): entry is [string, string] => typeof entry[1] === 'string'));
+  } catch {
+    return {};
+  }
+}
+
+function filtersText(filters: Readonly<Record<string, string>>): string {
+  const given = Object.entries(filters).filter(([, text]) => text !== '');
+  return given.length === 0 ? '' : JSON.stringify(Object.fromEntries(given));
 }
 
 /** A text kept in the address under a name, or for as long as the table is there. */

@@ -1,4 +1,5 @@
 import { useLayoutEffect, useMemo, useState } from 'preact/hooks';
+import type { TableLayout } from '../../state/table-layouts.js';
 import type { Column } from './columns.js';
 
 /** Room for the border of a cell, in pixels. */
@@ -8,19 +9,25 @@ const ROOM = 2;
 export function useWidened<R>(
   table: { readonly current: HTMLElement | null },
   columns: readonly Column<R>[],
+  /** Columns whose width somebody chose keep it. */
+  { widths: chosen }: Pick<TableLayout, 'widths'>,
 ): readonly Column<R>[] {
   const [widths, setWidths] = useState<Readonly<Record<string, number>>>({});
   useLayoutEffect(() => {
     const wider: Record<string, number> = {};
     for (const cell of table.current?.querySelectorAll<HTMLElement>('.table-cell.right') ?? []) {
       const id = cell.dataset['column'];
-      if (id === undefined || cell.scrollWidth <= cell.clientWidth) continue;
+      if (id === undefined || chosen[id] !== undefined || cell.scrollWidth <= cell.clientWidth) continue;
       wider[id] = Math.max(wider[id] ?? 0, cell.scrollWidth + ROOM);
     }
     if (Object.keys(wider).length > 0) setWidths({ ...widths, ...wider });
   });
   return useMemo(
-    () => columns.map((column) => ({ ...column, width: Math.max(column.width, widths[column.id] ?? 0) })),
-    [columns, widths],
+    () =>
+      columns.map((column) => ({
+        ...column,
+        width: chosen[column.id] ?? Math.max(column.width, widths[column.id] ?? 0),
+      })),
+    [columns, widths, chosen],
   );
 }

@@ -1,7 +1,7 @@
 import type { EventsView } from '#clients/typescript/divisor.js';
 import { Badge } from '../../components/badge.js';
 import { Button } from '../../components/button.js';
-import { Select } from '../../components/choice.js';
+import { Choice, Select } from '../../components/choice.js';
 import { Download } from '../../components/download.js';
 import { Page } from '../../components/page.js';
 import { DateInput } from '../../components/range-bar.js';
@@ -19,6 +19,7 @@ import { indexAddress } from '../../words/addresses.js';
 import { weekday } from '../../words/dates.js';
 import { count, counted } from '../../words/numbers.js';
 import { EVENT_KINDS, KINDS_OF_BADGES, type EventKind } from './event-kinds.js';
+import { MonthGrid } from './month-grid.js';
 import './calendar.css';
 
 /** Events of every index by date: announcements, effective dates, expiries, holidays. */
@@ -26,6 +27,7 @@ export function CalendarPage() {
   const kinds = EVENT_KINDS.filter((kind) => parameter('kinds')?.split(',').includes(kind));
   const index = parameter('index');
   const from = parameter('from');
+  const view = parameter('view') === 'list' ? 'list' : 'month';
   const query = {
     ...(kinds.length === 0 ? {} : { kinds }),
     ...(index === null ? {} : { index_ids: [index] }),
@@ -47,24 +49,34 @@ export function CalendarPage() {
       }
       actions={<Subscribe address={file} query={query} />}
     >
-      <Filters kinds={kinds} index={index} from={events.data?.from ?? from} />
+      <Filters view={view} kinds={kinds} index={index} from={events.data?.from ?? from} />
       <Answered resource={events} what="the events">
-        {({ events: all, events_total: total }) => (
+        {({ events: all, events_total: total, from: first, to: last }) => (
           <>
-            <Table
-              label="events"
-              name="events"
-              columns={columnsOf(exchanges)}
-              rows={all}
-              keyOf={({ date, kind, index_id: id, calendar, effective }) =>
-                [date, kind, id, calendar, effective].join(' ')
-              }
-              searchIn={({ date, kind, index_id: id, calendar, summary }) =>
-                `${date} ${kind} ${id ?? ''} ${calendar} ${summary}`
-              }
-              height={640}
-              empty="No events in this range of dates."
-            />
+            {view === 'month' && (
+              <MonthGrid
+                month={parameter('month') ?? (all[0]?.date ?? first).slice(0, 7)}
+                events={all}
+                from={first}
+                to={last}
+              />
+            )}
+            {view === 'list' && (
+              <Table
+                label="events"
+                name="events"
+                columns={columnsOf(exchanges)}
+                rows={all}
+                keyOf={({ date, kind, index_id: id, calendar, effective }) =>
+                  [date, kind, id, calendar, effective].join(' ')
+                }
+                searchIn={({ date, kind, index_id: id, calendar, summary }) =>
+                  `${date} ${kind} ${id ?? ''} ${calendar} ${summary}`
+                }
+                height={640}
+                empty="No events in this range of dates."
+              />
+            )}
             {total > all.length && (
               <p class="quiet">
                 The first {count(all.length)} of {count(total)}.
@@ -77,16 +89,28 @@ export function CalendarPage() {
   );
 }
 
+const VIEWS = [
+  { value: 'month', text: 'Month' },
+  { value: 'list', text: 'List' },
+] as const;
+
 interface FiltersProps {
+  readonly view: 'month' | 'list';
   readonly kinds: readonly EventKind[];
   readonly index: string | null;
   readonly from: string | null;
 }
 
-function Filters({ kinds, index, from }: FiltersProps) {
+function Filters({ view, kinds, index, from }: FiltersProps) {
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   return (
     <div class="calendar-filters">
+      <Choice
+        label="View"
+        options={VIEWS}
+        value={view}
+        onChoose={(chosen) => setParameters({ view: chosen === 'month' ? null : chosen })}
+      />
       <Toggles
         label="Kinds of events (default: all)"
         values={EVENT_KINDS}

@@ -166,6 +166,8 @@ function Levels({ view }: { readonly view: CompareView }) {
         height={360}
         range={range}
         onRange={chooseRange}
+        hasBrush
+        compares
       />
     </Section>
   );

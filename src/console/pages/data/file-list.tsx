@@ -133,7 +133,7 @@ function Folded({ files, isMapped, acts, onClear }: FoldedProps) {
 function FileTable({ files, acts }: { readonly files: readonly Listed[]; readonly acts: FileActs }) {
   const columns: readonly Column<Listed>[] = [
     { id: 'name', title: 'File', width: 180, grow: 2, value: ({ file }) => file.name },
-    numeric({ id: 'size', title: 'Size', width: 90, of: ({ file }) => file.size, write: bytes }),
+    numeric({ id: 'size', adds: true, title: 'Size', width: 90, of: ({ file }) => file.size, write: bytes }),
     {
       id: 'table',
       title: 'Table',

@@ -84,7 +84,7 @@ export const rowMetrics = (rows: Readonly<Record<string, number>>): readonly Met
 
 const FILE_COLUMNS: readonly Column<NonNullable<DataStore['files']>[number]>[] = [
   { id: 'label', title: 'File', width: 160, grow: 1, value: ({ label }) => label },
-  numeric({ id: 'bytes', title: 'Size', width: 100, of: ({ bytes: size }) => size, write: bytes }),
+  numeric({ id: 'bytes', adds: true, title: 'Size', width: 100, of: ({ bytes: size }) => size, write: bytes }),
   {
     id: 'sha256',
     title: 'SHA-256',

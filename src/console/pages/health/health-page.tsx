@@ -10,6 +10,7 @@ import { Page, Section } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
 import { Wait } from '../../components/wait.js';
+import { healthChanges, type HealthChange } from '../../state/health-log.js';
 import { health, isFollowing, liveJobs, lookAround } from '../../state/live.js';
 import { principal } from '../../state/principal.js';
 import { useSchemas } from '../../state/schemas.js';
@@ -65,6 +66,7 @@ function State({ state }: { readonly state: Health }) {
         <Table label="checks" columns={CHECKS} rows={checks} keyOf={({ name }) => name} height={400} />
       </Section>
       <RunChecks />
+      <Changes />
       <Limits limits={limits} />
       <Section title="This key">
         <Facts
@@ -78,6 +80,45 @@ function State({ state }: { readonly state: Health }) {
     </>
   );
 }
+
+/** Earlier states: changes, failing checks and restarts that this browser saw. */
+function Changes() {
+  return (
+    <Section title="History" aside="as this browser saw it">
+      <Table
+        label="changes of state"
+        columns={CHANGES}
+        rows={healthChanges.value}
+        keyOf={({ at }) => at}
+        sort={{ column: 'at', direction: 'desc' }}
+        height={300}
+        empty="No state was seen yet."
+      />
+    </Section>
+  );
+}
+
+const CHANGES: readonly Column<HealthChange>[] = [
+  { id: 'at', title: 'Since', width: 172, value: ({ at }) => at, show: ({ at }) => moment(at) },
+  {
+    id: 'status',
+    title: 'State',
+    width: 100,
+    value: ({ status }) => status,
+    show: ({ status }) => <Badge kind={status === 'ok' ? 'good' : 'bad'}>{status}</Badge>,
+  },
+  { id: 'reason', title: 'Reason', width: 120, grow: 1, value: ({ reason }) => reason || null },
+  {
+    id: 'started',
+    title: 'Started',
+    help: 'Start of the process that answered',
+    width: 172,
+    priority: 3,
+    value: ({ startedAt }) => startedAt,
+    show: ({ startedAt }) => moment(startedAt),
+  },
+  { id: 'version', title: 'Version', width: 90, priority: 4, value: ({ version }) => version },
+];
 
 /** Limits that apply to clients, with the help of the contract. */
 function Limits({ limits }: Pick<Health, 'limits'>) {

@@ -1,4 +1,5 @@
-import type { IndexSummary, JobStatus, RunSummaryRow } from '#clients/typescript/divisor.js';
+import type { IndexSummary, RunSummaryRow } from '#clients/typescript/divisor.js';
+import { useState } from 'preact/hooks';
 import { Badge } from '../../components/badge.js';
 import { LinkButton } from '../../components/button.js';
 import { EmptyState } from '../../components/empty-state.js';
@@ -11,11 +12,13 @@ import { numeric, type Column } from '../../components/table/columns.js';
 import { isLater, useFailedRuns } from '../../state/failed-runs.js';
 import { liveJobs } from '../../state/live.js';
 import { may } from '../../state/principal.js';
-import { useAsking, type Asking } from '../../state/refusals.js';
+import { useAsking } from '../../state/refusals.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { indexAddress } from '../../words/addresses.js';
 import { returnText } from '../../words/returns.js';
+import type { Row } from './index-row.js';
+import { IndexTools } from './index-tools.js';
 import { ExampleIndex } from './example-index.js';
 import { RunButton } from './run-button.js';
 import { change, counted, decimal, percent, signClass } from '../../words/numbers.js';
@@ -26,22 +29,12 @@ interface IndexTableProps {
   readonly hasData: boolean;
 }
 
-/** An index with the overview of its stored run; null before the first run. */
-interface Row {
-  readonly index: IndexSummary;
-  readonly run: RunSummaryRow | null;
-  /** False before the summaries of the runs have arrived. */
-  readonly isKnown: boolean;
-  /** The last run, where it failed after the stored one was made. */
-  readonly failed: JobStatus | null;
-  readonly asking: Asking;
-}
-
 export function IndexTable({ indices, skipped, hasData }: IndexTableProps) {
   const runs = useResource('summaries', (signal) => service.value.call('listSummaries', { signal }));
   const byId = new Map(runs.data?.summaries.map((run) => [run.index_id, run]));
   const failures = useFailedRuns();
   const asking = useAsking();
+  const [selected, setSelected] = useState<readonly string[]>([]);
   const rows = indices.map((index): Row => {
     const failed = failures.get(index.id);
     return {
@@ -59,11 +52,15 @@ export function IndexTable({ indices, skipped, hasData }: IndexTableProps) {
       <Table
         label="indices"
         name="indices"
-        columns={COLUMNS}
+        columns={rows.some(({ index }) => index.tags.length > 0) ? COLUMNS : WITHOUT_TAGS}
         rows={rows}
         keyOf={({ index }) => index.id}
         addressOf={({ index }) => indexAddress(index.id)}
-        searchIn={({ index }) => `${index.id} ${index.name} ${index.currency} ${index.calendar}`}
+        searchIn={({ index }) =>
+          `${index.id} ${index.name} ${index.currency} ${index.calendar} ${index.tags.join(' ')}`
+        }
+        selection={{ keys: selected, onChange: setSelected }}
+        tools={<IndexTools rows={rows} selected={selected} asking={asking} />}
         sort={{ column: 'index', direction: 'asc' }}
         height={720}
       />
@@ -122,9 +119,16 @@ const COLUMNS: readonly Column<Row>[] = [
     ),
   },
   {
+    id: 'tags',
+    title: 'Tags',
+    width: 110,
+    priority: 8,
+    value: ({ index }) => index.tags.join(', ') || null,
+  },
+  {
     id: 'trace',
     title: 'Last year',
-    width: 100,
+    width: 114,
     priority: 4,
     value: ({ run }) => run?.index?.total_return ?? null,
     show: ({ run }) =>
@@ -205,6 +209,8 @@ const COLUMNS: readonly Column<Row>[] = [
     show: (row) => <State {...row} />,
   },
 ];
+
+const WITHOUT_TAGS = COLUMNS.filter(({ id }) => id !== 'tags');
 
 /** Never run, running, failed and why, stale and why, or up to date; with the way out of all but the last. */
 function State({ index, run, isKnown, failed, asking }: Row) {

@@ -26,6 +26,9 @@ import { change, count, figure, percent, signClass } from '../../words/numbers.j
 import { returnText, withReturn } from '../../words/returns.js';
 import { FactorAttribution } from './factor-attribution.js';
 
+/** No benchmark, in the address. */
+const NOTHING = '-';
+
 interface AttributionProps {
   readonly id: string;
   readonly run: OverviewView;
@@ -35,7 +38,16 @@ interface AttributionProps {
 export function Attribution({ id, run }: AttributionProps) {
   const range = chosenRange();
   const window = { ...shownRun(), ...(range === null ? {} : { start: range.from, end: range.to }) };
-  const against = parameter('against');
+  const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
+  const others = (indices.data?.indices ?? []).filter(({ id: other }) => other !== id);
+  const own = useResource(`performance ${runKey(id)}`, (signal) =>
+    service.value.call('getPerformance', { params: { index_id: id }, query: shownRun(), signal }),
+  );
+  // The benchmark of the run, where it is an index and nothing else was chosen.
+  const usual = others.find(({ id: other }) => other === own.data?.benchmark)?.id ?? null;
+  const asked = parameter('against');
+  const against = asked === NOTHING ? null : (asked ?? usual);
+  const isKnown = asked !== null || (own.data ?? own.trouble) !== undefined;
   const names = useResource(
     `attribution ${runKey(id)} ${range?.from} ${range?.to}`,
     (signal) => service.value.call('getAttribution', { params: { index_id: id }, query: window, signal }),
@@ -43,12 +55,10 @@ export function Attribution({ id, run }: AttributionProps) {
   );
   const query = { ...window, ...(against === null ? {} : { benchmark: against }) };
   const groups = useResource(
-    `groups ${runKey(id)} ${range?.from} ${range?.to} ${against}`,
+    isKnown && indices.data !== undefined ? `groups ${runKey(id)} ${range?.from} ${range?.to} ${against}` : null,
     (signal) => service.value.call('getGroupAttribution', { params: { index_id: id }, query, signal }),
     { keeps: true },
   );
-  const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
-  const others = (indices.data?.indices ?? []).filter(({ id: other }) => other !== id);
   return (
     <div class="index-part">
       <RangeBar start={run.start} end={run.end} />
@@ -62,11 +72,11 @@ export function Attribution({ id, run }: AttributionProps) {
             label="Against"
             isLabelShown
             options={[
-              { value: '', text: 'nothing' },
+              { value: NOTHING, text: 'nothing' },
               ...others.map(({ id: other }) => ({ value: other, text: other })),
             ]}
-            value={against ?? ''}
-            onChoose={(other) => setParameters({ against: other === '' ? null : other })}
+            value={against ?? NOTHING}
+            onChoose={(other) => setParameters({ against: other === (usual ?? NOTHING) ? null : other })}
           />
         }
       >
@@ -194,6 +204,7 @@ const GROUP_COLUMNS: readonly Column<GroupAttributionRow>[] = [
   { id: 'group', title: 'Group', width: 120, grow: 2, value: ({ group }) => group },
   numeric({
     id: 'weight',
+    adds: true,
     title: 'Weight',
     help: 'Mean weight at the beginning of the sessions',
     width: 84,
@@ -202,6 +213,7 @@ const GROUP_COLUMNS: readonly Column<GroupAttributionRow>[] = [
   }),
   numeric({
     id: 'contribution',
+    adds: true,
     title: 'Contribution',
     width: 104,
     of: ({ contribution }) => contribution,
@@ -232,6 +244,7 @@ const NAME_COLUMNS: readonly Column<ContributionPayload>[] = [
   },
   numeric({
     id: 'weight',
+    adds: true,
     title: 'Weight',
     help: 'Mean weight at the beginning of the sessions',
     width: 84,
@@ -249,6 +262,7 @@ const NAME_COLUMNS: readonly Column<ContributionPayload>[] = [
   }),
   numeric({
     id: 'contribution',
+    adds: true,
     title: 'Contribution',
     width: 104,
     of: ({ contribution }) => contribution,

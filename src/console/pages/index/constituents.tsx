@@ -163,9 +163,10 @@ const COLUMNS: readonly Column<Row>[] = [
   },
   { id: 'name', title: 'Company', width: 120, grow: 1, priority: 4, value: ({ facts }) => facts?.name ?? null },
   { id: 'sector', title: 'Sector', width: 110, grow: 1, priority: 3, value: ({ facts }) => facts?.sector ?? null },
-  numeric({ id: 'weight', title: 'Weight', width: 80, of: ({ weight }) => weight, write: percent }),
+  numeric({ id: 'weight', adds: true, title: 'Weight', width: 80, of: ({ weight }) => weight, write: percent }),
   numeric({
     id: 'decided',
+    adds: true,
     title: 'Decided',
     help: 'Weight at the rebalance',
     width: 80,
@@ -175,6 +176,7 @@ const COLUMNS: readonly Column<Row>[] = [
   }),
   numeric({
     id: 'drift',
+    adds: true,
     title: 'Drift',
     help: 'Weight minus the weight at the rebalance',
     width: 80,
@@ -183,6 +185,7 @@ const COLUMNS: readonly Column<Row>[] = [
   }),
   numeric({
     id: 'risk',
+    adds: true,
     title: 'Risk',
     help: 'Contribution to the annualised volatility',
     width: 76,

@@ -96,6 +96,7 @@ const COLUMNS: readonly Column<Row>[] = [
   }),
   numeric({
     id: 'contribution',
+    adds: true,
     title: 'Contribution',
     help: 'Exposure times return of the factor, linked over the range',
     width: 110,

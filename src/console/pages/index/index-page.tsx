@@ -20,18 +20,11 @@ import { useResource } from '../../state/resource.js';
 import { definitionKey, definitionOf, overviewKey, overviewOf } from '../../state/run-questions.js';
 import { shownRun } from '../../state/shown-run.js';
 import { indexAddress, strategyAddress } from '../../words/addresses.js';
-import { Attribution } from './attribution.js';
-import { Constituents } from './constituents.js';
 import { IndexActions, RunActions, RunState } from './index-actions.js';
-import { Limits } from './limits.js';
 import { Methodology, Terms } from './methodology.js';
 import { OtherRun } from './other-run.js';
 import { Performance } from './performance.js';
-import { Rebalances } from './rebalances.js';
-import { Risk } from './risk.js';
 import { runAgain, runOf, RunSettings } from './run-settings.js';
-import { Scenarios } from './scenarios.js';
-import { Weights } from './weights.js';
 import { WholeRun } from './whole-run.js';
 import './index-page.css';
 
@@ -40,14 +33,30 @@ const Versions = lazy<Versioned>(
   async () => (await import('../../components/versions/versions.js')).Versions,
 );
 
-const Publication = lazy<{ readonly id: string; readonly run: OverviewView }>(
+interface RunPartProps {
+  readonly id: string;
+  readonly run: OverviewView;
+}
+
+const Attribution = lazy<RunPartProps>('the attribution', async () => (await import('./attribution.js')).Attribution);
+const Constituents = lazy<RunPartProps>(
+  'the constituents',
+  async () => (await import('./constituents.js')).Constituents,
+);
+const Limits = lazy<RunPartProps>('the limits', async () => (await import('./limits.js')).Limits);
+const Rebalances = lazy<RunPartProps>('the rebalances', async () => (await import('./rebalances.js')).Rebalances);
+const Scenarios = lazy<RunPartProps>('the scenarios', async () => (await import('./scenarios.js')).Scenarios);
+const Weights = lazy<RunPartProps>('the weights', async () => (await import('./weights.js')).Weights);
+const Risk = lazy<{ readonly id: string }>('the risk', async () => (await import('./risk.js')).Risk);
+
+const Publication = lazy<RunPartProps>(
   'the publication',
   async () => (await import('./publication/publication.js')).Publication,
 );
 
 const Runs = lazy<{ readonly id: string }>('the runs', async () => (await import('./runs.js')).Runs);
 
-const CorporateActions = lazy<{ readonly id: string; readonly run: OverviewView }>(
+const CorporateActions = lazy<RunPartProps>(
   'the corporate actions',
   async () => (await import('./actions.js')).Actions,
 );

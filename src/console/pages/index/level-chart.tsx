@@ -2,9 +2,10 @@ import type { LevelsView, OverviewView, PerformanceView } from '#clients/typescr
 import { useMemo } from 'preact/hooks';
 import { AddSelect } from '../../components/add-select.js';
 import { Chart } from '../../components/chart/chart.js';
+import type { Band } from '../../components/chart/overlays.js';
 import { within, type Line, type Mark, type Range } from '../../components/chart/series.js';
 import { isLogarithmic, ScaleChoice } from '../../components/chart/scale-choice.js';
-import { Choice, type Option } from '../../components/choice.js';
+import { Choice, Select, type Option } from '../../components/choice.js';
 import { ExportMenu } from '../../components/export-menu.js';
 import { Button } from '../../components/button.js';
 import { Icon } from '../../components/icon.js';
@@ -16,6 +17,7 @@ import { service, troubleOf } from '../../state/service.js';
 import { ofShownRun, runKey, shownRun } from '../../state/shown-run.js';
 import { rebalanceAddress } from '../../words/addresses.js';
 import { withReturn } from '../../words/returns.js';
+import { rebased, RelativePane } from './relative-pane.js';
 
 interface LevelChartProps {
   readonly id: string;
@@ -47,44 +49,35 @@ const UNITS = [
 ] as const;
 
 /** The level of the index against the portfolio that follows it, the benchmark of the run and other indices. */
-export function LevelChart({ id, tracked, run, performance }: LevelChartProps) {
+export function LevelChart(props: LevelChartProps) {
+  const { id, tracked, performance } = props;
   const variant = chosenVariant();
   const others = (parameter('with') ?? '').split(',').filter(Boolean).slice(0, OTHERS_MAX);
   const unit = parameter('unit') === 'points' ? 'points' : 'rebased';
-  const drawnIds = unit === 'points' ? [] : others;
   const range = chosenRange();
-  const levels = useResource(
-    `levels ${runKey(id)} ${variant} ${drawnIds.join()}`,
-    (signal) =>
-      Promise.all([
-        levelsOf(id, variant, signal, shownRun()),
-        ...drawnIds.map((one) => nearestLevels(one, variant, signal)),
-      ]),
-    { keeps: true },
-  );
-  const rebalances = useResource(
-    `rebalances ${runKey(id)}`,
-    (signal) => service.value.call('listRebalances', { params: { index_id: id }, query: shownRun(), signal }),
-    { isLater: true },
-  );
-  const { dates, lines } = useMemo(
-    () => drawn({ id, tracked, run, performance, levels: levels.data ?? [], unit, range }),
-    [id, tracked, run, performance, levels.data, unit, range?.from, range?.to],
-  );
+  const { dates, lines, trouble } = useLines(props, unit, variant, unit === 'points' ? [] : others);
   const [first, last] = within(dates, range);
   const isLog = isLogarithmic(lines, first, last);
-  const marks = useMemo<readonly Mark[]>(
-    () =>
-      (rebalances.data?.rebalances ?? []).flatMap(({ date, traded_on: day }) =>
-        day === null
-          ? []
-          : [{ date: day, label: `Rebalance ${date}`, address: ofShownRun(rebalanceAddress(id, date)) }],
-      ),
-    [id, rebalances.data],
-  );
+  const falls = performance?.drawdowns ?? NO_FALLS;
+  const isShaded = parameter('shade') === 'drawdowns';
+  const bands = useMemo(() => (isShaded ? falls.map(bandOf) : []), [isShaded, falls]);
+  const marks = useRebalanceMarks(id);
   return (
-    <Section title="Level" aside={<Controls id={id} others={others} unit={unit} variant={variant} isLog={isLog} />}>
-      {levels.trouble !== null && <p role="alert">{levels.trouble.message}</p>}
+    <Section
+      title="Level"
+      aside={
+        <Controls
+          id={id}
+          others={others}
+          unit={unit}
+          variant={variant}
+          isLog={isLog}
+          lines={lines}
+          hasDrawdowns={falls.length > 0}
+        />
+      }
+    >
+      {trouble !== null && <p role="alert">{trouble.message}</p>}
       {unit === 'points' && (
         <p class="quiet">
           Points are those of {tracked} alone: {[...others, 'the portfolio', 'a benchmark'].join(', ')} are drawn when
@@ -101,12 +94,70 @@ export function LevelChart({ id, tracked, run, performance }: LevelChartProps) {
         sync="index"
         range={range}
         onRange={chooseRange}
+        bands={bands}
+        subject={id}
+        hasBrush
+        compares={unit === 'rebased'}
       />
+      <RelativePane dates={dates} lines={lines} />
     </Section>
   );
 }
 
+/** The lines of the chart, on the dates of the run. */
+function useLines(
+  { id, tracked, run, performance }: LevelChartProps,
+  unit: 'rebased' | 'points',
+  variant: Variant,
+  others: readonly string[],
+) {
+  const range = chosenRange();
+  const levels = useResource(
+    `levels ${runKey(id)} ${variant} ${others.join()}`,
+    (signal) =>
+      Promise.all([
+        levelsOf(id, variant, signal, shownRun()),
+        ...others.map((one) => nearestLevels(one, variant, signal)),
+      ]),
+    { keeps: true },
+  );
+  const { dates, lines } = useMemo(
+    () => drawn({ id, tracked, run, performance, levels: levels.data ?? [], unit, range }),
+    [id, tracked, run, performance, levels.data, unit, range?.from, range?.to],
+  );
+  return { dates, lines, trouble: levels.trouble };
+}
+
+/** The days on which rebalances are traded. */
+function useRebalanceMarks(id: string): readonly Mark[] {
+  const rebalances = useResource(
+    `rebalances ${runKey(id)}`,
+    (signal) => service.value.call('listRebalances', { params: { index_id: id }, query: shownRun(), signal }),
+    { isLater: true },
+  );
+  return useMemo<readonly Mark[]>(
+    () =>
+      (rebalances.data?.rebalances ?? []).flatMap(({ date, traded_on: day }) =>
+        day === null
+          ? []
+          : [{ date: day, label: `Rebalance ${date}`, address: ofShownRun(rebalanceAddress(id, date)) }],
+      ),
+    [id, rebalances.data],
+  );
+}
+
+const NO_FALLS: PerformanceView['drawdowns'] = [];
+
+/** From the high to the recovery, or to the last date. */
+const bandOf = ({ peak, trough, recovery }: PerformanceView['drawdowns'][number]): Band => ({
+  from: peak,
+  to: recovery ?? '9999-12-31',
+  label: `Drawdown, lowest on ${trough}`,
+});
+
 interface ControlsProps {
+  readonly lines: readonly Line[];
+  readonly hasDrawdowns: boolean;
   readonly id: string;
   readonly others: readonly string[];
   readonly unit: 'rebased' | 'points';
@@ -114,9 +165,30 @@ interface ControlsProps {
   readonly isLog: boolean;
 }
 
-function Controls({ id, others, unit, variant, isLog }: ControlsProps) {
+function Controls({ id, others, unit, variant, isLog, lines, hasDrawdowns }: ControlsProps) {
+  const isShaded = parameter('shade') === 'drawdowns';
   return (
     <>
+      {lines.length > 1 && (
+        <Select
+          label="Relative to"
+          options={[
+            { value: '', text: 'Relative to …' },
+            ...lines.slice(1).map((line) => ({ value: line.id, text: `Relative to ${line.label}` })),
+          ]}
+          value={parameter('relative') ?? ''}
+          onChoose={(chosen) => setParameters({ relative: chosen === '' ? null : chosen })}
+        />
+      )}
+      {hasDrawdowns && (
+        <Button
+          aria-pressed={isShaded}
+          title="Shade the deepest drawdowns of the range"
+          onClick={() => setParameters({ shade: isShaded ? null : 'drawdowns' })}
+        >
+          Drawdowns
+        </Button>
+      )}
       <OtherIndices id={id} others={others} />
       <Choice
         label="Unit"
@@ -208,12 +280,6 @@ function drawn({ id, tracked, run, performance, levels, unit, range }: Drawn): {
       colour: 3,
     });
   return { dates, lines };
-}
-
-/** The values with the first one from a date on at 100: for the eye, the figures are the service's. */
-function rebased(values: readonly (number | null)[], first: number): readonly (number | null)[] {
-  const base = values.slice(first).find((value) => value !== null) ?? null;
-  return base === null ? values : values.map((value) => (value === null ? null : (100 * value) / base));
 }
 
 /** Other indices with a run, which can be added to the chart. */

@@ -17,6 +17,7 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { runKey, shownRun } from '../../state/shown-run.js';
 import { figure, percent } from '../../words/numbers.js';
+import { RiskBars } from './risk-bars.js';
 
 const WINDOWS = [
   { value: '63', text: '3M' },
@@ -73,8 +74,6 @@ export function Risk({ id }: { readonly id: string }) {
   );
 }
 
-const SHOWN = 12;
-
 /** The names that make most of the volatility. */
 function Contributions({ id }: { readonly id: string }) {
   const models = useResource('risk models', (signal) => service.value.call('listRiskModels', { signal }));
@@ -109,21 +108,11 @@ function Contributions({ id }: { readonly id: string }) {
       }
     >
       <Answered resource={held} what="the risk contributions">
-        {({ weights, risk }) => (
+        {({ weights, risk, as_of: asOf }) => (
           <>
-            <Bars
-              isPlain
-              label="Securities with the largest contribution to volatility"
-              bars={weights
-                .flatMap(({ identifier, risk_contribution: value }) =>
-                  value === null ? [] : [{ label: identifier, value }],
-                )
-                .toSorted((a, b) => b.value - a.value)
-                .slice(0, SHOWN)}
-              format={(value) => percent(value)}
-            />
+            <RiskBars weights={weights} asOf={asOf} />
             <p class="quiet">
-              Volatility {percent(risk?.volatility)}, told for {percent(risk?.covered_weight)} of the weight
+              Volatility {percent(risk?.volatility)}, estimated for {percent(risk?.covered_weight)} of the weight
               {risk !== null && risk.uncovered.length > 0 && <>; without an estimate: {risk.uncovered.join(', ')}</>}.
             </p>
           </>
@@ -219,6 +208,11 @@ function Factors({ id }: { readonly id: string }) {
                   term: 'By factors',
                   value: percent(view.factor_share),
                   help: 'Share of the factors in the active variance',
+                },
+                {
+                  term: 'Specific',
+                  value: percent(1 - view.factor_share),
+                  help: 'Share of single securities in the active variance, beyond the factors',
                 },
                 {
                   term: 'Covered',

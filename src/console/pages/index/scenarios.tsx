@@ -1,4 +1,4 @@
-import type { Finding, OverviewView, ScenarioRequest, ScenarioResult } from '#clients/typescript/divisor.js';
+import type { Finding, OverviewView, ScenarioResult } from '#clients/typescript/divisor.js';
 import { Banner } from '../../components/banner.js';
 import { Bars } from '../../components/bars.js';
 import { Button } from '../../components/button.js';
@@ -16,12 +16,17 @@ import { useOneAtATime } from '../../state/one-at-a-time.js';
 import { useNames } from '../../state/names.js';
 import { parameter, setParameters } from '../../state/place.js';
 import { service } from '../../state/service.js';
+import { say } from '../../state/toasts.js';
 import { runKey, shownRun } from '../../state/shown-run.js';
 import { nameAddress } from '../../words/addresses.js';
 import { monthsBefore } from '../../words/dates.js';
 import { signed } from '../../components/signed.js';
 import { change, counted, decimal, percent } from '../../words/numbers.js';
 import { isObject, type Json, type JsonObject } from '../../words/paths.js';
+import { saveScenario } from './scenario-library.js';
+import { Library } from './library-choice.js';
+import { ScenarioMatrix } from './scenario-matrix.js';
+import { bodyOf } from './scenario-request.js';
 import '../data/data.css';
 
 interface ScenariosProps {
@@ -49,7 +54,7 @@ export function Scenarios({ id, run }: ScenariosProps) {
   const { data, trouble, isBehind } = answer;
   return (
     <div class="index-part">
-      <Adding run={run} on={on} asked={asked} onChange={set} />
+      <Adding id={id} run={run} on={on} asked={asked} onChange={set} />
       {text !== null && asked.length === 0 && (
         <Banner
           kind="warning"
@@ -92,6 +97,7 @@ export function Scenarios({ id, run }: ScenariosProps) {
             />
           </Section>
           <Opened result={openOf(data.scenarios)} by={data.by} asOf={data.as_of} />
+          <ScenarioMatrix id={id} own={data.scenarios} asked={written} />
         </>
       )}
     </div>
@@ -99,6 +105,7 @@ export function Scenarios({ id, run }: ScenariosProps) {
 }
 
 interface AddingProps {
+  readonly id: string;
   readonly run: OverviewView;
   /** Date of what is held. */
   readonly on: string;
@@ -107,7 +114,7 @@ interface AddingProps {
 }
 
 /** Buttons that add scenarios, and the date of the composition. */
-function Adding({ run, on, asked, onChange }: AddingProps) {
+function Adding({ id, run, on, asked, onChange }: AddingProps) {
   const name = (what: string) => `${what} ${asked.length + 1}`;
   return (
     <div class="form-actions">
@@ -122,6 +129,7 @@ function Adding({ run, on, asked, onChange }: AddingProps) {
       <Button onClick={() => onChange([...asked, { name: name('Shock'), shocks: {} }])}>
         <Icon name="plus" /> Shock
       </Button>
+      <Library id={id} asked={asked} onChange={onChange} />
       <label class="select">
         <span class="quiet">Held on</span>
         <DateInput
@@ -141,10 +149,6 @@ const openOf = (results: readonly ScenarioResult[]): ScenarioResult | undefined 
 
 /** A shock to which nothing was added yet: there is nothing to ask. */
 const isEmptyShock = ({ shocks }: JsonObject): boolean => isObject(shocks) && Object.keys(shocks).length === 0;
-
-/** The service says what is wrong with them. */
-const bodyOf = (asked: readonly JsonObject[], on: string): ScenarioRequest =>
-  ({ as_of: on, scenarios: asked }) as unknown as ScenarioRequest;
 
 function scenariosIn(text: string | null): readonly JsonObject[] {
   try {
@@ -169,7 +173,7 @@ function Asked({ scenario, findings, path, onChange, onRemove }: AskedProps) {
   const { window } = scenario;
   const isWindow = window !== undefined;
   return (
-    <section class="form-card" aria-label={name}>
+    <section class="form-card scenario-card" aria-label={name}>
       <SchemaForm
         schema={isWindow ? 'WindowScenario' : 'ShockScenario'}
         names={isWindow ? ['name'] : ['name', 'shocks', 'regression_sessions']}
@@ -196,6 +200,16 @@ function Asked({ scenario, findings, path, onChange, onRemove }: AskedProps) {
       <div class="form-actions">
         <Button aria-label={`Remove ${name}`} onClick={onRemove}>
           Remove
+        </Button>
+        <Button
+          aria-label={`Save in the library: ${name}`}
+          disabled={isEmptyShock(scenario)}
+          onClick={() => {
+            saveScenario(scenario);
+            say('good', `${name} was saved in the library of this browser.`);
+          }}
+        >
+          Save in the library
         </Button>
       </div>
     </section>
@@ -285,10 +299,11 @@ const COLUMNS: readonly Column<ScenarioResult>[] = [
 const NAMES: readonly Column<NameRow>[] = [
   { id: 'name', title: 'Security', width: 86, grow: 1, value: ({ identifier }) => identifier },
   { id: 'company', title: 'Company', width: 120, grow: 2, priority: 3, value: ({ company }) => company },
-  numeric({ id: 'weight', title: 'Weight', width: 84, of: ({ weight }) => weight, write: percent }),
+  numeric({ id: 'weight', adds: true, title: 'Weight', width: 84, of: ({ weight }) => weight, write: percent }),
   numeric({ id: 'return', title: 'Return', width: 90, of: (row) => row.return, write: signed }),
   numeric({
     id: 'contribution',
+    adds: true,
     title: 'Contribution',
     width: 104,
     of: ({ contribution }) => contribution,

@@ -1,4 +1,5 @@
 import type { Finding, JobStatus } from '#clients/typescript/divisor.js';
+import { ActionButton } from '../../components/action-button.js';
 import { Badge } from '../../components/badge.js';
 import { Banner } from '../../components/banner.js';
 import { LinkButton } from '../../components/button.js';
@@ -8,11 +9,16 @@ import { JobState } from '../../components/job-state.js';
 import { JsonDocument } from '../../components/json-document.js';
 import { SidePanel } from '../../components/side-panel.js';
 import { Answered } from '../../components/wait.js';
+import { retryJob } from '../../state/actions.js';
+import { logOf } from '../../state/job-log.js';
 import { jobOf } from '../../state/live.js';
+import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { duration, moment, secondsBetween } from '../../words/dates.js';
+import { clock, duration, moment, secondsBetween } from '../../words/dates.js';
+import { percent } from '../../words/numbers.js';
 import { jobAddress, jobTitle, STATUS_KINDS } from '../../words/jobs.js';
+import './jobs.css';
 
 interface JobPanelProps {
   readonly id: string;
@@ -40,6 +46,7 @@ function Job({ job }: { readonly job: JobStatus }) {
         <Banner kind="bad" title={error?.message ?? 'The job failed.'}>
           {error !== null && <code>{error.code}</code>}
           {findings.length > 0 && <Findings findings={findings} />}
+          {may('run') && <ActionButton act={(onRefusal) => retryJob(job.job_id, onRefusal)}>Retry</ActionButton>}
         </Banner>
       ) : (
         <JobState job={job} />
@@ -65,8 +72,38 @@ function Job({ job }: { readonly job: JobStatus }) {
           ['Input', <code title={job.input_hash}>{job.input_hash.slice(0, 16)}…</code>],
         ]}
       />
+      <Log job={job} />
       <h3>Request</h3>
       <JsonDocument label="Request as JSON" value={job.request} />
     </>
+  );
+}
+
+/** Attempts of a job, and what it reported while the page was open. */
+function Log({ job: { job_id: id, created_at: created, attempts } }: { readonly job: JobStatus }) {
+  const lines = [
+    { at: created, text: 'Submitted' },
+    ...attempts.flatMap(({ attempt, node, started_at: started, ended_at: ended, end, reason }) => [
+      { at: started, text: `Attempt ${attempt} started${node === null ? '' : ` on ${node}`}` },
+      ...(ended === null
+        ? []
+        : [{ at: ended, text: `Attempt ${attempt} ${end ?? 'ended'}${reason === null ? '' : `: ${reason}`}` }]),
+    ]),
+    ...logOf(id).map(({ at, text, progress }) => ({ at, text: `${percent(progress, 0)} ${text}` })),
+  ].toSorted((a, b) => Date.parse(a.at) - Date.parse(b.at));
+  return (
+    <section aria-label="Log">
+      <h3>Log</h3>
+      <ol class="job-log">
+        {lines.map(({ at, text }, k) => (
+          <li key={`${at} ${k}`}>
+            <time class="quiet number" dateTime={at}>
+              {clock(at)}
+            </time>{' '}
+            {text}
+          </li>
+        ))}
+      </ol>
+    </section>
   );
 }

@@ -25,6 +25,52 @@ export function objectiveTile({ objective_value: value }: OptimisationRunResult,
   return { term: 'Objective: variance', value: figure(value), help: `${help}; its square root is shown below`, note };
 }
 
+type Figures = NonNullable<OptimisationRunResult['before']>;
+
+/** Figures of solved weights, each with that of the index weights below it. */
+export function comparedTiles(before: Figures | undefined, after: Figures, { name, form }: Measure): readonly Metric[] {
+  const note = (text: string | null) => (text === null ? {} : { note: `index ${text}` });
+  const value = (figures: Figures | undefined) =>
+    figures === undefined || figures.objective_value === null ? null : objectiveText(figures.objective_value, form);
+  const other = (of: 'volatility' | 'expected_return') => {
+    const figure = before?.[of] ?? null;
+    return figure === null ? null : percent(figure);
+  };
+  return [
+    {
+      term: `Objective: ${name.replace(/^the /, '')}`,
+      value: value(after) ?? NONE,
+      help: 'The value of the objective, costs included',
+      ...note(value(before)),
+    },
+    {
+      term: 'Volatility',
+      value: percent(after.volatility),
+      help: 'Forecast, annualised',
+      ...note(other('volatility')),
+    },
+    ...(name.includes('tracking error')
+      ? []
+      : [
+          {
+            term: 'Forecast tracking error',
+            value: percent(after.tracking_error),
+            help: 'Annualised, against the index',
+          },
+        ]),
+    { term: 'Turnover', value: percent(after.turnover), help: 'One-way, against the index weights' },
+    ...(after.expected_return === null
+      ? []
+      : [{ term: 'Expected return', value: percent(after.expected_return), ...note(other('expected_return')) }]),
+  ];
+}
+
+/** An objective value in its unit: of a variance its square root. */
+function objectiveText(value: number, form: Measure['form']): string {
+  if (form === 'number') return figure(value);
+  return percent(isShare(form) ? value : Math.sqrt(Math.max(0, value)));
+}
+
 type Maybe = number | null | undefined;
 
 /** Changes of the objective value of a run, in the measure of its sentences. */

@@ -188,24 +188,39 @@ function ResultOf({ run, measure, asked }: ResultOfProps & { readonly asked: Ask
 }
 
 function Figures({ run, measure }: ResultOfProps) {
+  const { before } = run;
+  const objective = ({ objective_value: value }: IndexFigures) =>
+    value === null ? null : changesOf(run, measure).level(value);
   return (
     <Metrics
       label="Figures of the optimisation"
       metrics={[
-        objectiveTile(run, measure),
+        { ...objectiveTile(run, measure), ...indexNote(before, objective) },
+        {
+          term: 'Volatility',
+          value: percent(run.volatility),
+          help: 'Annualised, by the risk model of the run',
+          ...indexNote(before, ({ volatility }) => percent(volatility)),
+        },
         {
           term: 'Forecast tracking error',
           value: percent(run.tracking_error),
           help: 'Against the index, annualised, as the risk model forecasts it',
         },
-        { term: 'Volatility', value: percent(run.volatility), help: 'Annualised, by the risk model of the run' },
+        { term: 'Turnover', value: percent(run.turnover), help: 'One-way, against the index weights' },
         ...(run.expected_return == null
           ? []
-          : [{ term: 'Expected return', value: percent(run.expected_return), help: 'Annualised, before costs' }]),
+          : [
+              {
+                term: 'Expected return',
+                value: percent(run.expected_return),
+                help: 'Annualised, before costs',
+                ...indexNote(before, ({ expected_return: expected }) => percent(expected)),
+              },
+            ]),
         ...(run.costs == null
           ? []
           : [{ term: 'Costs', value: percent(run.costs, 4), help: 'Cost of the trades as a fraction of value' }]),
-        { term: 'Turnover', value: percent(run.turnover), help: 'One-way, against the index weights' },
         { term: 'Holdings', value: count(run.holdings), ...shortNote(run) },
         { term: 'Rebalance', value: run.rebalance_date, note: riskNote(run) },
         {
@@ -219,12 +234,20 @@ function Figures({ run, measure }: ResultOfProps) {
   );
 }
 
-/** The risk model and its range of returns. */
+type IndexFigures = NonNullable<OptimisationRunResult['before']>;
+
+/** Note with the figure of the index weights; none for runs of earlier versions. */
+function indexNote(before: IndexFigures | undefined, write: (figures: IndexFigures) => string | null) {
+  const text = before === undefined ? null : write(before);
+  return text === null ? {} : { note: `index ${text}` };
+}
+
 /** Positions in all, where some of them are short. */
 function shortNote({ holdings, gross_holdings: all }: ResultOfProps['run']) {
   return all === undefined || all === holdings ? {} : { note: `${count(all)} positions, long and short` };
 }
 
+/** The risk model and its range of returns. */
 function riskNote({ risk_model: model, start, end }: ResultOfProps['run']): string {
   if (model === undefined) return `risk from ${start} to ${end}`;
   const by = model.model_id === null ? model.estimator : `the model ${model.model_id}`;
@@ -302,11 +325,12 @@ const WEIGHTS: readonly Column<WeightRow>[] = [
     value: ({ identifier }) => identifier,
     show: ({ identifier }) => <strong>{identifier}</strong>,
   },
-  numeric({ id: 'index', title: 'Index', width: 84, of: (row) => row.index_weight, write: percent }),
-  numeric({ id: 'weight', title: 'Weight', width: 84, of: ({ weight }) => weight, write: percent }),
-  numeric({ id: 'active', title: 'Active', width: 84, of: (row) => row.active_weight, write: signed }),
+  numeric({ id: 'index', adds: true, title: 'Index', width: 84, of: (row) => row.index_weight, write: percent }),
+  numeric({ id: 'weight', adds: true, title: 'Weight', width: 84, of: ({ weight }) => weight, write: percent }),
+  numeric({ id: 'active', adds: true, title: 'Active', width: 84, of: (row) => row.active_weight, write: signed }),
   numeric({
     id: 'risk',
+    adds: true,
     title: 'Risk',
     help: 'Contribution to the forecast tracking error',
     width: 84,

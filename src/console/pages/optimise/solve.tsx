@@ -16,8 +16,8 @@ import { count, counted, figure, percent } from '../../words/numbers.js';
 import type { Json, JsonObject } from '../../words/paths.js';
 import { Infeasible } from './infeasible.js';
 import { LookAhead } from './look-ahead.js';
-import { rowWords } from './measures.js';
-import type { Terms } from './terms.js';
+import { comparedTiles, rowWords } from './measures.js';
+import { useObjectiveTypes, type Terms } from './terms.js';
 import type { Solution } from './use-solution.js';
 
 interface SolveProps {
@@ -32,7 +32,7 @@ interface SolveProps {
 
 /** Live solution on a date; the last solution stays until there is a newer one. */
 export function Solve(props: SolveProps) {
-  const { asOf, extent, data, trouble, isBehind } = props.solution;
+  const { asOf, hasStores, extent, data, trouble, isBehind } = props.solution;
   const { findings } = props;
   const isEarlier = trouble !== null || findings.some(({ severity }) => severity === 'error');
   return (
@@ -52,7 +52,10 @@ export function Solve(props: SolveProps) {
           </label>
         )}
       </div>
-      {asOf === null && <p class="quiet">No data store is served. Serve one to solve.</p>}
+      {asOf === null && !isBehind && data === undefined && hasStores && (
+        <p class="quiet">No data store is served. Serve one to solve.</p>
+      )}
+      {!hasStores && <Wait what="the data stores" />}
       {findings.length > 0 && <Findings findings={findings} shown={4} isOpenForm />}
       <div class={isBehind ? 'live-answer is-behind' : 'live-answer'} aria-busy={isBehind}>
         {trouble !== null && !isBehind && <Refused {...props} trouble={trouble} />}
@@ -84,6 +87,8 @@ function Refused({ parent, rows, terms, trouble, ...act }: SolveProps & { readon
 
 function Solved({ preview, model }: { readonly preview: PreviewResponse; readonly model: Json | undefined }) {
   const { assets, solve, findings, total_weight: total } = preview;
+  const types = useObjectiveTypes();
+  const measure = types.data?.objectives.find(({ type }) => type === solve?.objective)?.measure;
   if (solve === null) return null;
   const held = assets.filter(({ weight }) => weight !== null && weight !== 0);
   const moves = assets.filter(({ weight_delta: delta }) => delta !== null && delta !== 0);
@@ -92,6 +97,7 @@ function Solved({ preview, model }: { readonly preview: PreviewResponse; readonl
       <Metrics
         label="Figures of the solution"
         metrics={[
+          ...(measure === undefined ? [] : comparedTiles(solve.before, solve.after, measure)),
           { term: 'Constituents', value: count(held.length), note: `rebalance of ${solve.rebalance_date}` },
           { term: 'Weight', value: percent(total) },
           {
@@ -170,8 +176,8 @@ const MOVES: readonly Column<Move>[] = [
     value: ({ identifier }) => identifier,
     show: ({ identifier }) => <strong>{identifier}</strong>,
   },
-  numeric({ id: 'index', title: 'Index', width: 76, of: (row) => row.source_weight, write: percent }),
-  numeric({ id: 'solved', title: 'Solved', width: 76, of: (row) => row.solved_weight, write: percent }),
+  numeric({ id: 'index', adds: true, title: 'Index', width: 76, of: (row) => row.source_weight, write: percent }),
+  numeric({ id: 'solved', adds: true, title: 'Solved', width: 76, of: (row) => row.solved_weight, write: percent }),
   {
     id: 'delta',
     title: 'Active',

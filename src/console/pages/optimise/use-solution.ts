@@ -16,6 +16,8 @@ interface Question {
 
 /** The solution of constraints on a date. */
 export interface Solution extends Latest<PreviewResponse> {
+  /** False before it is known what is served. */
+  readonly hasStores: boolean;
   /** Null where no data is served. */
   readonly asOf: string | null;
   /** Dates of the served store. */
@@ -34,7 +36,13 @@ export function useSolution({ parent, rows, terms, isValid }: Question): Solutio
     service.value.call('previewOptimisation', { body }),
   );
   const extent = start === null || end === null ? null : { start, end };
-  return { ...solved, asOf, extent, findings: solved.isBehind ? [] : (solved.trouble?.findings ?? []) };
+  return {
+    ...solved,
+    hasStores: stores.data !== undefined,
+    asOf,
+    extent,
+    findings: solved.isBehind ? [] : (solved.trouble?.findings ?? []),
+  };
 }
 
 /** Findings of a derivation as the fields of its rows and terms have them. */

@@ -65,6 +65,7 @@ const COLUMNS: readonly Column<Order>[] = [
   },
   numeric({
     id: 'worth',
+    adds: true,
     title: 'Price moved',
     help: 'Since the announcement',
     width: 104,

@@ -1,4 +1,5 @@
 import type { Finding } from '#clients/typescript/divisor.js';
+import { useState } from 'preact/hooks';
 import { AddSelect } from '../../components/add-select.js';
 import { Button } from '../../components/button.js';
 import { fieldsOf } from '../../components/form/schema-fields.js';
@@ -33,6 +34,7 @@ export function BlockList({ blocks, findings, onChange }: BlockListProps) {
   const schemas = useSchemas();
   const runs = useResource('backtests', (signal) => service.value.call('listBacktests', { signal }));
   const ids = (runs.data?.backtests ?? []).map(({ index_id: id }) => id);
+  const [dragged, setDragged] = useState<number | null>(null);
   return (
     <Answered resource={schemas} what="the kinds of blocks">
       {(all) => {
@@ -53,6 +55,12 @@ export function BlockList({ blocks, findings, onChange }: BlockListProps) {
                   onChange={(next) => onChange(blocks.map((own, i) => (i === at ? next : own)))}
                   onMove={(to) => onChange(moved(blocks, at, to))}
                   onRemove={() => onChange(blocks.filter((_, i) => i !== at))}
+                  isDragged={dragged === at}
+                  onDrag={setDragged}
+                  onDrop={() => {
+                    if (dragged !== null && dragged !== at) onChange(moved(blocks, dragged, at));
+                    setDragged(null);
+                  }}
                 />
               ))}
             </ol>
@@ -92,15 +100,21 @@ interface BlockProps {
   onChange(block: JsonObject): void;
   onMove(to: number): void;
   onRemove(): void;
+  readonly isDragged: boolean;
+  onDrag(at: number | null): void;
+  onDrop(): void;
 }
 
-function Block({ block, at, last, schema, names, ids, findings, onChange, onMove, onRemove }: BlockProps) {
+function Block({ block, at, last, schema, names, ids, findings, onChange, ...act }: BlockProps) {
+  const { onMove, onRemove } = act;
   const name = `block ${at + 1}`;
   const own = block['index_id'];
   const choices = typeof own === 'string' && !ids.includes(own) ? [own, ...ids] : ids;
   return (
     <li
-      class="row"
+      class={act.isDragged ? 'row is-dragged' : 'row'}
+      onDragOver={(event) => event.preventDefault()}
+      onDrop={act.onDrop}
       onKeyDown={(event) => {
         if (!event.altKey || (event.key !== 'ArrowUp' && event.key !== 'ArrowDown')) return;
         event.preventDefault();
@@ -108,6 +122,15 @@ function Block({ block, at, last, schema, names, ids, findings, onChange, onMove
       }}
     >
       <header>
+        <span
+          class="row-handle"
+          draggable
+          onDragStart={() => act.onDrag(at)}
+          onDragEnd={() => act.onDrag(null)}
+          aria-hidden="true"
+        >
+          ⠿
+        </span>
         <strong>
           {at + 1}. {wordOf(String(block['kind']))}
         </strong>

@@ -8,8 +8,6 @@ import { GuideLink } from '../../components/guide-link.js';
 import { Icon } from '../../components/icon.js';
 import { JobTable } from '../../components/job-table.js';
 import { Page, Section } from '../../components/page.js';
-import { Table } from '../../components/table/table.js';
-import { numeric, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import { start, type OnRefusal } from '../../state/actions.js';
 import { addressOf, parameter, setParameters, withQuery } from '../../state/place.js';
@@ -19,8 +17,9 @@ import { service } from '../../state/service.js';
 import { templateAddress } from '../../words/addresses.js';
 import { moment } from '../../words/dates.js';
 import { jobIdent } from '../../words/jobs.js';
-import { count } from '../../words/numbers.js';
+import { counted } from '../../words/numbers.js';
 import { Render } from './render.js';
+import { Thumbnail } from './thumbnail.js';
 import './reports.css';
 
 /** Reports: one rendered by a click and shown, those rendered before, and the templates. */
@@ -172,25 +171,7 @@ function Renders({ jobs, open }: { readonly jobs: readonly JobStatus[]; readonly
   );
 }
 
-interface TemplateRow {
-  readonly id: string;
-  readonly name: string;
-  readonly blocks: number | null;
-  readonly page: string | null;
-  readonly isBuiltIn: boolean;
-}
-
 function Templates({ templates: { templates, built_in: builtIn } }: { readonly templates: ReportTemplateCollection }) {
-  const rows: readonly TemplateRow[] = [
-    ...builtIn.map((id) => ({ id, name: 'Made from the run of an index', blocks: null, page: null, isBuiltIn: true })),
-    ...templates.map(({ template_id: id, name, blocks, page }) => ({
-      id,
-      name,
-      blocks: blocks.length,
-      page: `${page.size} ${page.orientation}`,
-      isBuiltIn: false,
-    })),
-  ];
   return (
     <Section
       title="Templates"
@@ -201,36 +182,48 @@ function Templates({ templates: { templates, built_in: builtIn } }: { readonly t
         </>
       }
     >
-      <Table
-        label="templates"
-        columns={TEMPLATE_COLUMNS}
-        rows={rows}
-        keyOf={({ id }) => id}
-        addressOf={({ id, isBuiltIn }) =>
-          isBuiltIn
-            ? addressOf('/console/reports/templates/new', { from: id, index: parameter('index') })
-            : templateAddress(id)
-        }
-        height={320}
-      />
+      <ul class="templates-made">
+        {builtIn.map((id) => (
+          <BuiltIn key={id} id={id} />
+        ))}
+        {templates.map(({ template_id: id, name, blocks, page }) => (
+          <li key={id}>
+            <a href={templateAddress(id)}>
+              <Thumbnail blocks={blocks} isWide={page.orientation === 'landscape'} />
+              <span>
+                <strong>{id}</strong>
+                <span class="quiet">{name}</span>
+                <span class="quiet">
+                  {counted(blocks.length, 'block')}, {page.size} {page.orientation}
+                </span>
+              </span>
+            </a>
+          </li>
+        ))}
+      </ul>
     </Section>
   );
 }
 
-const TEMPLATE_COLUMNS: readonly Column<TemplateRow>[] = [
-  {
-    id: 'id',
-    title: 'Template',
-    width: 170,
-    grow: 1,
-    value: ({ id }) => id,
-    show: ({ id, isBuiltIn }) => (
-      <>
-        <strong>{id}</strong> {isBuiltIn && <Badge>built in</Badge>}
-      </>
-    ),
-  },
-  { id: 'name', title: 'Title', width: 160, grow: 2, priority: 2, value: ({ name }) => name },
-  numeric({ id: 'blocks', title: 'Blocks', width: 80, priority: 3, of: ({ blocks }) => blocks, write: count }),
-  { id: 'page', title: 'Page', width: 110, priority: 4, value: ({ page }) => page },
-];
+/** A template of the service, which a new one begins with. */
+function BuiltIn({ id }: { readonly id: string }) {
+  const template = useResource(
+    `built-in template ${id}`,
+    (signal) => service.value.call('getTemplate', { params: { template_id: id }, signal }),
+    { follows: false },
+  );
+  return (
+    <li>
+      <a href={addressOf('/console/reports/templates/new', { from: id, index: parameter('index') })}>
+        <Thumbnail blocks={template.data?.blocks ?? []} isWide={template.data?.page.orientation === 'landscape'} />
+        <span>
+          <strong>{id}</strong>
+          <span>
+            <Badge>built in</Badge>
+          </span>
+          <span class="quiet">Of the run of an index</span>
+        </span>
+      </a>
+    </li>
+  );
+}

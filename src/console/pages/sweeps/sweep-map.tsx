@@ -13,6 +13,7 @@ interface SweepMapProps {
   readonly pointers: readonly string[];
   readonly rankBy: keyof BacktestMetrics;
   readonly told: Told;
+  onOpen(variant: number): void;
 }
 
 const METRICS = [
@@ -24,15 +25,15 @@ const METRICS = [
 ] as const satisfies readonly (keyof BacktestMetrics)[];
 
 /** A metric over two parameters; where there are more, the others are fixed, or a cell has the first of them by rank. */
-export function SweepMap({ rows, pointers, rankBy, told }: SweepMapProps) {
+export function SweepMap({ rows, pointers, rankBy, told, onOpen }: SweepMapProps) {
   const across = pointers.find((pointer) => pointer === parameter('across')) ?? pointers[0] ?? '';
   const down = pointers.find((pointer) => pointer === parameter('down')) ?? pointers[1] ?? '';
   const metric = METRICS.find((one) => one === parameter('metric')) ?? rankBy;
   const columns = valuesOf(rows, across);
   const lines = down === '' ? [''] : valuesOf(rows, down);
   const known = rows.flatMap(({ metrics }) => metrics?.[metric] ?? []);
-  const least = Math.min(...known);
-  const span = Math.max(...known) - least || 1;
+  const scale = { least: Math.min(...known), middle: medianOf(known), most: Math.max(...known) };
+  const write = (value: number | null) => (metric === 'sharpe_ratio' ? decimal(value, 3) : percent(value));
   const fixed = jsonIn(parameter('fixed'));
   const hidden = hiddenParameters(rows, pointers, { across, down, fixed: isObject(fixed) ? fixed : {} });
   const shown = (column: string, line: string) => shownIn(rows, { across, down, column, line, hidden });
@@ -58,14 +59,20 @@ export function SweepMap({ rows, pointers, rankBy, told }: SweepMapProps) {
                 {columns.map((column) => {
                   const variant = shown(column, line);
                   const value = variant?.metrics?.[metric] ?? null;
-                  const strength = value === null ? 0 : Math.round(((value - least) / span) * 55);
                   return (
-                    <td
-                      key={column}
-                      title={variant && hiddenText(variant, hidden, told)}
-                      style={{ background: `color-mix(in srgb, var(--accent) ${strength}%, transparent)` }}
-                    >
-                      {metric === 'sharpe_ratio' ? decimal(value, 3) : percent(value)}
+                    <td key={column} style={{ background: colourAt(value, scale) }}>
+                      {variant === undefined ? (
+                        write(value)
+                      ) : (
+                        <button
+                          type="button"
+                          title={hiddenText(variant, hidden, told)}
+                          aria-label={`Variant ${variant.variant}: ${write(value)}`}
+                          onClick={() => onOpen(variant.variant)}
+                        >
+                          {write(value)}
+                        </button>
+                      )}
                     </td>
                   );
                 })}
@@ -74,7 +81,63 @@ export function SweepMap({ rows, pointers, rankBy, told }: SweepMapProps) {
           </tbody>
         </table>
       </div>
+      {known.length > 0 && <Legend scale={scale} write={write} />}
     </Section>
+  );
+}
+
+/** Values at the ends and in the middle of the colours. */
+interface Scale {
+  readonly least: number;
+  /** Median of all variants. */
+  readonly middle: number;
+  readonly most: number;
+}
+
+function medianOf(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  const [low, high] = [sorted[Math.floor((sorted.length - 1) / 2)], sorted[Math.ceil((sorted.length - 1) / 2)]];
+  return ((low ?? 0) + (high ?? 0)) / 2;
+}
+
+/** Share of the full colour at the ends of the scale, in percent. */
+const STRONGEST = 55;
+
+/** Blue above the median and orange below it, stronger with the distance. */
+function colourAt(value: number | null, { least, middle, most }: Scale): string {
+  if (value === null) return 'transparent';
+  const span = value >= middle ? most - middle : middle - least;
+  const strength = span === 0 ? 0 : Math.round((Math.abs(value - middle) / span) * STRONGEST);
+  return `color-mix(in srgb, var(--series-${value >= middle ? 1 : 2}) ${strength}%, transparent)`;
+}
+
+/** Steps of the legend, as shares of both halves of the scale. */
+const STEPS = [-1, -0.75, -0.5, -0.25, 0, 0.25, 0.5, 0.75, 1] as const;
+
+interface LegendProps {
+  readonly scale: Scale;
+  write(value: number | null): string;
+}
+
+function Legend({ scale, write }: LegendProps) {
+  const { least, middle, most } = scale;
+  return (
+    <p
+      class="sweep-legend"
+      role="img"
+      aria-label={`Colours from ${write(least)} over the median ${write(middle)} to ${write(most)}`}
+    >
+      <span class="number">{write(least)}</span>
+      {STEPS.map((step) => (
+        <span
+          key={step}
+          class="sweep-step"
+          style={{ background: colourAt(middle + step * (step < 0 ? middle - least : most - middle), scale) }}
+        />
+      ))}
+      <span class="number">{write(most)}</span>
+      <span class="quiet">median {write(middle)}</span>
+    </p>
   );
 }
 

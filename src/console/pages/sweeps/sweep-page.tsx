@@ -9,7 +9,7 @@ import { Answered } from '../../components/wait.js';
 import type { PageProps } from '../../state/page-props.js';
 import { start, type OnRefusal } from '../../state/actions.js';
 import { jobOf } from '../../state/live.js';
-import { go } from '../../state/place.js';
+import { go, parameter, setParameters } from '../../state/place.js';
 import { changed, useResource } from '../../state/resource.js';
 import { useSchemas } from '../../state/schemas.js';
 import { service } from '../../state/service.js';
@@ -18,10 +18,12 @@ import { jobAddress } from '../../words/jobs.js';
 import { change, count, decimal, percent, signClass } from '../../words/numbers.js';
 import type { Json, JsonObject } from '../../words/paths.js';
 import { termsText } from '../index/run-terms.js';
+import { Fan } from './fan.js';
 import { SweepFolds } from './sweep-folds.js';
 import { SweepMap } from './sweep-map.js';
 import { variedIn } from './parameters.js';
 import { patchText, pointerLabel, withUnit, type Told } from './values.js';
+import { VariantPanel } from './variant-panel.js';
 import './sweeps.css';
 
 /** One sweep: the ranking, a map of two parameters, and how far to trust the best. */
@@ -42,7 +44,7 @@ export function SweepPage({ params }: PageProps) {
           <>
             <JobState job={jobOf(`sweep:${id}`) ?? first} onAgain={(onRefusal) => again(first.request, onRefusal)} />
             <TermsOf request={first.request} />
-            {view !== null && <Result view={view} />}
+            {view !== null && <Result view={view} request={requestOf(first.request)} />}
           </>
         )}
       </Answered>
@@ -53,8 +55,7 @@ export function SweepPage({ params }: PageProps) {
 /** Terms of the backtests. */
 function TermsOf({ request }: { readonly request: unknown }) {
   const schemas = useSchemas();
-  const { request: terms = {} } = request as { readonly request?: JsonObject }; // The body as accepted.
-  const text = termsText(terms, 'SweepTerms', schemas.data);
+  const text = termsText(requestOf(request), 'SweepTerms', schemas.data);
   return text === '' ? null : <p class="quiet">{text}</p>;
 }
 
@@ -67,10 +68,20 @@ async function again(request: unknown, onRefusal: OnRefusal): Promise<void> {
   go(jobAddress(job));
 }
 
-function Result({ view }: { readonly view: SweepView }) {
+/** Terms of the backtests, as accepted. */
+const requestOf = (request: unknown): JsonObject => (request as { readonly request?: JsonObject | null }).request ?? {}; // The body as accepted.
+
+interface ResultProps {
+  readonly view: SweepView;
+  readonly request: JsonObject;
+}
+
+function Result({ view, request }: ResultProps) {
   const { verdict = [], rows } = view;
   const pointers = [...new Set(rows.flatMap(({ patch }) => Object.keys(patch)))];
   const told = useTold(view.index_id);
+  const open = rows.find(({ variant }) => String(variant) === parameter('variant'));
+  const openVariant = (variant: number) => setParameters({ variant: String(variant) });
   return (
     <>
       {verdict.length > 0 && (
@@ -81,7 +92,10 @@ function Result({ view }: { readonly view: SweepView }) {
         </Banner>
       )}
       <Figures view={view} />
-      {pointers.length > 0 && <SweepMap rows={rows} pointers={pointers} rankBy={view.rank_by} told={told} />}
+      {pointers.length > 0 && (
+        <SweepMap rows={rows} pointers={pointers} rankBy={view.rank_by} told={told} onOpen={openVariant} />
+      )}
+      {view.fan && <Fan fan={view.fan} />}
       <Section title="Ranking" aside={`by ${view.rank_by.replaceAll('_', ' ')}`}>
         <Table
           label="variants"
@@ -89,10 +103,22 @@ function Result({ view }: { readonly view: SweepView }) {
           columns={columnsOf(pointers, told)}
           rows={rows}
           keyOf={({ variant }) => String(variant)}
+          onOpen={({ variant }) => openVariant(variant)}
+          openKey={open === undefined ? null : String(open.variant)}
           sort={{ column: 'rank', direction: 'asc' }}
         />
       </Section>
       {view.folds && <SweepFolds folds={view.folds} />}
+      {open !== undefined && (
+        <VariantPanel
+          key={open.variant}
+          row={open}
+          indexId={view.index_id}
+          request={request}
+          told={told}
+          onClose={() => setParameters({ variant: null })}
+        />
+      )}
     </>
   );
 }

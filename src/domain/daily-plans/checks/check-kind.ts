@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { DeskState } from '../../corporate-actions/action-desk.js';
 import type { CorporateAction } from '../../market/market-data.js';
 import type { Day } from '../../time/days.js';
 
@@ -48,6 +49,8 @@ export interface CheckInput {
   lastDays(count: number): readonly Day[];
   /** Corporate actions of a security, by ex-date. */
   actionsOf(identifier: string): readonly CorporateAction[];
+  /** State of an action of a constituent that takes effect on the session. */
+  deskStateOf(action: CorporateAction): DeskState;
   /** True if the exchange of a security was closed on the session. */
   isClosed(identifier: string): boolean;
   /** True for a session of the index calendar. */
@@ -77,7 +80,7 @@ export interface CheckKind<P = never> {
   /** True for a check of the run of the session, which a step before the runs cannot make. */
   readonly needsRun: boolean;
   /** Data that is read for it. */
-  readonly reads: readonly ('closing' | 'opening' | 'levels' | 'published')[];
+  readonly reads: readonly ('closing' | 'opening' | 'levels' | 'published' | 'decisions')[];
   judge(input: CheckInput, params: P): readonly CheckFinding[];
 }
 

@@ -45,14 +45,22 @@ async function performChecks(
   const { documents, markets } = dependencies;
   const { day, put, clear, waves, ancestorsOf, signal } = context;
   await markets.settled();
-  const { market } = markets.require();
+  const { market, identity } = markets.require();
   const reads = new Set(checks.flatMap(({ check }) => checkKindOf(check).reads));
   let found = 0;
   for (const indexId of waves.flat()) await clear(indexId); // Findings are those of this round.
   await eachIndex(context, async (indexId) => {
     const { document: index } = await requireIndex(documents, indexId);
     const run = await findRun(documents, indexId);
-    const subject = { index, run, market, date: day().date, reads, restated: restatedBy(day()) };
+    const subject = {
+      index,
+      run,
+      market,
+      storeId: identity.datasetId,
+      date: day().date,
+      reads,
+      restated: restatedBy(day()),
+    };
     const input = await checkInput(dependencies, subject, signal);
     const above = ancestorsOf(indexId);
     const waivers = day().waivers.filter(({ index_id: id }) => id === null || id === indexId || above.has(id));

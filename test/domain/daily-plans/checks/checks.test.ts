@@ -49,6 +49,7 @@ function inputOf(
     closeOn: (identifier, day) => prices[identifier]?.[4 - (DAY - day)] ?? Number.NaN,
     lastDays: (count) => Array.from({ length: count }, (_, k) => DAY - count + 1 + k),
     actionsOf: () => [],
+    deskStateOf: () => 'new',
     isClosed: () => false,
     isSession: () => true,
     issuerOf: (identifier) => identifier,
@@ -68,7 +69,7 @@ function found(params: { readonly check: string }, input: CheckInput): string[] 
 
 test('an index without a problem passes every check', () => {
   for (const check of standardChecks(true)) expect(found(check, inputOf()), check.check).toEqual([]);
-  expect(CHECK_NAMES).toHaveLength(10);
+  expect(CHECK_NAMES).toHaveLength(11);
   expect(standardChecks(false).map(({ check }) => check)).toEqual([
     'coverage',
     'staleness',
@@ -203,4 +204,20 @@ test('published: levels of the run that differ from published ones are counted, 
     '-: The run differs from 1 published closes, on 2026-11-23 most: 4.998 bp.',
   ]);
   expect(found({ check: 'published', tolerance_bps: 5 } as never, inputOf({ published: other }))).toEqual([]);
+});
+
+test('only a confirmed action takes effect without a finding; one of another day or cancelled is none', () => {
+  const judge = (state: 'new' | 'confirmed' | 'rejected' | 'amended', change: Partial<CorporateAction> = {}) =>
+    checkKindOf('confirmed_actions')
+      .judge(
+        inputOf({ actionsOf: (name) => (name === 'A' ? [action(change)] : []), deskStateOf: () => state }),
+        Check.parse({ check: 'confirmed_actions' }),
+      )
+      .map(({ identifier }) => identifier);
+  expect(judge('confirmed')).toEqual([]);
+  for (const state of ['new', 'rejected', 'amended'] as const) expect(judge(state)).toEqual(['A']);
+  expect(judge('new', { exDay: DAY + 1 })).toEqual([]);
+  expect(judge('new', { exDay: BEFORE })).toEqual([]);
+  expect(judge('new', { status: 'cancelled' })).toEqual([]);
+  expect(standardChecks(true).map(({ check }) => check)).not.toContain('confirmed_actions');
 });

@@ -116,7 +116,7 @@ export function describeDefinitions(): void {
       expect(whole).toMatchObject({ skipped: 0, skipped_causes: { unreadable: 0, invalid: 0, unsupported: 0 } });
       const { indices } = await service.ok<IndexCollection>('GET', `/indices?limit=2&after=${ids[0]}`);
       expect(indices.map(({ id }) => id)).toEqual(ids.slice(1, 3));
-      expect(indices[0]).toMatchObject({ kind: 'rule', source_index_id: null, has_run: false, run_at: null });
+      expect(indices[0]).toMatchObject({ kind: 'rule', source_index_id: null, has_run: false, run_at: null, tags: [] });
     });
 
     test('deleting an index takes its optimised children with it, depth first', async () => {

@@ -1,0 +1,128 @@
+import { useMemo, useRef, useState } from 'preact/hooks';
+import { useWidth } from '../use-width.js';
+import { colourOf, spread, type Line, type Range } from './series.js';
+
+interface BrushProps {
+  readonly label: string;
+  readonly dates: readonly string[];
+  /** The line whose course is drawn. */
+  readonly line: Line | undefined;
+  /** First and last position in sight. */
+  readonly first: number;
+  readonly last: number;
+  onRange(range: Range | null): void;
+}
+
+const HEIGHT = 36;
+/** Sessions that an arrow key moves an edge by, and with the control key. */
+const STEP = 21;
+const LONG_STEP = 252;
+/** Least number of sessions of a range. */
+const LEAST = 5;
+
+type Part = 'from' | 'to' | 'both';
+
+/** The whole course of a line, with the range that the chart shows: its edges and the range itself are dragged. */
+export function Brush({ label, dates, line, first, last, onRange }: BrushProps) {
+  const frame = useRef<HTMLDivElement>(null);
+  const width = useWidth(frame);
+  const [dragged, setDragged] = useState<readonly [number, number] | null>(null);
+  const [from, to] = dragged ?? [first, last];
+  const path = useMemo(() => pathOf(line?.values ?? [], width), [line?.values, width]);
+  const end = dates.length - 1;
+  if (line === undefined || end < LEAST) return null;
+  const place = (at: number) => (at / end) * 100;
+  const report = ([start, stop]: readonly [number, number]) =>
+    onRange(start === 0 && stop === end ? null : { from: dates[start]!, to: dates[stop]! }); // Within the dates.
+
+  const drag = (part: Part) => (down: PointerEvent & { readonly currentTarget: Element }) => {
+    const { currentTarget: handle, clientX: start } = down;
+    handle.setPointerCapture(down.pointerId);
+    let now: readonly [number, number] = [from, to];
+    const move = ({ clientX }: Event & { readonly clientX?: number }) => {
+      now = shifted([from, to], part, Math.round((((clientX ?? start) - start) / width) * end), end);
+      setDragged(now);
+    };
+    handle.addEventListener('pointermove', move);
+    handle.addEventListener(
+      'lostpointercapture',
+      () => {
+        handle.removeEventListener('pointermove', move);
+        setDragged(null);
+        report(now);
+      },
+      { once: true },
+    );
+    down.preventDefault();
+    down.stopPropagation();
+  };
+  const edge = (part: 'from' | 'to', at: number) => (
+    <span
+      class="brush-edge"
+      role="slider"
+      tabIndex={0}
+      aria-label={`${part === 'from' ? 'First' : 'Last'} date of ${label}`}
+      aria-valuemin={0}
+      aria-valuemax={end}
+      aria-valuenow={at}
+      aria-valuetext={dates[at]}
+      style={{ left: `${place(at)}%` }}
+      onPointerDown={drag(part)}
+      onKeyDown={(event) => {
+        const step = event.key === 'ArrowRight' ? 1 : event.key === 'ArrowLeft' ? -1 : 0;
+        if (step === 0) return;
+        event.preventDefault();
+        report(shifted([from, to], part, step * (event.ctrlKey ? LONG_STEP : STEP), end));
+      }}
+    />
+  );
+  return (
+    <div class="brush" ref={frame} onDblClick={() => onRange(null)}>
+      <svg viewBox={`0 0 ${width} ${HEIGHT}`} preserveAspectRatio="none" aria-hidden="true">
+        <path d={path} style={{ stroke: colourOf(line.colour) }} />
+      </svg>
+      <span class="brush-veil" style={{ left: 0, width: `${place(from)}%` }} />
+      <span class="brush-veil" style={{ left: `${place(to)}%`, right: 0 }} />
+      <span
+        class="brush-range"
+        style={{ left: `${place(from)}%`, width: `${place(to) - place(from)}%` }}
+        onPointerDown={drag('both')}
+      />
+      {edge('from', from)}
+      {edge('to', to)}
+    </div>
+  );
+}
+
+/** A range moved, or one of its edges. */
+function shifted(
+  [from, to]: readonly [number, number],
+  part: Part,
+  by: number,
+  end: number,
+): readonly [number, number] {
+  if (part === 'from') return [Math.max(0, Math.min(to - LEAST, from + by)), to];
+  if (part === 'to') return [from, Math.min(end, Math.max(from + LEAST, to + by))];
+  const moved = Math.max(-from, Math.min(end - to, by));
+  return [from + moved, to + moved];
+}
+
+/** A path over a number of pixels, on a logarithmic scale where all values are positive. */
+function pathOf(values: readonly (number | null)[], width: number): string {
+  const places = spread(values.length, Math.max(2, Math.min(values.length, Math.round(width))));
+  const isLog = values.every((value) => value === null || value > 0);
+  const heights = places.map((t) => {
+    const value = values[t] ?? null;
+    return value === null ? null : isLog ? Math.log(value) : value;
+  });
+  const known = heights.filter((value) => value !== null);
+  const [least, most] = [Math.min(...known), Math.max(...known)];
+  const scale = most > least ? (HEIGHT - 6) / (most - least) : 0;
+  return heights
+    .map((value, k) => [value, (k / Math.max(1, places.length - 1)) * width] as const)
+    .filter(([value]) => value !== null)
+    .map(
+      ([value, x], k) => `${k === 0 ? 'M' : 'L'}${x.toFixed(1)} ${(HEIGHT - 3 - (value! - least) * scale).toFixed(1)}`,
+    )
+    .join('');
+}

@@ -1,0 +1,57 @@
+import { change, signClass } from '../../words/numbers.js';
+import { colourOf, textAt, type Line, type Unit } from './series.js';
+
+interface CursorTableProps {
+  readonly label: string;
+  readonly dates: readonly string[];
+  readonly lines: readonly Line[];
+  /** Position of the cursor, and of the date from which changes are measured. */
+  readonly at: number;
+  readonly from: number;
+  readonly unit: Unit;
+}
+
+/** Values at the cursor, their changes since a date, and the differences of these from the first line. */
+export function CursorTable({ label, dates, lines, at, from, unit }: CursorTableProps) {
+  const changes = lines.map(({ values }) => changeOf(values, from, at));
+  const [reference] = changes;
+  return (
+    <div class="cursor-table">
+      <table aria-label={`${label} at the cursor`}>
+        <thead>
+          <tr>
+            <th scope="col">{dates[at]}</th>
+            <th scope="col">Value</th>
+            <th scope="col">Since {dates[from]}</th>
+            {lines.length > 1 && <th scope="col">Difference</th>}
+          </tr>
+        </thead>
+        <tbody>
+          {lines.map(({ id, label: name, values, colour, isDashed }, k) => (
+            <tr key={id}>
+              <th scope="row" title={name}>
+                <span class={isDashed === true ? 'swatch dashed' : 'swatch'} style={{ color: colourOf(colour) }} />{' '}
+                {name}
+              </th>
+              <td>{textAt(values, at, unit)}</td>
+              <td class={signClass(changes[k])}>{change(changes[k])}</td>
+              {lines.length > 1 && <td>{k === 0 ? '' : differenceText(changes[k], reference)}</td>}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+/** Change as a fraction; null where a value is missing or not positive. */
+function changeOf(values: Line['values'], from: number, at: number): number | null {
+  const [base, value] = [values[from] ?? null, values[at] ?? null];
+  return base === null || value === null || base <= 0 ? null : value / base - 1;
+}
+
+/** Difference of two changes in percentage points. */
+function differenceText(own: number | null | undefined, reference: number | null | undefined) {
+  if (own == null || reference == null) return '–';
+  return <span class={signClass(own - reference)}>{change(own - reference).replace('%', ' pp')}</span>;
+}

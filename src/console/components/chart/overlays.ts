@@ -1,0 +1,66 @@
+import type uPlot from 'uplot';
+import { secondsOf } from './series.js';
+
+/** A period that is shaded. */
+export interface Band {
+  readonly from: string;
+  readonly to: string;
+  readonly label: string;
+}
+
+/** A remark at a day. */
+export interface Flag {
+  readonly date: string;
+  readonly label: string;
+}
+
+type Style = CSSStyleDeclaration;
+
+/** Shades the visible part of periods behind the lines. */
+export function drawBands(plot: uPlot, bands: readonly Band[], style: Style): void {
+  const { ctx, bbox } = plot;
+  const sight = rangeOf(plot);
+  if (bands.length === 0 || sight === null) return;
+  ctx.save();
+  ctx.fillStyle = style.getPropertyValue('--band');
+  for (const { from, to } of bands) {
+    const [start, end] = [Math.max(secondsOf(from), sight.min), Math.min(secondsOf(to), sight.max)];
+    if (end < start) continue;
+    const left = plot.valToPos(start, 'x', true);
+    ctx.fillRect(left, bbox.top, Math.max(1, plot.valToPos(end, 'x', true) - left), bbox.height);
+  }
+  ctx.restore();
+}
+
+/** Draws a line with a flag at the top for each remark. */
+export function drawFlags(plot: uPlot, flags: readonly Flag[], style: Style): void {
+  const { ctx, bbox } = plot;
+  const sight = rangeOf(plot);
+  if (flags.length === 0 || sight === null) return;
+  const size = 6 * devicePixelRatio;
+  ctx.save();
+  ctx.strokeStyle = style.getPropertyValue('--accent');
+  ctx.fillStyle = ctx.strokeStyle;
+  ctx.lineWidth = devicePixelRatio;
+  ctx.setLineDash([3 * devicePixelRatio, 3 * devicePixelRatio]);
+  for (const { date } of flags) {
+    const at = secondsOf(date);
+    if (at < sight.min || at > sight.max) continue;
+    const x = plot.valToPos(at, 'x', true);
+    ctx.beginPath();
+    ctx.moveTo(x, bbox.top);
+    ctx.lineTo(x, bbox.top + bbox.height);
+    ctx.stroke();
+    ctx.beginPath();
+    ctx.moveTo(x, bbox.top);
+    ctx.lineTo(x + 1.5 * size, bbox.top + size / 2);
+    ctx.lineTo(x, bbox.top + size);
+    ctx.fill();
+  }
+  ctx.restore();
+}
+
+function rangeOf(plot: uPlot): { readonly min: number; readonly max: number } | null {
+  const { min, max } = plot.scales['x'] ?? {};
+  return typeof min === 'number' && typeof max === 'number' ? { min, max } : null;
+}

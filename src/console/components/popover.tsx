@@ -1,0 +1,58 @@
+import type { ComponentChildren } from 'preact';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import './popover.css';
+
+interface PopoverProps {
+  /** Description of the button for screen readers. */
+  readonly label: string;
+  readonly title: ComponentChildren;
+  readonly kind?: 'plain' | 'bare';
+  /** Made when it opens. */
+  children(close: () => void): ComponentChildren;
+}
+
+/** A button that opens a panel of controls, which stays open while it is used. */
+export function Popover({ label, title, kind = 'plain', children }: PopoverProps) {
+  const whole = useRef<HTMLDivElement>(null);
+  const [isOpen, setOpen] = useState(false);
+  const close = () => setOpen(false);
+  useEffect(() => {
+    if (!isOpen) return undefined;
+    const leave = (event: Event) => {
+      if (event instanceof KeyboardEvent && event.key === 'Escape') {
+        close();
+        whole.current?.querySelector('button')?.focus();
+        event.stopPropagation();
+      } else if (
+        event.type === 'pointerdown' &&
+        event.target instanceof Node &&
+        whole.current?.contains(event.target) !== true
+      )
+        close();
+    };
+    addEventListener('pointerdown', leave);
+    addEventListener('keydown', leave);
+    return () => {
+      removeEventListener('pointerdown', leave);
+      removeEventListener('keydown', leave);
+    };
+  }, [isOpen]);
+  return (
+    <div class="popover" ref={whole}>
+      <button
+        type="button"
+        class={`button ${kind}`}
+        aria-label={label}
+        aria-expanded={isOpen}
+        onClick={() => setOpen(!isOpen)}
+      >
+        {title}
+      </button>
+      {isOpen && (
+        <div class="popover-panel" role="group" aria-label={label}>
+          {children(close)}
+        </div>
+      )}
+    </div>
+  );
+}

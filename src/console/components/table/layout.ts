@@ -1,0 +1,39 @@
+import type { TableLayout } from '../../state/table-layouts.js';
+import type { Column } from './columns.js';
+
+/** Least width of a column that somebody narrows, in pixels. */
+export const WIDTH_MIN = 44;
+
+/** Columns with the chosen widths; a pinned one does not grow, because the position of the next one depends on its width. */
+export function arranged<R>(columns: readonly Column<R>[], layout: TableLayout): readonly Column<R>[] {
+  return columns.map((column) => {
+    const width = layout.widths[column.id];
+    const isKept = layout.kept.includes(column.id) || layout.pinned.includes(column.id);
+    const { grow, ...rest } = column;
+    return {
+      ...rest,
+      ...(grow === undefined || width !== undefined || layout.pinned.includes(column.id) ? {} : { grow }),
+      ...(width === undefined ? {} : { width }),
+      ...(isKept ? { priority: 1 } : {}),
+    };
+  });
+}
+
+/** Distance of each pinned column from the left edge, in pixels. */
+export function pinnedPlaces<R>(columns: readonly Column<R>[], layout: TableLayout): ReadonlyMap<string, number> {
+  const places = new Map<string, number>();
+  let left = 0;
+  for (const { id, width } of columns) {
+    if (!layout.pinned.includes(id)) break; // Pinned columns are the first.
+    places.set(id, left);
+    left += width;
+  }
+  return places;
+}
+
+/** Ids with one of them some places further. */
+export function moved(ids: readonly string[], id: string, by: number): readonly string[] {
+  const from = ids.indexOf(id);
+  const to = Math.max(0, Math.min(ids.length - 1, from + by));
+  return from === -1 ? ids : ids.toSpliced(from, 1).toSpliced(to, 0, id);
+}

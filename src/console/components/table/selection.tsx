@@ -1,0 +1,41 @@
+import type { Column, Selection } from './columns.js';
+
+/** Id of the column of checkboxes. */
+export const SELECT = 'select';
+
+/** A column of checkboxes; the space key of a row does the same. @param found rows that its head selects */
+export function selectColumn<R>(
+  { keys, onChange }: Selection,
+  { label, keyOf, found }: { readonly label: string; keyOf(row: R): string; found(): readonly R[] },
+): Column<R> {
+  return {
+    id: SELECT,
+    title: '',
+    width: 38,
+    value: () => null,
+    head: (
+      <input
+        type="checkbox"
+        tabIndex={-1}
+        aria-label={`Select all ${label}`}
+        checked={keys.length > 0}
+        onChange={() => onChange(keys.length > 0 ? [] : found().map(keyOf))}
+      />
+    ),
+    show(row) {
+      const key = keyOf(row);
+      return (
+        <input
+          type="checkbox"
+          tabIndex={-1}
+          aria-label={key}
+          checked={keys.includes(key)}
+          onChange={() => onChange(toggled(keys, key))}
+        />
+      );
+    },
+  };
+}
+
+export const toggled = (keys: readonly string[], key: string): readonly string[] =>
+  keys.includes(key) ? keys.filter((one) => one !== key) : [...keys, key];

@@ -1,0 +1,182 @@
+import {
+  columnFilteringFeature,
+  columnGroupingFeature,
+  columnOrderingFeature,
+  columnPinningFeature,
+  columnVisibilityFeature,
+  constructAggregationFn,
+  constructTable,
+  createExpandedRowModel,
+  createFilteredRowModel,
+  createGroupedRowModel,
+  createSortedRowModel,
+  globalFilteringFeature,
+  rowAggregationFeature,
+  rowExpandingFeature,
+  rowSortingFeature,
+  tableFeatures,
+  type ColumnDef,
+  type Row,
+  type TableOptions,
+} from '@tanstack/table-core';
+import { storeReactivityBindings } from '@tanstack/table-core/store-reactivity-bindings';
+import { useMemo } from 'preact/hooks';
+import type { TableLayout } from '../../state/table-layouts.js';
+import { parseFilter } from '../../words/filters.js';
+import { compareValues, type Column, type Sort } from './columns.js';
+import { isPercentColumn } from './written.js';
+
+const features = tableFeatures({
+  coreReactivityFeature: storeReactivityBindings(),
+  columnVisibilityFeature,
+  columnOrderingFeature,
+  columnPinningFeature,
+  columnFilteringFeature,
+  filteredRowModel: createFilteredRowModel(),
+  globalFilteringFeature,
+  columnGroupingFeature,
+  groupedRowModel: createGroupedRowModel(),
+  rowAggregationFeature,
+  rowSortingFeature,
+  sortedRowModel: createSortedRowModel(),
+  rowExpandingFeature,
+  expandedRowModel: createExpandedRowModel(),
+});
+type Features = typeof features;
+
+/** A line of a table: a row, or the head of a group of rows. */
+export type Entry<R> =
+  | { readonly kind: 'row'; readonly key: string; readonly row: R }
+  | {
+      readonly kind: 'group';
+      readonly key: string;
+      readonly title: string;
+      readonly count: number;
+      readonly isOpen: boolean;
+      /** Sum of a column that adds up. */
+      sumOf(column: Column<R>): number | null;
+    };
+
+export interface TableModel<R> {
+  /** Columns that are not hidden, in order, the pinned ones first. */
+  readonly columns: readonly Column<R>[];
+  readonly entries: readonly Entry<R>[];
+  /** Rows that meet search and filters, in order. */
+  readonly found: readonly R[];
+}
+
+interface Arranged<R> {
+  readonly columns: readonly Column<R>[];
+  readonly rows: readonly R[];
+  keyOf(row: R): string;
+  searchIn: ((row: R) => string) | undefined;
+  readonly layout: TableLayout;
+  readonly order: Sort | undefined;
+  readonly typed: string;
+  /** Filters by column. */
+  readonly filters: Readonly<Record<string, string>>;
+  /** Keys of the groups whose rows are folded. */
+  readonly folded: readonly string[];
+}
+
+/** Columns and rows as they are arranged, sorted, filtered and grouped. */
+export function useTableModel<R>(arranged: Arranged<R>): TableModel<R> {
+  const { columns, rows, layout, order, typed, filters, folded } = arranged;
+  const table = useMemo(() => constructTable<Features, R & object>(optionsOf(arranged) as never), []);
+  return useMemo(() => {
+    table.setOptions((before) => ({ ...before, ...(optionsOf(arranged) as object) }));
+    const byId = new Map(columns.map((column) => [column.id, column]));
+    const { rows: found } = table.getSortedRowModel();
+    return {
+      columns: [...table.getStartVisibleLeafColumns(), ...table.getCenterVisibleLeafColumns()].flatMap(
+        ({ id }) => byId.get(id) ?? [],
+      ),
+      entries: table.getExpandedRowModel().rows.map((row) => entryOf(row, folded) as Entry<R>),
+      found: found.flatMap((row) => (row.getIsGrouped() ? row.getLeafRows() : [row])).map(({ original }) => original),
+    };
+  }, [columns, rows, layout, order?.column, order?.direction, typed, JSON.stringify(filters), folded]);
+}
+
+function optionsOf<R>({ columns, rows, keyOf, searchIn, layout, order, typed, filters, folded }: Arranged<R>) {
+  const words = typed.toLowerCase().split(/\s+/).filter(Boolean);
+  const isKnown = (id: string) => columns.some((column) => column.id === id);
+  const definitions = columns.map((column): ColumnDef<Features, R & object, unknown> => {
+    const isOfNumbers = column.align === 'right';
+    return {
+      id: column.id,
+      accessorFn: (row: R) => column.value(row) ?? undefined,
+      sortUndefined: 'last',
+      sortFn: (a, b, id) => compareValues(a.getValue(id), b.getValue(id)),
+      filterFn: (row, id, typedFilter: string) =>
+        parseFilter(
+          typedFilter,
+          isOfNumbers,
+          isOfNumbers && isPercentColumn(column, rows),
+        )?.(row.getValue(id) ?? null) ?? true,
+      enableGlobalFilter: column === columns[0],
+      ...(column.total === undefined ? {} : { aggregationFn: SUM }),
+    };
+  });
+  const options: TableOptions<Features, R & object> = {
+    features,
+    columns: definitions,
+    data: rows as readonly (R & object)[],
+    getRowId: (row: R) => keyOf(row),
+    groupedColumnMode: false,
+    enableSortingRemoval: false,
+    autoResetAll: false,
+    globalFilterFn: ({ original }) => {
+      const text = searchIn?.(original).toLowerCase() ?? '';
+      return words.every((word) => text.includes(word));
+    },
+    state: {
+      sorting:
+        order === undefined || !isKnown(order.column) ? [] : [{ id: order.column, desc: order.direction === 'desc' }],
+      globalFilter: searchIn === undefined || words.length === 0 ? undefined : words.join(' '),
+      columnFilters: Object.entries(filters)
+        .filter(([id, value]) => isKnown(id) && value.trim() !== '')
+        .map(([id, value]) => ({ id, value })),
+      columnOrder: [...layout.order],
+      columnVisibility: Object.fromEntries(layout.hidden.map((id) => [id, false])),
+      columnPinning: { start: layout.pinned.filter(isKnown), end: [] },
+      grouping: layout.group !== null && isKnown(layout.group) ? [layout.group] : [],
+      expanded: folded.length === 0 ? true : unfolded(rows, columns, layout.group, folded),
+    },
+  };
+  return options;
+}
+
+/** The groups whose rows are shown, as the library names them. */
+function unfolded<R>(
+  rows: readonly R[],
+  columns: readonly Column<R>[],
+  group: string | null,
+  folded: readonly string[],
+): Record<string, boolean> {
+  const column = columns.find(({ id }) => id === group);
+  if (column === undefined) return {};
+  const keys = new Set(rows.map((row) => groupKey(column.id, column.value(row) ?? undefined)));
+  return Object.fromEntries([...keys].filter((key) => !folded.includes(key)).map((key) => [key, true]));
+}
+
+const groupKey = (column: string, value: unknown): string => `${column}:${String(value)}`;
+
+const SUM = constructAggregationFn({
+  aggregate: ({ rows, getValue }): number | undefined => {
+    const values = rows.map((row) => getValue(row)).filter((value) => typeof value === 'number');
+    return values.length === 0 ? undefined : values.reduce((sum, value) => sum + value, 0);
+  },
+});
+
+function entryOf<R extends object>(row: Row<Features, R>, folded: readonly string[]): Entry<R> {
+  if (!row.getIsGrouped()) return { kind: 'row', key: row.id, row: row.original };
+  const value = row.groupingValue;
+  return {
+    kind: 'group',
+    key: row.id,
+    title: value === undefined || value === '' ? 'None' : String(value),
+    count: row.getLeafRows().length,
+    isOpen: !folded.includes(row.id),
+    sumOf: ({ id, total }) => (total === undefined ? null : (row.getValue<number | undefined>(id) ?? null)),
+  };
+}

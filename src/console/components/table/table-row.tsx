@@ -1,0 +1,133 @@
+import { counted } from '../../words/numbers.js';
+import type { Column } from './columns.js';
+import { cellClass, placeOf } from './table-head.js';
+import type { Entry } from './table-model.js';
+
+/** Height of a row, as `--row` says. */
+export const ROW = 32;
+
+interface CellsProps<R> {
+  readonly columns: readonly Column<R>[];
+  /** Columns for which there is room. */
+  readonly fits: readonly Column<R>[];
+  readonly pinned: ReadonlyMap<string, number>;
+  /** True if a row opens something. */
+  readonly isGrid: boolean;
+}
+
+interface TableRowsProps<R> extends CellsProps<R> {
+  /** Entries in sight. */
+  readonly entries: readonly Entry<R>[];
+  /** Position of the first of them, and its number for screen readers if it is the first of all. */
+  readonly from: number;
+  readonly first: number;
+  readonly template: string;
+  keyOf(row: R): string;
+  readonly openKey: string | null;
+  /** Key of the entry that was clicked or reached. */
+  readonly picked: string | null;
+  /** Position of the entry that the tab key comes to. */
+  readonly stop: number;
+  onPick(at: number, key: string): void;
+  onOpen(entry: Entry<R>): void;
+}
+
+/** Rows, and heads of groups with their sums. */
+export function TableRows<R>(props: TableRowsProps<R>) {
+  const { entries, from, first, template, keyOf, isGrid, openKey, picked, stop, onPick, onOpen } = props;
+  return (
+    <>
+      {entries.map((entry, i) => {
+        const at = from + i;
+        const isGroup = entry.kind === 'group';
+        const isOpen = !isGroup && openKey !== null && keyOf(entry.row) === openKey;
+        const opens = isGrid || isGroup;
+        return (
+          <div
+            key={entry.key}
+            role="row"
+            class={rowClass({ isGroup, opens, isOpen, isPicked: !isGrid && entry.key === picked })}
+            data-at={at}
+            aria-rowindex={at + first}
+            aria-selected={isGrid && openKey !== null ? isOpen : undefined}
+            aria-expanded={isGroup ? entry.isOpen : undefined}
+            tabIndex={isGrid ? (at === stop ? 0 : -1) : undefined}
+            style={{ gridTemplateColumns: template, transform: `translateY(${at * ROW}px)` }}
+            onFocus={() => onPick(at, entry.key)}
+            onClick={(event) => {
+              onPick(at, entry.key);
+              if (opens && !isOnControl(event.target)) onOpen(entry);
+            }}
+          >
+            <Cells {...props} entry={entry} />
+          </div>
+        );
+      })}
+    </>
+  );
+}
+
+interface RowLook {
+  readonly isGroup: boolean;
+  readonly opens: boolean;
+  readonly isOpen: boolean;
+  readonly isPicked: boolean;
+}
+
+const rowClass = ({ isGroup, opens, isOpen, isPicked }: RowLook): string =>
+  ['table-row', isGroup && 'is-group', opens && 'opens', (isOpen || isPicked) && 'is-open'].filter(Boolean).join(' ');
+
+/** A click on a link or a button in a row is theirs. */
+const isOnControl = (target: EventTarget | null): boolean =>
+  target instanceof Element && target.closest('a, button, input, label') !== null;
+
+function Cells<R>({ entry, columns, fits, pinned, isGrid }: CellsProps<R> & { readonly entry: Entry<R> }) {
+  return (
+    <>
+      {fits.map((column, k) => (
+        <div
+          key={column.id}
+          role={isGrid ? 'gridcell' : 'cell'}
+          aria-colindex={columns.indexOf(column) + 1}
+          class={cellClass(column, pinned)}
+          style={placeOf(column, pinned)}
+          data-column={column.id}
+          onPointerEnter={tellWhole}
+        >
+          {entry.kind === 'row' ? (
+            contentOf(entry.row, column)
+          ) : (
+            <GroupCell entry={entry} column={column} isFirst={k === 0} />
+          )}
+        </div>
+      ))}
+    </>
+  );
+}
+
+const contentOf = <R,>(row: R, column: Column<R>) =>
+  (column.show === undefined ? column.value(row) : column.show(row)) ?? '–';
+
+interface GroupCellProps<R> {
+  readonly entry: Entry<R> & { readonly kind: 'group' };
+  readonly column: Column<R>;
+  readonly isFirst: boolean;
+}
+
+function GroupCell<R>({ entry, column, isFirst }: GroupCellProps<R>) {
+  if (isFirst)
+    return (
+      <span class="table-group">
+        <span aria-hidden="true">{entry.isOpen ? '▾' : '▸'}</span> {entry.title}{' '}
+        <span class="quiet">{counted(entry.count, 'row')}</span>
+      </span>
+    );
+  const sum = entry.sumOf(column);
+  return sum === null ? null : <>{column.total?.(sum)}</>;
+}
+
+/** A truncated text is shown in full next to the pointer. */
+function tellWhole({ currentTarget: cell }: { readonly currentTarget: HTMLElement }): void {
+  if (cell.scrollWidth > cell.clientWidth) cell.title = cell.textContent;
+  else cell.removeAttribute('title');
+}

@@ -1,0 +1,166 @@
+import { copyText } from '../../state/clipboard.js';
+import { PLAIN, type TableLayout } from '../../state/table-layouts.js';
+import { count, counted } from '../../words/numbers.js';
+import { Button } from '../button.js';
+import { Icon } from '../icon.js';
+import { Popover } from '../popover.js';
+import { copyOf, type Column, type TableProps } from './columns.js';
+import { moved } from './layout.js';
+import type { TableModel } from './table-model.js';
+
+interface TableToolsProps<R> extends TableProps<R> {
+  readonly model: TableModel<R>;
+  readonly layout: TableLayout;
+  readonly typed: string;
+  readonly isFiltering: boolean;
+  onType(text: string): void;
+  onLayout(changes: Partial<TableLayout>): void;
+  onFilters(): void;
+  onFold(keys: readonly string[]): void;
+}
+
+/** Search, number of rows, arrangement and copy. */
+export function TableTools<R>(props: TableToolsProps<R>) {
+  const { label, rows, searchIn, typed, onType, model, tools } = props;
+  const { found } = model;
+  return (
+    <div class="table-tools">
+      {searchIn !== undefined && (
+        <input
+          type="search"
+          class="control"
+          placeholder="Search"
+          aria-label={`Search ${label}`}
+          value={typed}
+          onInput={(event) => onType(event.currentTarget.value)}
+        />
+      )}
+      <span class="quiet" role="status">
+        {found.length === rows.length ? count(rows.length) : `${count(found.length)} of ${count(rows.length)}`}
+      </span>
+      <div class="table-acts">
+        {tools}
+        <Popover label={`Columns of ${label}`} title="Columns" kind="bare">
+          {() => <Arrangement {...props} />}
+        </Popover>
+        <Button
+          kind="bare"
+          aria-label={`Copy ${label}`}
+          title="Copy the rows for a spreadsheet"
+          disabled={found.length === 0}
+          onClick={() => void copyText(copyOf(model.columns, found), counted(found.length, 'row'))}
+        >
+          Copy
+        </Button>
+      </div>
+    </div>
+  );
+}
+
+/** Which columns are shown and where, and by what rows are grouped and filtered. */
+function Arrangement<R>({
+  columns,
+  rows,
+  model,
+  layout,
+  isFiltering,
+  onLayout,
+  onFilters,
+  onFold,
+}: TableToolsProps<R>) {
+  const ordered = [...model.columns, ...columns.filter((column) => !model.columns.includes(column))];
+  const titled = ordered.filter(({ title }) => title !== '');
+  const groups = columns.filter((column) => canGroup(column, rows));
+  const all = ordered.map(({ id }) => id);
+  return (
+    <>
+      {groups.length > 0 && (
+        <label class="table-choice">
+          Group by
+          <select
+            class="control"
+            value={layout.group ?? ''}
+            onChange={({ currentTarget: { value } }) => {
+              onFold([]);
+              onLayout({ group: value === '' ? null : value });
+            }}
+          >
+            <option value="">nothing</option>
+            {groups.map(({ id, title }) => (
+              <option key={id} value={id}>
+                {title}
+              </option>
+            ))}
+          </select>
+        </label>
+      )}
+      <label class="table-choice">
+        <input type="checkbox" checked={isFiltering} onChange={onFilters} /> Filter by column
+      </label>
+      <ul class="table-columns">
+        {titled.map(({ id, title }) => {
+          const isShown = !layout.hidden.includes(id);
+          const isPinned = layout.pinned.includes(id);
+          return (
+            <li key={id}>
+              <label>
+                <input
+                  type="checkbox"
+                  checked={isShown}
+                  disabled={isShown && model.columns.length < 2}
+                  onChange={() => onLayout(isShown ? hide(layout, id) : show(layout, id))}
+                />
+                {title}
+              </label>
+              <Button
+                kind="bare"
+                aria-label={`${isPinned ? 'Unpin' : 'Pin'} ${title}`}
+                aria-pressed={isPinned}
+                title="Pinned columns stay in sight on the left"
+                onClick={() =>
+                  onLayout({ pinned: isPinned ? layout.pinned.filter((one) => one !== id) : [...layout.pinned, id] })
+                }
+              >
+                <Icon name="pin" />
+              </Button>
+              <Button
+                kind="bare"
+                aria-label={`Move ${title} left`}
+                onClick={() => onLayout({ order: moved(all, id, -1) })}
+              >
+                <Icon name="up" />
+              </Button>
+              <Button
+                kind="bare"
+                aria-label={`Move ${title} right`}
+                onClick={() => onLayout({ order: moved(all, id, 1) })}
+              >
+                <Icon name="down" />
+              </Button>
+            </li>
+          );
+        })}
+      </ul>
+      <Button disabled={JSON.stringify(layout) === JSON.stringify(PLAIN)} onClick={() => onLayout(PLAIN)}>
+        Reset the columns
+      </Button>
+    </>
+  );
+}
+
+const hide = ({ hidden, kept }: TableLayout, id: string): Partial<TableLayout> => ({
+  hidden: [...hidden, id],
+  kept: kept.filter((one) => one !== id),
+});
+
+const show = ({ hidden, kept }: TableLayout, id: string): Partial<TableLayout> => ({
+  hidden: hidden.filter((one) => one !== id),
+  kept: [...kept, id],
+});
+
+/** Texts of which some rows share one. */
+function canGroup<R>(column: Column<R>, rows: readonly R[]): boolean {
+  if (column.align === 'right' || column.title === '') return false;
+  const values = rows.map((row) => column.value(row)).filter((value) => typeof value === 'string');
+  return new Set(values).size < values.length;
+}

@@ -1,0 +1,20 @@
+import type { ComponentChildren } from 'preact';
+import type { Column } from './columns.js';
+
+/** Rows whose cells decide the unit of a column. */
+const LOOKED_AT = 20;
+
+/** True if the numbers of a column are written as percentages. */
+export function isPercentColumn<R>(column: Column<R>, rows: readonly R[]): boolean {
+  const row = rows.slice(0, LOOKED_AT).find((one) => column.value(one) !== null);
+  return row !== undefined && textOf(column.show?.(row)).trim().endsWith('%');
+}
+
+/** The text of what is shown in a cell. */
+export function textOf(shown: ComponentChildren): string {
+  if (typeof shown === 'string' || typeof shown === 'number') return String(shown);
+  if (Array.isArray(shown)) return shown.map(textOf).join('');
+  if (typeof shown === 'object' && shown !== null && 'props' in shown)
+    return textOf((shown.props as { children?: ComponentChildren }).children);
+  return '';
+}

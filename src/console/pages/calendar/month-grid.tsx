@@ -1,0 +1,137 @@
+import type { EventsView } from '#clients/typescript/divisor.js';
+import { Button } from '../../components/button.js';
+import { Icon } from '../../components/icon.js';
+import { setParameters } from '../../state/place.js';
+import { monthsBefore } from '../../words/dates.js';
+import { counted } from '../../words/numbers.js';
+import { KINDS_OF_BADGES } from './event-kinds.js';
+
+type Event = EventsView['events'][number];
+
+interface MonthGridProps {
+  /** YYYY-MM. */
+  readonly month: string;
+  readonly events: readonly Event[];
+  /** First and last date of the events. */
+  readonly from: string;
+  readonly to: string;
+}
+
+const WEEKDAYS = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'] as const;
+const MONTHS = [
+  'January',
+  'February',
+  'March',
+  'April',
+  'May',
+  'June',
+  'July',
+  'August',
+  'September',
+  'October',
+  'November',
+  'December',
+] as const;
+
+/** Events named in a day; the others are a number. */
+const NAMED_MAX = 3;
+
+/** A month of events: a week a row, from Monday to Sunday. A day with events opens their list. */
+export function MonthGrid({ month, events, from, to }: MonthGridProps) {
+  const byDay = new Map<string, Event[]>();
+  for (const event of events) byDay.set(event.date, [...(byDay.get(event.date) ?? []), event]);
+  const name = `${MONTHS[Number(month.slice(5)) - 1]} ${month.slice(0, 4)}`;
+  const go = (months: number) => {
+    const next = monthsBefore(`${month}-01`, -months).slice(0, 7);
+    const isKnown = next >= from.slice(0, 7) && next <= to.slice(0, 7);
+    setParameters({ month: next, ...(isKnown ? {} : { from: `${next}-01` }) });
+  };
+  return (
+    <div class="month">
+      <header class="month-head">
+        <Button kind="bare" aria-label="Month before" onClick={() => go(-1)}>
+          <span class="turned">
+            <Icon name="up" />
+          </span>
+        </Button>
+        <h2>{name}</h2>
+        <Button kind="bare" aria-label="Month after" onClick={() => go(1)}>
+          <span class="turned">
+            <Icon name="down" />
+          </span>
+        </Button>
+      </header>
+      <table class="month-days" aria-label={`Events of ${name}`}>
+        <thead>
+          <tr>
+            {WEEKDAYS.map((day) => (
+              <th key={day} scope="col">
+                {day}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {weeksOf(month).map((week) => (
+            <tr key={week[0]}>
+              {week.map((date) => (
+                <Day key={date} date={date} isOther={!date.startsWith(month)} events={byDay.get(date) ?? []} />
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+interface DayProps {
+  readonly date: string;
+  /** True for a day of the month before or after. */
+  readonly isOther: boolean;
+  readonly events: readonly Event[];
+}
+
+function Day({ date, isOther, events }: DayProps) {
+  const number = Number(date.slice(8));
+  const isToday = date === new Date().toISOString().slice(0, 10);
+  const shown = events.slice(0, NAMED_MAX);
+  return (
+    <td class={isOther ? 'is-other' : isToday ? 'is-today' : ''}>
+      {events.length === 0 ? (
+        <span class="month-number">{number}</span>
+      ) : (
+        <button
+          type="button"
+          title={events.map(({ summary }) => summary).join('\n')}
+          onClick={() => setParameters({ view: 'list', 'events.q': date })}
+        >
+          <span class="unseen">
+            {date}: {counted(events.length, 'event')}
+          </span>
+          <span class="month-number">{number}</span>
+          {shown.map((event, k) => (
+            <span key={k} class={`month-event ${KINDS_OF_BADGES[event.kind]}`}>
+              <span class="month-kind">{event.kind}</span> {event.index_id ?? event.calendar}
+            </span>
+          ))}
+          {events.length > NAMED_MAX && <span class="quiet">+{events.length - NAMED_MAX}</span>}
+        </button>
+      )}
+    </td>
+  );
+}
+
+const DAY_MS = 86_400_000;
+
+/** The weeks that a month has days in, from Monday on. */
+export function weeksOf(month: string): readonly (readonly string[])[] {
+  const first = Date.parse(`${month}-01T00:00:00Z`);
+  const start = first - ((new Date(first).getUTCDay() + 6) % 7) * DAY_MS;
+  const weeks: string[][] = [];
+  for (let week = start; weeks.length === 0 || isoDate(week).startsWith(month); week += 7 * DAY_MS)
+    weeks.push(Array.from({ length: 7 }, (_, day) => isoDate(week + day * DAY_MS)));
+  return weeks;
+}
+
+const isoDate = (ms: number): string => new Date(ms).toISOString().slice(0, 10);

@@ -1,0 +1,48 @@
+import { Button, LinkButton } from '../../components/button.js';
+import { runIndex } from '../../state/actions.js';
+import { requestOf } from '../../state/failed-runs.js';
+import { liveJobs } from '../../state/live.js';
+import { addressOf } from '../../state/place.js';
+import { may } from '../../state/principal.js';
+import type { Asking } from '../../state/refusals.js';
+import { counted } from '../../words/numbers.js';
+import { runOf } from '../index/run-settings.js';
+import type { Row } from './index-row.js';
+
+interface IndexToolsProps {
+  readonly rows: readonly Row[];
+  /** Ids of selected indices; none means all. */
+  readonly selected: readonly string[];
+  readonly asking: Asking;
+}
+
+/** Acts on several indices: those that are selected, or all. */
+export function IndexTools({ rows, selected, asking }: IndexToolsProps) {
+  const meant = selected.length === 0 ? rows : rows.filter(({ index }) => selected.includes(index.id));
+  const running = new Set(liveJobs.value.map(({ job_id: id }) => id));
+  const due = meant.filter(
+    ({ index, run, isKnown, failed }) =>
+      isKnown && (failed !== null || run === null || run.stale !== null) && !running.has(`backtest:${index.id}`),
+  );
+  const withRun = meant.filter(({ run }) => run !== null).map(({ index }) => index.id);
+  const run = async () => {
+    for (const { index, failed } of due)
+      await asking.ask(runOf(index.id), (onRefusal) =>
+        runIndex(index.id, failed === null ? { if_stale: true } : requestOf(failed), onRefusal),
+      );
+  };
+  return (
+    <>
+      {due.length > 1 && may('run') && (
+        <Button kind="bare" title={due.map(({ index }) => index.id).join(', ')} onClick={() => void run()}>
+          Run {selected.length === 0 ? counted(due.length, 'stale index', 'stale indices') : `${due.length} selected`}
+        </Button>
+      )}
+      {selected.length > 1 && withRun.length > 1 && (
+        <LinkButton kind="bare" href={addressOf('/console/compare', { ids: withRun.join(',') })}>
+          Compare {withRun.length}
+        </LinkButton>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,92 @@
+import type { OverviewView, PerformanceView } from '#clients/typescript/divisor.js';
+import { Heatmap } from '../../components/heatmap.js';
+import { Metrics } from '../../components/metrics.js';
+import { Section } from '../../components/page.js';
+import { Table } from '../../components/table/table.js';
+import type { Column } from '../../components/table/columns.js';
+import { count, percent } from '../../words/numbers.js';
+import { withReturn } from '../../words/returns.js';
+import { againstBenchmark, againstParent, statisticsOf } from './figures.js';
+
+export interface MoreProps {
+  readonly view: PerformanceView;
+  readonly run: OverviewView;
+  /** Subject of the figures. */
+  readonly subject: string;
+}
+
+/** Monthly returns, drawdowns, the distribution of returns, and comparisons. */
+export function MoreFigures({ view, run, subject }: MoreProps) {
+  const { benchmark, benchmark_variant: variant } = view;
+  const window = `${subject}, ${view.start} to ${view.end}`;
+  const relative = againstBenchmark(view);
+  const parent = againstParent(run);
+  return (
+    <>
+      <Section title="Returns by month" aside={window}>
+        <Heatmap label="Returns by month" values={view.monthly_returns} totals={view.annual_returns} />
+      </Section>
+      {relative.length > 0 && benchmark !== null && (
+        <Section title={`Against the benchmark ${withReturn(benchmark, variant)}`} aside={window}>
+          <Metrics label="Figures against the benchmark" metrics={relative} />
+        </Section>
+      )}
+      {parent.length > 0 && (
+        <Section
+          title={`Against the parent ${run.parent!.index_id}`}
+          aside={`Portfolio after costs, the whole run, ${run.start} to ${run.end}`}
+        >
+          <Metrics label="Figures against the parent" metrics={parent} />
+        </Section>
+      )}
+      <Section title="Daily returns" aside={window}>
+        <Metrics label="Statistics of the daily returns" metrics={statisticsOf(view)} />
+      </Section>
+      {view.drawdowns.length > 0 && (
+        <Section title="Deepest drawdowns" aside={window}>
+          <Table
+            label="deepest drawdowns"
+            name="falls"
+            columns={FALLS}
+            rows={view.drawdowns}
+            keyOf={({ peak }) => peak}
+            sort={{ column: 'depth', direction: 'asc' }}
+          />
+        </Section>
+      )}
+    </>
+  );
+}
+
+const FALLS: readonly Column<PerformanceView['drawdowns'][number]>[] = [
+  {
+    id: 'depth',
+    title: 'Depth',
+    help: 'Lowest level divided by the high, minus 1',
+    width: 84,
+    align: 'right',
+    value: ({ depth }) => depth,
+    show: ({ depth }) => percent(depth),
+  },
+  { id: 'peak', title: 'High', help: 'Last date at the high', width: 100, grow: 1, value: ({ peak }) => peak },
+  { id: 'trough', title: 'Low', help: 'Date of the lowest level', width: 100, grow: 1, value: ({ trough }) => trough },
+  {
+    id: 'recovery',
+    title: 'Recovered',
+    help: 'First date at the high again',
+    width: 124,
+    grow: 1,
+    priority: 2,
+    value: ({ recovery }) => recovery ?? 'not yet',
+  },
+  {
+    id: 'sessions',
+    title: 'Sessions',
+    help: 'From the high to the recovery, or to the last date',
+    width: 84,
+    priority: 3,
+    align: 'right',
+    value: ({ sessions }) => sessions,
+    show: ({ sessions }) => count(sessions),
+  },
+];

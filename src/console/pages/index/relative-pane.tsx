@@ -1,0 +1,39 @@
+import { useMemo } from 'preact/hooks';
+import { Chart } from '../../components/chart/chart.js';
+import { within, type Line } from '../../components/chart/series.js';
+import { parameter } from '../../state/place.js';
+import { chooseRange, chosenRange } from '../../state/range.js';
+
+/** The first line divided by another one, 100 at the first date of the range. */
+export function RelativePane({ dates, lines }: { readonly dates: readonly string[]; readonly lines: readonly Line[] }) {
+  const range = chosenRange();
+  const other = lines.slice(1).find(({ id }) => id === parameter('relative'));
+  const [own] = lines;
+  const ratio = useMemo(() => {
+    if (own === undefined || other === undefined) return null;
+    const [first] = within(dates, range);
+    const values = own.values.map((value, t) => {
+      const base = other.values[t] ?? null;
+      return value === null || base === null || base === 0 ? null : value / base;
+    });
+    return [{ id: 'relative', label: `${own.label} / ${other.label}`, values: rebased(values, first), colour: 5 }];
+  }, [own, other, dates, range?.from, range?.to]);
+  if (ratio === null || other === undefined) return null;
+  return (
+    <Chart
+      label={`Level relative to ${other.label}`}
+      dates={dates}
+      lines={ratio}
+      height={140}
+      sync="index"
+      range={range}
+      onRange={chooseRange}
+    />
+  );
+}
+
+/** The values with the first one from a date on at 100: for the eye, the figures are the service's. */
+export function rebased(values: readonly (number | null)[], first: number): readonly (number | null)[] {
+  const base = values.slice(first).find((value) => value !== null) ?? null;
+  return base === null ? values : values.map((value) => (value === null ? null : (100 * value) / base));
+}

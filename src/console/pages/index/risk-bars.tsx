@@ -1,0 +1,64 @@
+import type { ConstituentRow } from '#clients/typescript/divisor.js';
+import { Bars, type Bar } from '../../components/bars.js';
+import { Choice } from '../../components/choice.js';
+import { useNames } from '../../state/names.js';
+import { parameter, setParameters, withQuery } from '../../state/place.js';
+import { change } from '../../words/numbers.js';
+
+/** Contributions with their signs: of sectors, each of which opens to its securities, or of securities. */
+export function RiskBars({ weights, asOf }: { readonly weights: readonly ConstituentRow[]; readonly asOf: string }) {
+  const facts = useNames(
+    weights.map(({ identifier }) => identifier),
+    asOf,
+  );
+  const by = parameter('risk_by') === 'sector' ? 'sector' : 'security';
+  const sector = parameter('risk_sector');
+  const known = weights.flatMap(({ identifier, risk_contribution: value }) =>
+    value === null ? [] : [{ label: identifier, value, group: facts.get(identifier)?.sector ?? 'No sector' }],
+  );
+  const hasSectors = [...facts.values()].some((fact) => fact.sector != null);
+  const sums = new Map<string, number>();
+  for (const { group, value } of known) sums.set(group, (sums.get(group) ?? 0) + value);
+  const isOfSectors = by === 'sector' && sector === null && hasSectors;
+  const bars: readonly Bar[] = isOfSectors
+    ? [...sums].map(([label, value]) => ({ label, value, address: withQuery({ risk_sector: label }) }))
+    : known
+        .filter(({ group }) => sector === null || group === sector)
+        .map(({ label, value }) => ({ label, value, address: withQuery({ tab: 'constituents', name: label }) }));
+  return (
+    <>
+      {hasSectors && (
+        <div class="part-bar">
+          <Choice
+            label="Contributions of"
+            options={PARTS}
+            value={by}
+            onChoose={(chosen) => setParameters({ risk_by: chosen === 'sector' ? chosen : null, risk_sector: null })}
+          />
+          {sector !== null && <a href={withQuery({ risk_sector: null })}>{sector}: back to all</a>}
+        </div>
+      )}
+      <Bars
+        label="Contributions to volatility"
+        bars={ends(bars.toSorted((a, b) => b.value - a.value))}
+        format={(value) => change(value)}
+        isPlain
+      />
+    </>
+  );
+}
+
+const PARTS = [
+  { value: 'security', text: 'Securities' },
+  { value: 'sector', text: 'Sectors' },
+] as const;
+
+/** The largest, and those that reduce the risk most. */
+function ends(bars: readonly Bar[]): readonly Bar[] {
+  if (bars.length <= SHOWN + REDUCING) return bars;
+  return [...bars.slice(0, SHOWN), ...bars.slice(-REDUCING).filter(({ value }) => value < 0)];
+}
+
+/** Bars of the largest contributions, and of those that reduce the risk. */
+const SHOWN = 12;
+const REDUCING = 4;

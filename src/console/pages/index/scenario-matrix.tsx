@@ -1,0 +1,95 @@
+import type { ScenarioResult } from '#clients/typescript/divisor.js';
+import { Section } from '../../components/page.js';
+import { signed } from '../../components/signed.js';
+import { Table } from '../../components/table/table.js';
+import { numeric, type Column } from '../../components/table/columns.js';
+import { Toggles } from '../../components/toggles.js';
+import { Answered } from '../../components/wait.js';
+import { parameter, setParameters } from '../../state/place.js';
+import { useResource } from '../../state/resource.js';
+import { service, troubleOf } from '../../state/service.js';
+import type { JsonObject } from '../../words/paths.js';
+import { bodyOf } from './scenario-request.js';
+
+interface ScenarioMatrixProps {
+  readonly id: string;
+  /** Results of this index. */
+  readonly own: readonly ScenarioResult[];
+  readonly asked: readonly JsonObject[];
+}
+
+/** Maximum number of other indices. */
+const OTHERS_MAX = 11;
+
+interface Row {
+  readonly name: string;
+  readonly returns: ReadonlyMap<string, number | null>;
+}
+
+/** The returns of several indices in the same scenarios: a scenario a row, an index a column. */
+export function ScenarioMatrix({ id, own, asked }: ScenarioMatrixProps) {
+  const runs = useResource('backtests', (signal) => service.value.call('listBacktests', { signal }));
+  const free = (runs.data?.backtests ?? []).map(({ index_id: one }) => one).filter((one) => one !== id);
+  const others = (parameter('beside') ?? '')
+    .split(',')
+    .filter((one) => free.includes(one))
+    .slice(0, OTHERS_MAX);
+  const results = useResource(
+    others.length === 0 ? null : `scenarios of ${others.join()} ${JSON.stringify(asked)}`,
+    (signal) => Promise.all(others.map((one) => resultsOf(one, asked, signal))),
+    { keeps: true },
+  );
+  if (free.length === 0) return null;
+  return (
+    <Section title="Indices by scenarios" aside="each with its newest holdings">
+      <Toggles
+        label="Other indices"
+        values={free.slice(0, 40)}
+        chosen={others}
+        onChoose={(next) => setParameters({ beside: next.length === 0 ? null : next.slice(0, OTHERS_MAX).join() })}
+      />
+      {others.length > 0 && (
+        <Answered resource={results} what="the scenarios of the other indices">
+          {(all) => (
+            <Table
+              label="returns of indices by scenarios"
+              name="matrix"
+              columns={columnsOf([id, ...others])}
+              rows={own.map(({ name, return: earned }): Row => ({
+                name,
+                returns: new Map([[id, earned], ...others.map((one, k) => [one, all[k]?.get(name) ?? null] as const)]),
+              }))}
+              keyOf={({ name }) => name}
+            />
+          )}
+        </Answered>
+      )}
+    </Section>
+  );
+}
+
+/** Returns of an index by scenario; none where the service refuses one, such as a group that it does not hold. */
+async function resultsOf(
+  id: string,
+  asked: readonly JsonObject[],
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, number | null>> {
+  try {
+    const { scenarios } = await service.value.call('runScenarios', {
+      params: { index_id: id },
+      body: bodyOf(asked, null),
+      signal,
+    });
+    return new Map(scenarios.map(({ name, return: earned }) => [name, earned]));
+  } catch (thrown) {
+    if (troubleOf(thrown).findings.length === 0) throw thrown;
+    return new Map();
+  }
+}
+
+const columnsOf = (ids: readonly string[]): readonly Column<Row>[] => [
+  { id: 'name', title: 'Scenario', width: 150, grow: 2, value: ({ name }) => name },
+  ...ids.map((id) =>
+    numeric<Row>({ id, title: id, width: 92, grow: 1, of: ({ returns }) => returns.get(id) ?? null, write: signed }),
+  ),
+];

@@ -1,0 +1,45 @@
+import type { SweepView } from '#clients/typescript/divisor.js';
+import { useMemo } from 'preact/hooks';
+import { Chart } from '../../components/chart/chart.js';
+import { isLogarithmic, ScaleChoice } from '../../components/chart/scale-choice.js';
+import type { Line } from '../../components/chart/series.js';
+import { Section } from '../../components/page.js';
+import { count } from '../../words/numbers.js';
+
+const NAMES: Readonly<Record<string, string>> = {
+  '0': 'Lowest',
+  '0.25': 'Lower quartile',
+  '0.5': 'Median',
+  '0.75': 'Upper quartile',
+  '1': 'Highest',
+};
+
+/** Levels of all variants through time: their quantiles, and the variant that ranks first. */
+export function Fan({ fan }: { readonly fan: NonNullable<SweepView['fan']> }) {
+  const lines = useMemo(
+    (): readonly Line[] => [
+      ...(fan.first === null ? [] : [{ id: 'first', label: 'First by rank', values: fan.first, colour: 2 }]),
+      ...fan.quantiles.toReversed().map(({ share, data }) => ({
+        id: String(share),
+        label: NAMES[String(share)] ?? String(share),
+        values: data,
+        colour: share === 0.5 ? 1 : share === 0.25 || share === 0.75 ? 8 : 12,
+        isDashed: share === 0 || share === 1,
+      })),
+    ],
+    [fan],
+  );
+  const isLog = isLogarithmic(lines, 0, fan.index.length - 1);
+  return (
+    <Section
+      title="Levels of the variants"
+      aside={
+        <>
+          {count(fan.variants)} variants, 100 at the first common date <ScaleChoice isLog={isLog} />
+        </>
+      }
+    >
+      <Chart label="Levels of the variants" dates={fan.index} lines={lines} isLog={isLog} height={280} compares />
+    </Section>
+  );
+}

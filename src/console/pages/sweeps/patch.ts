@@ -1,0 +1,30 @@
+import { isObject, type Json, type JsonObject } from '../../words/paths.js';
+
+/** A definition and the terms of its backtest. */
+interface Base {
+  readonly document: JsonObject;
+  readonly request: JsonObject;
+}
+
+/** The definition and terms of a variant. @param patch values by JSON pointer, as the sweep has them (RFC 6901) */
+export function patched(base: Base, patch: JsonObject): Base {
+  let whole: Json = { document: base.document, request: base.request };
+  for (const [pointer, value] of Object.entries(patch)) whole = withPointer(whole, stepsOf(pointer), value ?? null);
+  return whole as unknown as Base; // Only values inside of both are set.
+}
+
+const stepsOf = (pointer: string): readonly string[] =>
+  pointer
+    .split('/')
+    .slice(1)
+    .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'));
+
+function withPointer(whole: Json | undefined, [step, ...rest]: readonly string[], value: Json): Json {
+  if (step === undefined) return value;
+  if (Array.isArray(whole)) {
+    const items = whole as readonly Json[];
+    return items.map((item, k) => (String(k) === step ? withPointer(item, rest, value) : item));
+  }
+  const object = isObject(whole) ? whole : {};
+  return { ...object, [step]: withPointer(object[step], rest, value) };
+}

@@ -1,0 +1,102 @@
+import { useState } from 'preact/hooks';
+import { Button } from '../components/button.js';
+import { Icon } from '../components/icon.js';
+import { copyText } from '../state/clipboard.js';
+import { pin } from '../state/dashboard.js';
+import { partsOnPage } from '../state/part.js';
+import { addressOf, go, place } from '../state/place.js';
+import { say } from '../state/toasts.js';
+import { removeView, savedViews, saveView } from '../state/views.js';
+
+/** A link to the page, a name for it, a part of it on the dashboard, and the views that were saved. */
+export function Views({ onClose }: { onClose(): void }) {
+  const { path, query } = place.value;
+  const address = addressOf(path, Object.fromEntries(query));
+  return (
+    <>
+      <Button onClick={() => void copyText(location.origin + address, 'the link')}>
+        <Icon name="link" /> Copy the link
+      </Button>
+      <SaveForm address={address} />
+      <PinForm key={path} address={address} />
+      {savedViews.value.length > 0 && (
+        <ul class="note-list" aria-label="Saved views">
+          {savedViews.value.map(({ name, address: saved }) => (
+            <li key={name}>
+              <a
+                href={saved}
+                onClick={(event) => {
+                  event.preventDefault();
+                  go(saved);
+                  onClose();
+                }}
+              >
+                {name}
+              </a>
+              <Button kind="bare" aria-label={`Delete the view ${name}`} onClick={() => removeView(name)}>
+                <Icon name="close" />
+              </Button>
+            </li>
+          ))}
+        </ul>
+      )}
+    </>
+  );
+}
+
+const NAME_MAX = 80;
+
+function SaveForm({ address }: { readonly address: string }) {
+  const [name, setName] = useState(titleOf());
+  return (
+    <form
+      class="view-form"
+      onSubmit={(event) => {
+        event.preventDefault();
+        saveView({ name: name.trim(), address });
+        say('good', `The view ${name.trim()} was saved in this browser.`);
+      }}
+    >
+      <input
+        class="control"
+        aria-label="Name of the view"
+        maxLength={NAME_MAX}
+        value={name}
+        onInput={(event) => setName(event.currentTarget.value)}
+      />
+      <Button type="submit" disabled={name.trim() === ''}>
+        Save the view
+      </Button>
+    </form>
+  );
+}
+
+function PinForm({ address }: { readonly address: string }) {
+  const [parts] = useState(partsOnPage);
+  const [part, setPart] = useState(parts[0] ?? '');
+  if (parts.length === 0 || place.value.path === '/console/dashboard') return null;
+  return (
+    <form
+      class="view-form"
+      onSubmit={(event) => {
+        event.preventDefault();
+        pin({ address, part, page: titleOf() });
+        say('good', `${part} was pinned to the dashboard.`);
+      }}
+    >
+      <select
+        class="control"
+        aria-label="Part of the page"
+        value={part}
+        onChange={(event) => setPart(event.currentTarget.value)}
+      >
+        {parts.map((one) => (
+          <option key={one}>{one}</option>
+        ))}
+      </select>
+      <Button type="submit">Pin to the dashboard</Button>
+    </form>
+  );
+}
+
+const titleOf = (): string => document.title.replace(/ · Divisor$/, '');

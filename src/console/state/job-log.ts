@@ -1,0 +1,29 @@
+import type { JobStatus } from '#clients/typescript/divisor.js';
+import { signal } from '@preact/signals';
+
+/** Something that a job reported while this page was open. */
+export interface LogLine {
+  readonly at: string;
+  readonly text: string;
+  readonly progress: number;
+}
+
+/** Lines of a job, and jobs, that are kept. */
+const LINES_MAX = 200;
+const JOBS_MAX = 50;
+
+const logs = signal<ReadonlyMap<string, readonly LogLine[]>>(new Map());
+
+export const logOf = (jobId: string): readonly LogLine[] => logs.value.get(jobId) ?? [];
+
+/** Adds a line where a job reports something new. */
+export function noteLine({ job_id: id, status, message, error, progress, attempt }: JobStatus): void {
+  const lines = logs.peek().get(id) ?? [];
+  const text = error?.message ?? (message === '' ? status : message);
+  const line = `${attempt > 1 ? `Attempt ${attempt}: ` : ''}${text}`;
+  if (lines.at(-1)?.text === line) return;
+  const all = new Map(logs.peek());
+  all.delete(id);
+  all.set(id, [...lines, { at: new Date().toISOString(), text: line, progress }].slice(-LINES_MAX));
+  logs.value = new Map([...all].slice(-JOBS_MAX));
+}

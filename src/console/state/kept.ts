@@ -1,0 +1,32 @@
+import { signal, type ReadonlySignal } from '@preact/signals';
+
+/** A list that this browser remembers. */
+export interface KeptList<T> {
+  readonly items: ReadonlySignal<readonly T[]>;
+  set(items: readonly T[]): void;
+}
+
+/** @param most number of items; the first ones are dropped */
+export function keptList<T>(place: string, most: number): KeptList<T> {
+  const items = signal<readonly T[]>(stored(place));
+  // Another tab changed it.
+  addEventListener('storage', ({ key }) => {
+    if (key === place) items.value = stored(place);
+  });
+  return {
+    items,
+    set(next) {
+      items.value = next.slice(-most);
+      localStorage.setItem(place, JSON.stringify(items.peek()));
+    },
+  };
+}
+
+function stored<T>(place: string): readonly T[] {
+  try {
+    const all: unknown = JSON.parse(localStorage.getItem(place) ?? '[]');
+    return Array.isArray(all) ? (all as T[]) : []; // Written by this list.
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,39 @@
+import { parameter } from './place.js';
+
+/** Name of a chart, a table or figures within its page: its label, where dates may differ another time. */
+export const partName = (label: string): string => label.replaceAll(/\d{4}-\d{2}-\d{2}/g, '…');
+
+/** The only part of its page that is shown, as the address has it; null for the whole page. */
+export const onlyPart = (): string | null => parameter('part');
+
+/** Charts, tables and figures on the page, in their order. */
+export const partsOnPage = (): readonly string[] => {
+  const parts = [...document.querySelectorAll<HTMLElement>('main [data-part]')];
+  return [...new Set(parts.filter((part) => part.checkVisibility()).map((part) => part.dataset['part']!))]; // They are selected by it.
+};
+
+/**
+ * Hides everything on the page but one part, also what appears later.
+ * @returns an end of it
+ */
+export function showOnly(part: string): () => void {
+  const root = document.documentElement;
+  root.classList.add('is-part');
+  const mark = () => {
+    for (const marked of document.querySelectorAll('[data-way]')) marked.removeAttribute('data-way');
+    const found = [...document.querySelectorAll<HTMLElement>('main [data-part]')].find(
+      (one) => one.dataset['part'] === part,
+    );
+    if (found === undefined) return;
+    found.dataset['way'] = 'end';
+    for (let way = found.parentElement; way !== null && way.id !== 'main'; way = way.parentElement)
+      way.dataset['way'] = 'through';
+  };
+  mark();
+  const observer = new MutationObserver(mark);
+  observer.observe(document.body, { childList: true, subtree: true });
+  return () => {
+    observer.disconnect();
+    root.classList.remove('is-part');
+  };
+}

@@ -1,0 +1,44 @@
+import { signal } from '@preact/signals';
+
+/** The columns of a table as somebody arranged them, by their ids. */
+export interface TableLayout {
+  /** Columns in their order; others follow in that of the page. Empty: as the page has them. */
+  readonly order: readonly string[];
+  readonly hidden: readonly string[];
+  /** Columns that are shown in narrow tables too. */
+  readonly kept: readonly string[];
+  /** Columns that stay in sight while the others scroll. */
+  readonly pinned: readonly string[];
+  /** Widths in pixels. */
+  readonly widths: Readonly<Record<string, number>>;
+  readonly group: string | null;
+}
+
+export const PLAIN: TableLayout = { order: [], hidden: [], kept: [], pinned: [], widths: {}, group: null };
+
+const LAYOUTS_PLACE = 'divisor.tables';
+/** Tables whose arrangement is remembered; the oldest is forgotten. */
+const LAYOUTS_MAX = 60;
+
+const layouts = signal<Readonly<Record<string, TableLayout>>>(kept());
+
+function kept(): Record<string, TableLayout> {
+  try {
+    const all: unknown = JSON.parse(localStorage.getItem(LAYOUTS_PLACE) ?? '{}');
+    return typeof all === 'object' && all !== null ? (all as Record<string, TableLayout>) : {}; // Written below.
+  } catch {
+    return {};
+  }
+}
+
+/** The arrangement of a table. */
+export const layoutOf = (table: string): TableLayout => ({ ...PLAIN, ...layouts.value[table] });
+
+/** Remembers an arrangement in this browser. */
+export function keepLayout(table: string, layout: TableLayout): void {
+  const { [table]: _, ...others } = layouts.peek();
+  const isPlain = JSON.stringify(layout) === JSON.stringify(PLAIN);
+  const all = Object.entries(isPlain ? others : { ...others, [table]: layout }).slice(-LAYOUTS_MAX);
+  layouts.value = Object.fromEntries(all);
+  localStorage.setItem(LAYOUTS_PLACE, JSON.stringify(layouts.peek()));
+}

@@ -1,0 +1,20 @@
+import { keptList } from './kept.js';
+
+/** An address of the console under a name. */
+export interface SavedView {
+  readonly name: string;
+  readonly address: string;
+}
+
+const VIEWS_MAX = 100;
+
+const { items, set } = keptList<SavedView>('divisor.views', VIEWS_MAX);
+
+/** Views that were saved in this browser. */
+export const savedViews = items;
+
+/** Saves an address; one of the same name is replaced. */
+export const saveView = (view: SavedView): void =>
+  set([...items.peek().filter(({ name }) => name !== view.name), view]);
+
+export const removeView = (name: string): void => set(items.peek().filter((view) => view.name !== name));

@@ -1,0 +1,125 @@
+import { z } from 'zod';
+import { ActionDecision, ActionSource, ActionTerms, DESK_STATES } from '#domain/corporate-actions/action-desk.js';
+import { AssetIdentifier, IsoDate } from '#domain/schema/shape.js';
+import { routes } from './route.js';
+
+const COMMENT_LENGTH_MAX = 2000;
+const LISTED_MAX = 1000;
+const SOURCES_MAX = 10;
+
+export const DeskAction = ActionTerms.extend({
+  action_id: z
+    .string()
+    .meta({ description: 'Id of the action: of its store, security, type, ex-date and related security.' }),
+  status: z.enum(['announced', 'paid', 'cancelled']).nullable().meta({ description: 'Null: unknown.' }),
+  announced: z.string().nullable().meta({ description: 'Day of the announcement.' }),
+  state: z.enum(DESK_STATES).meta({
+    description:
+      '`new`: nobody decided. `amended`: the store has other terms than those that were confirmed or rejected.',
+  }),
+  flags: z.array(z.string()).meta({ description: 'Reasons to look at it, and differences from other sources.' }),
+  decisions: z.array(ActionDecision).meta({ description: 'Decisions of people, earliest first.' }),
+}).meta({ id: 'DeskAction', description: 'A corporate action with what people decided about it.' });
+export type DeskAction = z.infer<typeof DeskAction>;
+
+const figure = (description: string) => z.number().nullable().meta({ description });
+
+export const DeskActionEffect = z
+  .strictObject({
+    index_id: z.string(),
+    state: z.enum(['effective', 'coming']).meta({ description: 'Coming: after the last date of the run; pro forma.' }),
+    weight_before: figure('Weight at the close before.'),
+    weight_after: figure('Weight after it.'),
+    shares_before: figure('Index shares before.'),
+    shares_after: figure('Index shares after it.'),
+    divisor_before: figure('Divisor of the index before.'),
+    divisor_after: figure('Divisor after it and all other events of its session.'),
+  })
+  .meta({ id: 'DeskActionEffect' });
+export type DeskActionEffect = z.infer<typeof DeskActionEffect>;
+
+export const DeskActionDetail = DeskAction.extend({
+  effects: z.array(DeskActionEffect).meta({ description: 'Effect on each index whose run holds the security.' }),
+}).meta({ id: 'DeskActionDetail' });
+
+export const DeskActions = z
+  .strictObject({
+    actions: z.array(DeskAction).meta({ description: 'By ex-date and security.' }),
+    total: z.int().meta({ description: 'Actions that meet the conditions.' }),
+  })
+  .meta({ id: 'DeskActions' });
+
+export const DeskDecisionRequest = z
+  .strictObject({
+    decision: z.enum(['confirmed', 'rejected', 'reopened']).meta({ description: 'Decision about the action.' }),
+    sources: z
+      .array(ActionSource)
+      .max(SOURCES_MAX)
+      .default([])
+      .meta({ description: 'Values of other sources; differences from the store become flags.' }),
+    comment: z
+      .string()
+      .trim()
+      .min(1)
+      .max(COMMENT_LENGTH_MAX)
+      .nullable()
+      .default(null)
+      .meta({ description: 'Comment, for the history and the audit log.' }),
+  })
+  .meta({ id: 'DeskDecisionRequest' });
+export type DeskDecisionRequest = z.infer<typeof DeskDecisionRequest>;
+
+const params = z.strictObject({
+  action_id: z
+    .string()
+    .regex(/^[0-9a-f]{20}$/, { error: 'must be 20 hexadecimal digits' })
+    .meta({ description: 'Id of the action.' }),
+});
+const tag = 'actions';
+
+export const actionDeskRoutes = routes({
+  listActions: {
+    method: 'GET',
+    path: '/actions',
+    scope: 'read',
+    tag,
+    summary: 'Coming and recent corporate actions of the served store, with their state and flags.',
+    query: z.strictObject({
+      from: IsoDate.optional().meta({ description: 'First ex-date. Default: 10 days before the last session.' }),
+      to: IsoDate.optional().meta({ description: 'Last ex-date. Default: 90 days after the last session.' }),
+      state: z.enum(DESK_STATES).optional().meta({ description: 'Only actions in this state.' }),
+      identifier: AssetIdentifier.optional().meta({ description: 'Only actions of this security.' }),
+      flagged: z.boolean().default(false).meta({ description: 'Only actions with flags.' }),
+      limit: z.int().min(1).max(LISTED_MAX).default(200).meta({ description: 'Longest list.' }),
+    }),
+    success: { status: 200, description: 'Actions by ex-date.', schema: DeskActions },
+    errors: [],
+  },
+  getAction: {
+    method: 'GET',
+    path: '/actions/{action_id}',
+    scope: 'read',
+    tag,
+    summary: 'One corporate action: its decisions, and its effect on each index before and after.',
+    params,
+    success: { status: 200, description: 'The action.', schema: DeskActionDetail },
+    errors: ['ACTION_NOT_FOUND'],
+  },
+  decideAction: {
+    method: 'POST',
+    path: '/actions/{action_id}/decisions',
+    scope: 'data',
+    tag,
+    summary: 'Confirms, rejects or reopens a corporate action, on the terms that the store has now.',
+    description:
+      'A decision changes no data. The check `confirmed_actions` of a schedule holds an index back while an action of a constituent takes effect that is not confirmed; a rejected one has to be corrected in the store. With `--approvals action=2` a second person agrees.',
+    versioned: true,
+    params,
+    body: {
+      schema: DeskDecisionRequest,
+      example: { decision: 'confirmed', sources: [{ name: 'Notice of the issuer', value: 2 }], comment: 'Agrees.' },
+    },
+    success: { status: 200, description: 'The action as it is now.', schema: DeskAction },
+    errors: ['ACTION_NOT_FOUND', 'APPROVAL_REQUIRED'],
+  },
+});

@@ -1,0 +1,191 @@
+import { z } from 'zod';
+import { LIMITS } from '#domain/refusals/limits.js';
+import { BatchRequest } from '#domain/personal/account-request.js';
+import { Id } from '#domain/schema/shape.js';
+import { Finding } from './common.js';
+import { jobStatus } from './jobs.js';
+import { routes } from './route.js';
+
+const count = (description: string) => z.int().min(0).meta({ description });
+const money = (description: string) => z.number().meta({ description });
+
+export const BatchTrade = z
+  .strictObject({
+    identifier: z.string(),
+    side: z.enum(['buy', 'sell']).meta({ description: 'Direction of the trade.' }),
+    shares: z.number().meta({ description: 'Number of shares.' }),
+    price: z.number().meta({ description: 'Price per share in the currency of the index.' }),
+    value: z.number().meta({ description: 'Shares times price.' }),
+    lot: z.int().optional().meta({ description: 'Position of the sold lot in the account.' }),
+    acquired: z.string().optional().meta({ description: 'Day on which the lot was bought.' }),
+    cost: z.number().optional().meta({ description: 'Cost basis per share.' }),
+    gain: z.number().optional().meta({ description: 'Realised gain that is taxed.' }),
+    disallowed_loss: z.number().optional().meta({ description: 'Loss added to the basis of the replacement.' }),
+    term: z.enum(['short', 'long']).optional().meta({ description: 'Holding period of the lot.' }),
+  })
+  .meta({ id: 'BatchTrade' });
+
+export const BatchCertificate = z
+  .strictObject({
+    objective: z.number().meta({ description: 'Objective of the trades, in shares of the value.' }),
+    bound: z.number().meta({ description: 'No permitted trades have a lower objective.' }),
+    gap: z.number().meta({ description: 'Objective less bound.' }),
+    primal_residual: z.number().meta({ description: 'Largest violation of a hard row.' }),
+    sides: z
+      .array(
+        z.strictObject({
+          side: z.int().meta({ description: '0: net long-term gains, 1: net long-term losses.' }),
+          bound: z.number().meta({ description: 'Bound of this side.' }),
+          exposures: z.array(z.number()).meta({ description: 'Factor exposures of the tangent.' }),
+          variance: z.number().meta({ description: 'Multiplier of the tracking error limit.' }),
+          rows: z.array(z.number()).meta({ description: 'Multipliers of the rows and of the pieces of the tax.' }),
+        }),
+      )
+      .meta({ description: 'Proofs for both signs of net long-term gains.' }),
+  })
+  .meta({ id: 'BatchCertificate' });
+
+export const BatchAccount = z
+  .looseObject({
+    account_id: z.string().nullable().meta({ description: 'Id of the account; null if it has none.' }),
+    status: z.enum(['optimal', 'feasible', 'infeasible', 'stalled', 'refused']).meta({
+      description:
+        'optimal: the gap is at most 1e-8 of the value; feasible: it is larger; stalled: the solver stopped early; refused: see `findings`.',
+    }),
+    findings: z.array(Finding).meta({ description: 'Reasons why the account was refused.' }),
+    trades: z.array(BatchTrade).optional().meta({ description: 'Sales by lot, and purchases.' }),
+    tracking_error: z.number().optional().meta({ description: 'Annual, after the trades.' }),
+    tax: z.number().optional().meta({ description: 'Tax of the year after the trades, in money.' }),
+    tax_saved: z.number().optional().meta({ description: 'Compared with selling the oldest lots first.' }),
+    conflicts: z.array(z.string()).optional().meta({ description: 'Conflicting rows of an infeasible account.' }),
+    certificate: BatchCertificate.optional().meta({ description: 'Proof of the gap, which needs no solver.' }),
+  })
+  .meta({ id: 'BatchAccount', description: 'Result of one account.' });
+
+export const BatchView = z
+  .strictObject({
+    batch_id: z.string().meta({ description: 'The batch.' }),
+    parent: z.string().meta({ description: 'Index that the accounts follow.' }),
+    risk_model: z.string().meta({ description: 'Stored factor model.' }),
+    as_of: z.string(),
+    accounts: count('Accounts of the batch.'),
+    by_status: z.record(z.string(), z.int()).meta({ description: 'Accounts by status.' }),
+    tracking_error: z.record(z.string(), z.number()).nullable().meta({
+      description: 'Percentiles of the annual tracking error: p0, p5, p25, p50, p75, p95, p100.',
+    }),
+    largest_gap: z.number().nullable().meta({ description: 'Largest gap of a certificate, in shares of the value.' }),
+    value: money('Value of the solved accounts.'),
+    tax: money('Tax of the trades.'),
+    tax_saved: money('Tax saved compared with selling the oldest lots first.'),
+    costs: money('Trading costs.'),
+    avoided_wash_sales: count('Trades that the wash sale rule prevented.'),
+    conflicts: z.record(z.string(), z.int()).meta({ description: 'Infeasible accounts by conflicting row.' }),
+    refused: z
+      .array(
+        z.strictObject({
+          account_id: z.string().nullable().meta({ description: 'Id of the account; null if it has none.' }),
+          position: z.int().meta({ description: 'Position in the request, from 0.' }),
+          findings: z.array(Finding).meta({ description: 'Reasons.' }),
+        }),
+      )
+      .meta({ description: 'The first 100 accounts that are not valid.' }),
+    blocks: count(`Blocks of 100 accounts, see GET /optimise/batches/{batch_id}/accounts.`),
+    store_content_hash: z.string(),
+    engine_version: z.string(),
+  })
+  .meta({ id: 'BatchView' });
+export type BatchView = z.infer<typeof BatchView>;
+
+export const BatchAccounts = z
+  .strictObject({
+    batch_id: z.string().meta({ description: 'The batch.' }),
+    count: count('Accounts of all blocks.'),
+    block: count('Number of the block, from 0.'),
+    blocks: count('Number of blocks.'),
+    accounts: z.array(BatchAccount).meta({ description: 'In the order of the request.' }),
+  })
+  .meta({ id: 'BatchAccounts' });
+
+export const BatchCommonData = z
+  .looseObject({
+    as_of: z.string(),
+    identifiers: z.array(z.string()).meta({ description: 'Securities that an account may hold, [N].' }),
+    prices: z.array(z.number()).meta({ description: 'Per share, [N].' }),
+    weights: z.array(z.number()).meta({ description: 'Weights in the parent, [N].' }),
+    factors: z.int().meta({ description: 'Number of factors, K.' }),
+    loadings: z.array(z.number()).meta({ description: 'Annualised, [N x K].' }),
+    specific: z.array(z.number()).meta({ description: 'Specific variances, annualised, [N].' }),
+  })
+  .meta({ id: 'BatchCommonData', description: 'Data that all accounts of a batch share, with its terms.' });
+
+export const BatchJobStatus = jobStatus('BatchJobStatus', 'batch', BatchView);
+
+const params = z.strictObject({ batch_id: Id.meta({ description: 'Id of the batch.' }) });
+const tag = 'optimise';
+
+export const batchRoutes = routes({
+  startBatch: {
+    method: 'POST',
+    path: '/optimise/batches',
+    scope: 'run',
+    tag,
+    summary: 'Trades of many accounts with tax lots that follow an index, as one job on all nodes.',
+    description:
+      'The body is JSON with `accounts`, or lines of JSON (`application/x-ndjson`): the terms, then one account per line. Every result has a certificate, which `divisor verify-batch` checks. An account that is not valid gets findings; the others run.',
+    body: {
+      schema: BatchRequest,
+      bytesMax: LIMITS.MAX_BATCH_BYTES,
+      upload: { media: ['application/x-ndjson'], bytesMax: LIMITS.MAX_BATCH_BYTES },
+      example: {
+        batch_id: 'clients',
+        parent: 'LARGE-100',
+        risk_model: 'factors',
+        objective: { risk_aversion: 10, cost_bps: 5 },
+        accounts: [
+          {
+            account_id: 'A1',
+            cash: 5000,
+            lots: [
+              { identifier: 'BECQ', shares: 120, cost: 80.5, acquired: '2022-03-01' },
+              { identifier: 'BECQ', shares: 40, cost: 131.2, acquired: '2024-11-04' },
+            ],
+            exclusions: ['BEDV'],
+            tax: { short_rate: 0.37, long_rate: 0.2 },
+          },
+        ],
+      },
+    },
+    success: { status: 202, description: 'The job; see Location.', schema: BatchJobStatus },
+    errors: [
+      'INDEX_NOT_FOUND',
+      'RISK_MODEL_NOT_FOUND',
+      'DOCUMENT_UNREADABLE',
+      'NO_DATA_SOURCE',
+      'JOB_RUNNING',
+      'OVERLOADED',
+    ],
+  },
+  getBatchAccounts: {
+    method: 'GET',
+    path: '/optimise/batches/{batch_id}/accounts',
+    scope: 'read',
+    withoutMarket: true,
+    tag,
+    summary: 'Results of a batch in blocks of 100 accounts.',
+    params,
+    query: z.strictObject({ block: z.int().min(0).default(0).meta({ description: 'Number of the block, from 0.' }) }),
+    success: { status: 200, description: 'The block.', schema: BatchAccounts },
+    errors: ['JOB_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
+  },
+  getBatchCommon: {
+    method: 'GET',
+    path: '/optimise/batches/{batch_id}/common',
+    scope: 'read',
+    withoutMarket: true,
+    tag,
+    summary: 'Data that all accounts of a batch share: prices, weights of the parent, risk model.',
+    params,
+    success: { status: 200, description: 'The data.', schema: BatchCommonData },
+    errors: ['JOB_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
+  },
+});

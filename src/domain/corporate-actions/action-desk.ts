@@ -1,0 +1,119 @@
+import { z } from 'zod';
+import { ACTION_KINDS, type ActionType, type CorporateAction } from '../market/market-data.js';
+import { IsoDate } from '../schema/shape.js';
+import { formatDay, type Day } from '../time/days.js';
+
+/** `new`: nobody decided. `amended`: its terms are not those that were decided on. */
+export const DESK_STATES = ['new', 'confirmed', 'rejected', 'amended'] as const;
+export type DeskState = (typeof DESK_STATES)[number];
+
+const ACTION_TYPES = Object.keys(ACTION_KINDS) as [ActionType, ...ActionType[]]; // Object.keys returns plain strings.
+
+/** Terms of an action, as a person decides on them. */
+export const ActionTerms = z
+  .strictObject({
+    identifier: z.string(),
+    type: z.enum(ACTION_TYPES).meta({ description: 'Type of the action.' }),
+    ex_date: z.string(),
+    value: z.number().meta({ description: 'As in the store: an amount per share, a multiplier or a ratio, by type.' }),
+    pay_date: z.string().nullable().meta({ description: 'Null: unknown.' }),
+    related: z.string().nullable().meta({ description: 'Other identifier of a spin-off, merger or ticker change.' }),
+    subscription_price: z.number().nullable().meta({ description: 'Price of a new share in a rights issue.' }),
+    cash: z.number().nullable().meta({ description: 'Of a merger, money paid per share in addition to shares.' }),
+  })
+  .meta({ id: 'ActionTerms' });
+export type ActionTerms = z.infer<typeof ActionTerms>;
+
+/** Value of an action according to another source. */
+export const ActionSource = z
+  .strictObject({
+    name: z.string().min(1).max(200).meta({ description: 'Source, such as the notice of the issuer.' }),
+    value: z.number().nullable().default(null).meta({ description: 'Its value; null if it has none.' }),
+    ex_date: IsoDate.nullable().default(null).meta({ description: 'Its ex-date; null if it has none.' }),
+  })
+  .meta({ id: 'ActionSource' });
+export type ActionSource = z.infer<typeof ActionSource>;
+
+/** A decision of a person about a corporate action. */
+export const ActionDecision = z
+  .strictObject({
+    decision: z.enum(['confirmed', 'rejected', 'reopened']).meta({ description: 'Decision about the action.' }),
+    terms: ActionTerms.meta({ description: 'Terms on which it was decided.' }),
+    sources: z.array(ActionSource).meta({ description: 'Other sources, as compared by the person.' }),
+    comment: z.string().nullable().meta({ description: 'Comment; null if there is none.' }),
+    author: z.string().meta({ description: 'Name of the key.' }),
+    key_id: z.string().nullable().meta({ description: 'Id of the key.' }),
+    at: z.string().meta({ description: 'Time of the decision.' }),
+  })
+  .meta({ id: 'ActionDecision' });
+export type ActionDecision = z.infer<typeof ActionDecision>;
+
+/** Decisions about one action, earliest first. */
+export const ActionDecisions = z.strictObject({ decisions: z.array(ActionDecision).min(1) });
+export type ActionDecisions = z.infer<typeof ActionDecisions>;
+
+export const termsOf = (action: CorporateAction): ActionTerms => ({
+  identifier: action.identifier,
+  type: action.type,
+  ex_date: formatDay(action.exDay),
+  value: action.value,
+  pay_date: action.payDay === null ? null : formatDay(action.payDay),
+  related: action.related,
+  subscription_price: action.subscriptionPrice,
+  cash: action.cash ?? null,
+});
+
+/** Returns the state of an action by the last decision about it. */
+export function deskState(terms: ActionTerms, last: ActionDecision | undefined): DeskState {
+  if (last === undefined || last.decision === 'reopened') return 'new';
+  return isSame(terms, last.terms) ? last.decision : 'amended';
+}
+
+const isSame = (a: ActionTerms, b: ActionTerms): boolean =>
+  (Object.keys(a) as (keyof ActionTerms)[]).every((name) => a[name] === b[name]); // Both have the same members.
+
+export interface FlagTerms {
+  /** Other actions of the security. */
+  readonly others: readonly CorporateAction[];
+  readonly isSession: (day: Day) => boolean;
+  /** Last close of the security before the ex-date; NaN if there is none. */
+  readonly closeBefore: number;
+  /** True if the store has a security of the identifier. */
+  readonly isKnown: (identifier: string) => boolean;
+}
+
+/** Dividends above this share of the price are flagged. */
+const DIVIDEND_MAX = 0.2;
+/** Multipliers of shares outside this range are flagged. */
+const RATIO_MAX = 100;
+
+/** Reasons to look at an action before it takes effect. */
+export function flagsOf(action: CorporateAction, terms: FlagTerms): string[] {
+  const { type, exDay, value, payDay, announcedDay, related } = action;
+  const { others, isSession, closeBefore, isKnown } = terms;
+  const kind = ACTION_KINDS[type];
+  const flags: (string | false)[] = [
+    !isSession(exDay) && 'The ex-date is no session of its exchange.',
+    announcedDay !== null && announcedDay > exDay && 'It was announced after the ex-date.',
+    payDay !== null && payDay < exDay && 'It is paid before the ex-date.',
+    others.some((other) => other !== action && other.type === type && other.exDay === exDay) &&
+      `The store has another ${type} on this ex-date.`,
+    kind === 'cash' &&
+      value > DIVIDEND_MAX * closeBefore &&
+      `The amount is ${Math.round((100 * value) / closeBefore)} % of the last close.`,
+    kind === 'cash' && !(value > 0) && 'The amount is not positive.',
+    kind === 'ratio' && !(value > 1 / RATIO_MAX && value < RATIO_MAX) && `The multiplier ${value} is implausible.`,
+    related !== null && type !== 'TICKER_CHANGE' && !isKnown(related) && `The store has no security ${related}.`,
+  ];
+  return flags.filter((flag) => flag !== false);
+}
+
+/** Differences between the terms of the store and another source. */
+export function sourceDifferences(terms: ActionTerms, sources: readonly ActionSource[]): string[] {
+  return sources.flatMap(({ name, value, ex_date: exDate }) => [
+    ...(value !== null && value !== terms.value ? [`${name} has the value ${value}, the store ${terms.value}.`] : []),
+    ...(exDate !== null && exDate !== terms.ex_date
+      ? [`${name} has the ex-date ${exDate}, the store ${terms.ex_date}.`]
+      : []),
+  ]);
+}

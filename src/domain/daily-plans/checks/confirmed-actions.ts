@@ -1,0 +1,32 @@
+import { z } from 'zod';
+import { formatDay } from '../../time/days.js';
+import { checkKind, severity } from './check-kind.js';
+
+const help = 'Corporate actions of constituents that take effect on the session were confirmed by a person.';
+
+export const confirmedActions = checkKind({
+  schema: z
+    .strictObject({ check: z.literal('confirmed_actions'), severity: severity('block') })
+    .meta({ id: 'ConfirmedActionsCheck', description: help }),
+  help,
+  needsRun: true,
+  reads: ['closing', 'opening', 'decisions'],
+  judge({ closing, opening, date, previous, actionsOf, deskStateOf }) {
+    const held = new Set([...(closing?.holdings ?? []), ...(opening?.holdings ?? [])].map((one) => one.identifier));
+    return [...held].flatMap((identifier) =>
+      actionsOf(identifier)
+        .filter(({ exDay, status }) => exDay > previous && exDay <= date && status !== 'cancelled')
+        .flatMap((action) => {
+          const state = deskStateOf(action);
+          if (state === 'confirmed') return [];
+          const name = `The ${action.type} of ${identifier} on ${formatDay(action.exDay)}`;
+          const problem = {
+            new: 'is not confirmed.',
+            amended: 'has other terms than those that were decided on.',
+            rejected: 'was rejected, and the store still has it.',
+          }[state];
+          return [{ identifier, message: `${name} ${problem}` }];
+        }),
+    );
+  },
+});

@@ -1,0 +1,61 @@
+import { dayFrom, type Day } from '../time/days.js';
+import type { Account } from './account-request.js';
+import { isLongTerm, type WashState } from './wash-sales.js';
+
+/** Lot in the order of sale, split where the wash sale rule disallows a part of its loss. */
+export interface SaleLot {
+  /** Position in the lots of the account. */
+  readonly lot: number;
+  readonly shares: number;
+  readonly isLong: boolean;
+  /** Gain per share that is taxed; 0 where a loss is disallowed. */
+  readonly gain: number;
+  /** Loss per share that is disallowed and added to the basis of the replacement. */
+  readonly disallowed: number;
+}
+
+/** Lots of one security for an account. */
+export interface SecurityLots {
+  readonly lots: readonly SaleLot[];
+  /** True if they are sold in this order; otherwise the cheapest in tax first. */
+  readonly isOrdered: boolean;
+  /** Shares of loss lots that may not be sold. */
+  readonly blocked: number;
+}
+
+export interface LotsQuestion {
+  readonly price: number;
+  readonly asOf: Day;
+  readonly wash: WashState | undefined;
+  readonly isExcluded: boolean;
+}
+
+/** Returns the lots of a security in the order of sale. @param own positions in the lots of the account */
+export function securityLots(account: Account, own: readonly number[], question: LotsQuestion): SecurityLots {
+  const { price, asOf, wash, isExcluded } = question;
+  const { lot_method: method, wash_sales: rule } = account.tax;
+  const byDate = (a: number, b: number): number =>
+    dayFrom(account.lots[a]!.acquired) - dayFrom(account.lots[b]!.acquired) || a - b;
+  const byCost = (a: number, b: number): number => account.lots[b]!.cost - account.lots[a]!.cost || a - b;
+  const order = [...own].sort(method === 'hifo' ? byCost : byDate);
+  const replaced = wash?.replaced ?? 0;
+  const isLoss = (lot: number): boolean => account.lots[lot]!.cost > price;
+  const isExposed = replaced > 0 && order.some(isLoss);
+  const isForbidden = isExposed && rule === 'forbid' && !isExcluded;
+  const sold = isForbidden ? order.filter((lot) => !isLoss(lot)) : order;
+  // A security whose losses are partly disallowed sells its loss lots first, in the order of purchase.
+  const isSplit = isExposed && !isForbidden;
+  if (isSplit && method === 'specific') sold.sort((a, b) => Number(isLoss(b)) - Number(isLoss(a)) || byDate(a, b));
+  const lots: SaleLot[] = [];
+  let left = isSplit ? replaced : 0;
+  for (const lot of sold) {
+    const { shares, cost, acquired } = account.lots[lot]!;
+    const isLong = isLongTerm(acquired, asOf);
+    const without = isLoss(lot) ? Math.min(left, shares) : 0;
+    if (without > 0) lots.push({ lot, shares: without, isLong, gain: 0, disallowed: cost - price });
+    if (shares > without) lots.push({ lot, shares: shares - without, isLong, gain: price - cost, disallowed: 0 });
+    left -= without;
+  }
+  const blocked = isForbidden ? order.filter(isLoss).reduce((sum, lot) => sum + account.lots[lot]!.shares, 0) : 0;
+  return { lots, isOrdered: method !== 'specific' || isSplit, blocked };
+}

@@ -1,0 +1,153 @@
+import { z } from 'zod';
+import { LIMITS } from '../refusals/limits.js';
+import { AssetIdentifier, Id, IsoDate } from '../schema/shape.js';
+
+const amount = (description: string) => z.number().min(0).meta({ description });
+
+export const AccountLot = z
+  .strictObject({
+    identifier: AssetIdentifier,
+    shares: z.number().positive().meta({ description: 'Shares of the lot.' }),
+    cost: amount('Cost basis per share, in the currency of the index.'),
+    acquired: IsoDate.meta({ description: 'Day of the purchase.' }),
+  })
+  .meta({ id: 'AccountLot' });
+export type AccountLot = z.infer<typeof AccountLot>;
+
+export const RecentTrade = z
+  .strictObject({
+    identifier: AssetIdentifier,
+    date: IsoDate,
+    shares: z.number().meta({ description: 'Shares bought; negative for a sale.' }),
+    price: amount('Price per share.'),
+    cost: amount('Cost basis per share of a sale; a sale without it counts as a sale at a loss.').optional(),
+  })
+  .meta({ id: 'RecentTrade' });
+
+export const LOT_METHODS = ['specific', 'hifo', 'fifo'] as const;
+
+export const AccountTax = z
+  .strictObject({
+    short_rate: z.number().min(0).max(1).default(0.37).meta({ description: 'Tax rate of short-term gains.' }),
+    long_rate: z.number().min(0).max(1).default(0.2).meta({ description: 'Rate of gains after more than one year.' }),
+    carry_forward: amount('Losses carried forward, in money.').default(0),
+    realised: z
+      .strictObject({ short: z.number().default(0), long: z.number().default(0) })
+      .prefault({})
+      .meta({ description: 'Net gains realised this year before this trade, in money.' }),
+    wash_sale_days: z
+      .int()
+      .min(0)
+      .max(366)
+      .default(30)
+      .meta({ description: 'Days before and after a sale at a loss.' }),
+    wash_sales: z.enum(['disallow', 'forbid']).default('disallow').meta({
+      description: 'Losses within the window are disallowed and added to the basis, or not realised.',
+    }),
+    lot_method: z
+      .enum(LOT_METHODS)
+      .default('specific')
+      .meta({ description: 'Order in which lots of a security are sold: lowest tax, highest cost, or oldest first.' }),
+    netting: z.enum(['us', 'separate']).default('us').meta({
+      description: 'Short-term and long-term gains offset each other, or each only itself.',
+    }),
+    weight: amount('Weight of taxes in the objective.').default(1),
+    loss_value: z.number().min(0).max(1).default(0).meta({
+      description: 'Value of a net loss carried forward, per unit; at most the long-term rate.',
+    }),
+    budget: z.number().nullable().default(null).meta({ description: 'Maximum net gains of the year, in money.' }),
+  })
+  .meta({ id: 'AccountTax' });
+export type AccountTax = z.infer<typeof AccountTax>;
+
+export const Account = z
+  .strictObject({
+    account_id: Id,
+    cash: amount('Cash, in the currency of the index.').default(0),
+    lots: z.array(AccountLot).max(LIMITS.MAX_ACCOUNT_LOTS).default([]),
+    exclusions: z
+      .array(AssetIdentifier)
+      .max(5000)
+      .default([])
+      .meta({ description: 'Securities that are sold and not bought.' }),
+    tilts: z.record(z.string(), z.number().min(-1).max(1)).default({}).meta({
+      description: 'Weights added to those of the parent, by security.',
+    }),
+    tracking_error_limit: z.number().positive().max(1).nullable().default(null).meta({
+      description: 'Maximum annual tracking error.',
+    }),
+    minimum_trade: amount('Minimum trade, in money.').default(0),
+    recent: z.array(RecentTrade).max(50_000).default([]).meta({ description: 'Trades before `as_of`.' }),
+    substitutes: z.array(z.array(AssetIdentifier).min(2).max(100)).max(5000).default([]).meta({
+      description: 'Groups of securities that count as the same for wash sales.',
+    }),
+    tax: AccountTax.prefault({}),
+  })
+  .meta({ id: 'PersonalAccount' });
+export type Account = z.infer<typeof Account>;
+
+const bounds = {
+  lower: z.number().min(-1).max(1).optional().meta({ description: 'Smallest weight.' }),
+  upper: z.number().min(-1).max(1).optional().meta({ description: 'Largest weight.' }),
+  penalty: z.number().positive().optional().meta({
+    description: 'Price of a unit of violation, in shares of the value; without it the row is hard.',
+  }),
+};
+const ofGroups = { field: z.string().min(1).max(64).meta({ description: 'Reference field.' }), ...bounds };
+const rowId = z
+  .string()
+  .max(64)
+  .default('')
+  .meta({ description: 'Name of the row in results. Default: its position.' });
+
+/** Rows that all accounts of a batch keep. */
+export const BatchRow = z
+  .discriminatedUnion('type', [
+    z.strictObject({
+      type: z.literal('PositionBounds'),
+      id: rowId,
+      params: z.strictObject({ lower: bounds.lower, upper: bounds.upper }),
+    }),
+    z.strictObject({ type: z.literal('GroupBounds'), id: rowId, params: z.strictObject(ofGroups) }),
+    z.strictObject({ type: z.literal('ActiveGroupBounds'), id: rowId, params: z.strictObject(ofGroups) }),
+  ])
+  .meta({ id: 'BatchRow' });
+export type BatchRow = z.infer<typeof BatchRow>;
+
+export const BatchObjective = z
+  .strictObject({
+    risk_aversion: z.number().positive().max(10_000).default(10).meta({
+      description: 'Price of the annual tracking variance, in shares of the value.',
+    }),
+    cost_bps: z.number().min(0).max(1000).default(5).meta({ description: 'Cost of a trade in basis points.' }),
+    cash_minimum: z.number().min(0).max(1).default(0).meta({ description: 'Minimum weight of cash after trading.' }),
+    cash_maximum: z.number().min(0).max(1).default(0.01).meta({ description: 'Maximum weight of cash after trading.' }),
+  })
+  .meta({ id: 'BatchObjective' });
+
+/** Common terms of a batch: the first line of an NDJSON body. */
+export const batchTerms = {
+  batch_id: Id.nullable().default(null).meta({ description: 'Default: a generated id.' }),
+  parent: Id.meta({ description: 'Index that the accounts follow.' }),
+  risk_model: Id.meta({ description: 'Stored factor model.' }),
+  objective: BatchObjective.prefault({}),
+  constraints: z.array(BatchRow).max(50).default([]),
+  whole_shares: z.boolean().default(false).meta({ description: 'Trades are whole shares.' }),
+  as_of: IsoDate.nullable().default(null).meta({ description: 'Default: the last session of the data.' }),
+  search_nodes: z.int().min(0).max(100_000).default(0).meta({
+    description: 'Maximum number of branches per account where rounding leaves a gap; 0 searches none.',
+  }),
+};
+
+export const BatchTerms = z.strictObject(batchTerms).meta({ id: 'BatchTerms' });
+export type BatchTerms = z.infer<typeof BatchTerms>;
+
+export const BatchRequest = z
+  .strictObject({
+    ...batchTerms,
+    accounts: z.array(z.unknown()).min(1).max(LIMITS.MAX_BATCH_ACCOUNTS).meta({
+      description: 'Accounts. An account that is not valid gets findings in its result; the others run.',
+    }),
+  })
+  .meta({ id: 'BatchRequest' });
+export type BatchRequest = z.infer<typeof BatchRequest>;

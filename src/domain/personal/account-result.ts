@@ -1,0 +1,250 @@
+import { taxAt, type AccountProgram } from '#kernels/lots/account-program.js';
+import { pricesAt } from '#kernels/lots/candidate.js';
+import { saleOrder } from '#kernels/lots/dual-bound.js';
+import { FEASIBLE } from '#kernels/lots/trade-figures.js';
+import { formatDay } from '../time/days.js';
+import type { BatchCommon } from './batch-common.js';
+import type { BuiltAccount } from './build-account.js';
+import type { SolvedAccount } from './solve-one.js';
+
+/** Price of a row above which it is reported as conflicting, in shares of the value per unit of violation. */
+const CONFLICT_PRICE = 10;
+/** Trades below this share of the value are rounding errors. */
+const LEAST_TRADE = 1e-10;
+/** Deviations that a result explains. */
+const DEVIATIONS_SHOWN = 10;
+
+/** Result of one account, as JSON. */
+export type AccountResult = ReturnType<typeof accountResult>;
+
+export function accountResult(common: BatchCommon, built: BuiltAccount, solved: SolvedAccount) {
+  const { program, value, names, account, rowIds, forcedCost } = built;
+  const { answer } = solved;
+  const { figures, certificates, bound } = answer;
+  const own = certificates[answer.own]!;
+  const prices = pricesAt(program, program.sides[own.side]!, own.multipliers);
+  const objective = figures.objective + forcedCost;
+  const before = heldFigures(program);
+  const trackingError = Math.sqrt(figures.variance);
+  const averseness = program.aversion + own.multipliers.variance;
+  return {
+    account_id: account.account_id,
+    status:
+      answer.status === 'optimal' && objective - bound - forcedCost > GAP_OPTIMAL
+        ? ('feasible' as const)
+        : answer.status,
+    value,
+    cash: value * (1 - figures.weights.reduce((sum, w) => sum + w, 0) - figures.cost - forcedCost),
+    trades: tradesOf(common, built, solved),
+    weights: Object.fromEntries(
+      names.flatMap((name, i) =>
+        figures.weights[i]! > LEAST_TRADE ? [[common.identifiers[name]!, figures.weights[i]!]] : [],
+      ),
+    ),
+    tracking_error: trackingError,
+    tracking_error_before: Math.sqrt(before.variance),
+    short_gain: value * (figures.short - program.fixedShort) + forcedGain(built, false),
+    long_gain: value * (figures.long - program.fixedLong) + forcedGain(built, true),
+    tax: value * figures.tax,
+    tax_saved: value * (fifoTax(common, built, solved) - figures.tax),
+    costs: value * (figures.cost + forcedCost),
+    avoided_wash_sales: avoided(common, built, solved),
+    shadow_prices: {
+      short_gain: prices.short,
+      long_gain: prices.long,
+      tracking_error_bp: value * 2 * own.multipliers.variance * trackingError * 1e-4,
+      rows: Object.fromEntries(rowIds.map((id, j) => [id, value * own.multipliers.rows[j]!])),
+    },
+    one_more_bp_saves: value * 2 * averseness * trackingError * 1e-4,
+    deviations: deviationsOf(common, built, solved),
+    conflicts:
+      answer.status === 'infeasible'
+        ? rowIds
+            .filter((_, j) => figures.violations[j]! > FEASIBLE || own.multipliers.rows[j]! > CONFLICT_PRICE)
+            .concat(figures.variance > program.varianceLimit + FEASIBLE ? ['tracking_error_limit'] : [])
+        : [],
+    certificate: {
+      objective,
+      bound: bound + forcedCost,
+      gap: figures.objective - bound,
+      primal_residual: figures.worst,
+      sides: certificates.map(({ side, multipliers, bound: proved }) => ({
+        side,
+        bound: proved + forcedCost,
+        exposures: Array.from(multipliers.exposures),
+        variance: multipliers.variance,
+        rows: Array.from(multipliers.rows),
+      })),
+    },
+    steps: answer.steps,
+    nodes: answer.nodes,
+    findings: [],
+  };
+}
+
+/** Gap up to which a result is called optimal, in shares of the value. */
+export const GAP_OPTIMAL = 1e-8;
+
+function heldFigures({ n, k, held, target, specific, loadings }: AccountProgram): { readonly variance: number } {
+  let variance = 0;
+  const exposures = new Float64Array(k);
+  for (let i = 0; i < n; i++) {
+    const active = held[i]! - target[i]!;
+    variance += specific[i]! * active * active;
+    for (let f = 0; f < k; f++) exposures[f]! += loadings[i * k + f]! * active;
+  }
+  for (let f = 0; f < k; f++) variance += exposures[f]! * exposures[f]!;
+  return { variance };
+}
+
+const forcedGain = ({ forced }: BuiltAccount, isLong: boolean): number =>
+  forced.reduce((sum, { lot }) => (lot.isLong === isLong ? sum + lot.shares * lot.gain : sum), 0);
+
+function tradesOf(common: BatchCommon, built: BuiltAccount, { answer }: SolvedAccount) {
+  const { account, names, lots, program, value, forced } = built;
+  const { bought, sold } = answer.trades;
+  const trades: AccountTrade[] = [];
+  const sale = (name: number, at: BuiltAccount['lots'][number], shares: number): void => {
+    const price = common.prices[name]!;
+    const { acquired, cost } = account.lots[at.lot]!;
+    trades.push({
+      identifier: common.identifiers[name]!,
+      side: 'sell',
+      shares,
+      price,
+      value: shares * price,
+      lot: at.lot,
+      acquired,
+      cost,
+      gain: shares * at.gain,
+      disallowed_loss: shares * at.disallowed,
+      term: at.isLong ? 'long' : 'short',
+    });
+  };
+  const isWhole = (l: number): boolean => sold[l] === program.lotSize[l];
+  for (const { name, lot } of forced) sale(name, lot, lot.shares);
+  names.forEach((name, i) => {
+    const price = common.prices[name]!;
+    for (let l = program.lotStart[i]!; l < program.lotStart[i + 1]!; l++)
+      if (sold[l]! > LEAST_TRADE)
+        sale(name, lots[l]!, sharesOf(isWhole(l) ? lots[l]!.shares : (sold[l]! * value) / price, common));
+    if (bought[i]! > LEAST_TRADE) {
+      const shares = sharesOf((bought[i]! * value) / price, common);
+      trades.push({ identifier: common.identifiers[name]!, side: 'buy', shares, price, value: shares * price });
+    }
+  });
+  return trades;
+}
+
+export interface AccountTrade {
+  readonly identifier: string;
+  readonly side: 'buy' | 'sell';
+  readonly shares: number;
+  readonly price: number;
+  readonly value: number;
+  /** Position of the lot in the account. */
+  readonly lot?: number;
+  readonly acquired?: string;
+  readonly cost?: number;
+  readonly gain?: number;
+  readonly disallowed_loss?: number;
+  readonly term?: 'short' | 'long';
+}
+
+/** Whole shares lose the rounding of their weight. */
+function sharesOf(shares: number, { terms }: BatchCommon): number {
+  const whole = Math.round(shares);
+  return terms.whole_shares && Math.abs(shares - whole) < 1e-6 * Math.max(1, whole) ? whole : shares;
+}
+
+/** Tax of the same trades if every security sold its oldest lots first. */
+function fifoTax({ asOf }: BatchCommon, { program, lots, account }: BuiltAccount, { answer }: SolvedAccount): number {
+  let [short, long] = [program.fixedShort, program.fixedLong];
+  const firstFirst = { ...program, isOrdered: new Uint8Array(program.n).fill(1) };
+  for (let i = 0; i < program.n; i++) {
+    let left = 0;
+    for (let l = program.lotStart[i]!; l < program.lotStart[i + 1]!; l++) left += answer.trades.sold[l]!;
+    const order = Array.from(saleOrder(firstFirst, i, { short: 0, long: 0 })).sort((a, b) => {
+      const [first, second] = [account.lots[lots[a]!.lot]!.acquired, account.lots[lots[b]!.lot]!.acquired];
+      return first < second ? -1 : first > second ? 1 : a - b;
+    });
+    for (const l of order) {
+      if (!(left > 0)) break;
+      const amount = Math.min(left, program.lotSize[l]!);
+      short += amount * program.lotShort[l]!;
+      long += amount * program.lotLong[l]!;
+      left -= amount;
+    }
+  }
+  return Number.isFinite(asOf) ? taxAt(program.sides, short, long) : NaN;
+}
+
+/** Trades that the wash sale rule prevents: sales at a loss, and purchases after one. */
+function avoided(common: BatchCommon, { wash, blocked, account, names }: BuiltAccount, { substitutes }: SolvedAccount) {
+  const sales = [...blocked].map(([identifier, shares]) => ({
+    identifier,
+    prevented: 'sale' as const,
+    shares,
+    until: null,
+  }));
+  const purchases = [...wash].flatMap(([identifier, { noPurchaseUntil }]) =>
+    noPurchaseUntil === null
+      ? []
+      : [{ identifier, prevented: 'purchase' as const, shares: null, until: formatDay(noPurchaseUntil) }],
+  );
+  const until = formatDay(common.asOf + account.tax.wash_sale_days);
+  const others = [...substitutes].map((at) => ({
+    identifier: common.identifiers[names[at]!]!,
+    prevented: 'purchase' as const,
+    shares: null,
+    until,
+  }));
+  return [...sales, ...purchases, ...others];
+}
+
+/** Largest contributions to the tracking variance, with the reason of each. */
+function deviationsOf(common: BatchCommon, built: BuiltAccount, { answer, substitutes }: SolvedAccount) {
+  const { program, names, excluded, wash, blocked, account } = built;
+  const { n, k, loadings, specific, target, held } = program;
+  const { weights, variance } = answer.figures;
+  const exposures = new Float64Array(k);
+  for (let i = 0; i < n; i++)
+    for (let f = 0; f < k; f++) exposures[f]! += loadings[i * k + f]! * (weights[i]! - target[i]!);
+  const shares = names.map((name, i) => {
+    const active = weights[i]! - target[i]!;
+    let slope = specific[i]! * active;
+    for (let f = 0; f < k; f++) slope += loadings[i * k + f]! * exposures[f]!;
+    const identifier = common.identifiers[name]!;
+    const isBlocked = blocked.has(identifier) || (wash.get(identifier)?.noPurchaseUntil ?? null) !== null;
+    const reason = excluded.has(identifier)
+      ? 'exclusion'
+      : isBlocked || substitutes.has(i)
+        ? 'wash_sale'
+        : Math.abs(held[i]! - target[i]!) < program.minimumTrade[i]! && weights[i] === held[i]
+          ? 'minimum_trade'
+          : active > 0 && gainsLeft(built, i)
+            ? 'tax'
+            : 'balance';
+    return {
+      identifier,
+      active_weight: active,
+      variance_share: variance > 0 ? (active * slope) / variance : 0,
+      reason,
+    };
+  });
+  const tilt = Object.keys(account.tilts).length;
+  const byReason: Record<string, number> = {};
+  for (const { reason, variance_share } of shares) byReason[reason] = (byReason[reason] ?? 0) + variance_share;
+  const largest = shares
+    .toSorted(
+      (a, b) => Math.abs(b.variance_share) - Math.abs(a.variance_share) || (a.identifier < b.identifier ? -1 : 1),
+    )
+    .slice(0, DEVIATIONS_SHOWN);
+  return { tilts: tilt, variance_by_reason: byReason, largest };
+}
+
+/** True if a security still has lots whose sale realises a gain. */
+function gainsLeft({ program: { lotStart, lotShort, lotLong } }: BuiltAccount, i: number): boolean {
+  for (let l = lotStart[i]!; l < lotStart[i + 1]!; l++) if (lotShort[l]! > 0 || lotLong[l]! > 0) return true;
+  return false;
+}

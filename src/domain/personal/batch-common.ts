@@ -1,0 +1,39 @@
+import type { Day } from '../time/days.js';
+import type { BatchTerms } from './account-request.js';
+
+/** Data that all accounts of a batch share. */
+export interface BatchCommon {
+  readonly terms: Omit<BatchTerms, 'batch_id'>;
+  readonly asOf: Day;
+  /** Securities that an account may hold: those of the parent first, then others of the risk model with a price. */
+  readonly identifiers: readonly string[];
+  /** Price per share in the currency of the index, [N]. */
+  readonly prices: Float64Array;
+  /** Weights in the parent, [N]. */
+  readonly weights: Float64Array;
+  /** Number of factors. */
+  readonly factors: number;
+  /** [N x factors], annualised. */
+  readonly loadings: Float64Array;
+  /** [N] */
+  readonly specific: Float64Array;
+  /** Members of each group of each row, by security. */
+  readonly groups: readonly GroupOfRow[];
+}
+
+export interface GroupOfRow {
+  /** Position of the row in the terms. */
+  readonly row: number;
+  readonly group: string;
+  /** Positions in `identifiers`. */
+  readonly members: readonly number[];
+}
+
+/** Returns positions by identifier; the map is made once for each batch. */
+export function placesIn(common: BatchCommon): ReadonlyMap<string, number> {
+  const known = places.get(common) ?? new Map(common.identifiers.map((name, at) => [name, at]));
+  places.set(common, known);
+  return known;
+}
+
+const places = new WeakMap<BatchCommon, ReadonlyMap<string, number>>();

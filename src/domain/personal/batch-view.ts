@@ -1,0 +1,70 @@
+import type { Finding } from '../refusals/findings.js';
+import type { AccountOutcome } from './solve-accounts.js';
+
+/** Refused accounts whose findings the summary lists. */
+const REFUSED_SHOWN = 100;
+const PERCENTILES = [0, 5, 25, 50, 75, 95, 100] as const;
+
+/** Figures of a batch that do not grow with its accounts. */
+export interface BatchSummary {
+  readonly accounts: number;
+  readonly by_status: Readonly<Record<string, number>>;
+  /** Percentile to annual tracking error of the solved accounts. */
+  readonly tracking_error: Readonly<Record<string, number>> | null;
+  readonly largest_gap: number | null;
+  readonly value: number;
+  readonly tax: number;
+  readonly tax_saved: number;
+  readonly costs: number;
+  readonly avoided_wash_sales: number;
+  /** Accounts by conflicting row. */
+  readonly conflicts: Readonly<Record<string, number>>;
+  readonly refused: readonly {
+    readonly account_id: string | null;
+    readonly position: number;
+    readonly findings: readonly Finding[];
+  }[];
+}
+
+/** Collects the figures of a batch from its outcomes in order. */
+export function createBatchSummary(): { add(outcome: AccountOutcome): void; end(): BatchSummary } {
+  const byStatus: Record<string, number> = {};
+  const conflicts: Record<string, number> = {};
+  const errors: number[] = [];
+  const refused: BatchSummary['refused'][number][] = [];
+  const sums = { value: 0, tax: 0, tax_saved: 0, costs: 0, avoided_wash_sales: 0 };
+  let [accounts, gap] = [0, -Infinity];
+  return {
+    add(outcome) {
+      byStatus[outcome.status] = (byStatus[outcome.status] ?? 0) + 1;
+      const position = accounts++;
+      if (outcome.status === 'refused') {
+        const { account_id, findings } = outcome;
+        if (refused.length < REFUSED_SHOWN) refused.push({ account_id, position, findings });
+        return;
+      }
+      for (const row of outcome.conflicts) conflicts[row] = (conflicts[row] ?? 0) + 1;
+      if (outcome.status === 'infeasible') return;
+      errors.push(outcome.tracking_error);
+      gap = Math.max(gap, outcome.certificate.gap);
+      sums.value += outcome.value;
+      sums.tax += outcome.tax;
+      sums.tax_saved += outcome.tax_saved;
+      sums.costs += outcome.costs;
+      sums.avoided_wash_sales += outcome.avoided_wash_sales.length;
+    },
+    end() {
+      errors.sort((a, b) => a - b);
+      const at = (percent: number): number => errors[Math.round((percent / 100) * (errors.length - 1))]!;
+      return {
+        accounts,
+        by_status: byStatus,
+        tracking_error: errors.length === 0 ? null : Object.fromEntries(PERCENTILES.map((p) => [`p${p}`, at(p)])),
+        largest_gap: errors.length === 0 ? null : gap,
+        ...sums,
+        conflicts,
+        refused,
+      };
+    },
+  };
+}

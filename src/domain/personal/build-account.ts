@@ -1,0 +1,204 @@
+import type { AccountProgram, AccountRow } from '#kernels/lots/account-program.js';
+import type { Account } from './account-request.js';
+import { securityLots, type SaleLot } from './account-lots.js';
+import { placesIn, type BatchCommon } from './batch-common.js';
+import { taxSides } from './tax-sides.js';
+import { washStates, type WashState } from './wash-sales.js';
+
+/** Purchases raise a security to at most this weight above its target. */
+const ABOVE_TARGET_MAX = 0.05;
+
+/** Account as a program, with what its numbers stand for. */
+export interface BuiltAccount {
+  readonly account: Account;
+  readonly program: AccountProgram;
+  /** Value of the account. */
+  readonly value: number;
+  /** Position in the common securities by security of the program, [n]. */
+  readonly names: readonly number[];
+  /** Lots of the program. */
+  readonly lots: readonly SaleLot[];
+  /** Sales of excluded securities, which are made in any case. */
+  readonly forced: readonly { readonly name: number; readonly lot: SaleLot }[];
+  /** Weight and cost of forced sales. */
+  readonly forcedCost: number;
+  /** Ids of the rows of the program. */
+  readonly rowIds: readonly string[];
+  readonly wash: ReadonlyMap<string, WashState>;
+  readonly excluded: ReadonlySet<string>;
+  /** Shares of loss lots by security that the wash sale rule keeps from sale. */
+  readonly blocked: ReadonlyMap<string, number>;
+}
+
+export function buildAccount(common: BatchCommon, account: Account): BuiltAccount {
+  const { asOf, prices, terms } = common;
+  const places = placesIn(common);
+  const excluded = new Set(account.exclusions);
+  const wash = washStates(account, asOf);
+  const byName = new Map<number, number[]>();
+  account.lots.forEach(({ identifier }, at) => {
+    const name = places.get(identifier)!; // Checked when the account was read.
+    byName.set(name, [...(byName.get(name) ?? []), at]);
+  });
+  let value = account.cash;
+  for (const { identifier, shares } of account.lots) value += shares * prices[places.get(identifier)!]!;
+  const parent = common.identifiers.map((_, at) => at).filter((at) => common.weights[at]! > 0);
+  const tilted = Object.keys(account.tilts).map((name) => places.get(name)!);
+  const names = [...new Set([...parent, ...tilted, ...byName.keys()])].toSorted((a, b) => a - b);
+  const forced: BuiltAccount['forced'][number][] = [];
+  const lots: SaleLot[] = [];
+  const blocked = new Map<string, number>();
+  const lotStart = new Int32Array(names.length + 1);
+  const isOrdered = new Uint8Array(names.length);
+  const gains = { short: account.tax.realised.short - account.tax.carry_forward, long: account.tax.realised.long };
+  let [forcedValue, sold] = [0, 0];
+  names.forEach((name, i) => {
+    const identifier = common.identifiers[name]!;
+    const isExcluded = excluded.has(identifier);
+    const question = { price: prices[name]!, asOf, wash: wash.get(identifier), isExcluded };
+    const own = securityLots(account, byName.get(name) ?? [], question);
+    if (own.blocked > 0) blocked.set(identifier, own.blocked);
+    if (isExcluded)
+      for (const lot of own.lots) {
+        forced.push({ name, lot });
+        gains[lot.isLong ? 'long' : 'short'] += lot.shares * lot.gain;
+        forcedValue += lot.shares * prices[name]!;
+      }
+    else lots.push(...own.lots);
+    isOrdered[i] = own.isOrdered ? 1 : 0;
+    lotStart[i + 1] = lots.length;
+    sold = lots.length;
+  });
+  const costRate = terms.objective.cost_bps / 10_000;
+  const forcedCost = (forcedValue * costRate) / value;
+  const base = { common, account, names, lots, lotStart, value, excluded, wash, blocked };
+  const { rows, rowIds } = rowsOf(base, forcedCost);
+  const program: AccountProgram = {
+    ...securitiesOf(base),
+    lotStart,
+    ...lotArrays(common, { names, lots, lotStart, value, count: sold }),
+    isOrdered,
+    costRate: new Float64Array(names.length).fill(costRate),
+    aversion: terms.objective.risk_aversion,
+    varianceLimit: account.tracking_error_limit === null ? Infinity : account.tracking_error_limit ** 2,
+    taxWeight: account.tax.weight,
+    fixedShort: gains.short / value,
+    fixedLong: gains.long / value,
+    sides: taxSides(account.tax),
+    rows,
+  };
+  return { account, program, value, names, lots, forced, forcedCost, rowIds, wash, excluded, blocked };
+}
+
+interface Base {
+  readonly common: BatchCommon;
+  readonly account: Account;
+  readonly names: readonly number[];
+  readonly lots: readonly SaleLot[];
+  readonly lotStart: Int32Array;
+  readonly value: number;
+  readonly excluded: ReadonlySet<string>;
+  readonly wash: ReadonlyMap<string, WashState>;
+  readonly blocked: ReadonlyMap<string, number>;
+}
+
+function securitiesOf({ common, account, names, lots, lotStart, value, excluded, wash, blocked }: Base) {
+  const { factors: k, prices, terms } = common;
+  const n = names.length;
+  const loadings = new Float64Array(n * k);
+  names.forEach((name, i) => loadings.set(common.loadings.subarray(name * k, (name + 1) * k), i * k));
+  const bounds = terms.constraints.find(({ type }) => type === 'PositionBounds')?.params;
+  const target = targetsOf(common, account, names);
+  const held = Float64Array.from(names, (name, i) => {
+    let shares = blocked.get(common.identifiers[name]!) ?? 0;
+    for (let l = lotStart[i]!; l < lotStart[i + 1]!; l++) shares += lots[l]!.shares;
+    return (shares * prices[name]!) / value;
+  });
+  const upper = Float64Array.from(held, (own) => Math.max(bounds?.upper ?? 1, own));
+  const buyLimit = Float64Array.from(names, (name, i) => {
+    const identifier = common.identifiers[name]!;
+    const isKept = excluded.has(identifier) || (wash.get(identifier)?.noPurchaseUntil ?? null) !== null;
+    if (isKept || blocked.has(identifier) || !(target[i]! > 0)) return 0;
+    return Math.max(0, Math.min(bounds?.upper ?? 1, target[i]! + ABOVE_TARGET_MAX) - held[i]!);
+  });
+  return {
+    n,
+    k,
+    loadings,
+    specific: Float64Array.from(names, (name) => common.specific[name]!),
+    target,
+    held,
+    buyLimit,
+    unit: Float64Array.from(names, (name) => (terms.whole_shares ? prices[name]! / value : 0)),
+    minimumTrade: new Float64Array(n).fill(account.minimum_trade / value),
+    // A weight above its bound is sold by a row, see `rowsOf`; a purchase never exceeds the bound.
+    lower: new Float64Array(n),
+    upper,
+  };
+}
+
+function targetsOf(common: BatchCommon, { tilts }: Account, names: readonly number[]): Float64Array {
+  return Float64Array.from(names, (name) => {
+    const tilt = tilts[common.identifiers[name]!] ?? 0;
+    return Math.max(0, common.weights[name]! + tilt);
+  });
+}
+
+function lotArrays(
+  { prices }: BatchCommon,
+  {
+    names,
+    lots,
+    lotStart,
+    value,
+    count,
+  }: Pick<Base, 'names' | 'lots' | 'lotStart' | 'value'> & { readonly count: number },
+) {
+  const [lotSize, lotShort, lotLong] = [new Float64Array(count), new Float64Array(count), new Float64Array(count)];
+  names.forEach((name, i) => {
+    const price = prices[name]!;
+    for (let l = lotStart[i]!; l < lotStart[i + 1]!; l++) {
+      const { shares, isLong, gain } = lots[l]!;
+      lotSize[l] = (shares * price) / value;
+      if (isLong) lotLong[l] = gain / price;
+      else lotShort[l] = gain / price;
+    }
+  });
+  return { lotSize, lotShort, lotLong };
+}
+
+/** Rows of cash, budget and groups, with their ids. */
+function rowsOf(base: Base, forcedCost: number): { rows: AccountRow[]; rowIds: string[] } {
+  const { common, account, names, value } = base;
+  const { objective, constraints } = common.terms;
+  const n = names.length;
+  const rows: AccountRow[] = [];
+  const rowIds: string[] = [];
+  const put = (id: string, row: Partial<AccountRow>): void => {
+    rows.push({ weights: null, short: 0, long: 0, cost: 0, constant: 0, penalty: Infinity, ...row });
+    rowIds.push(id);
+  };
+  const every = (x: number): Float64Array => new Float64Array(n).fill(x);
+  put('cash_minimum', { weights: every(1), cost: 1, constant: objective.cash_minimum + forcedCost - 1 });
+  put('cash_maximum', { weights: every(-1), cost: -1, constant: 1 - forcedCost - objective.cash_maximum });
+  const { budget, carry_forward: carried } = account.tax;
+  if (budget !== null) put('tax.budget', { short: 1, long: 1, constant: (carried - budget) / value });
+  const placeOf = new Map(names.map((name, i) => [name, i]));
+  for (const { row: at, group, members } of common.groups) {
+    const row = constraints[at]!;
+    const id = `${row.id || `constraints[${at}]`}:${group}`;
+    const weights = new Float64Array(n);
+    let parent = 0;
+    for (const name of members) {
+      const place = placeOf.get(name);
+      if (place !== undefined) weights[place] = 1;
+      parent += common.weights[name]!;
+    }
+    const { lower, upper } = row.params;
+    const from = row.type === 'ActiveGroupBounds' ? parent : 0;
+    const penalty = 'penalty' in row.params ? (row.params.penalty ?? Infinity) : Infinity;
+    if (upper !== undefined) put(`${id}:upper`, { weights, constant: -(from + upper), penalty });
+    if (lower !== undefined) put(`${id}:lower`, { weights: weights.map((x) => -x), constant: from + lower, penalty });
+  }
+  return { rows, rowIds };
+}

@@ -1,0 +1,140 @@
+import { weightsBefore } from '../optimisation/held-weights.js';
+import { inForce, type Composer } from '../books/compositions.js';
+import { exchangeRates } from '../market/exchange-rates.js';
+import type { SessionMarket } from '../market/session-market.js';
+import { Refusal, refuseWithFindings } from '../refusals/refusal.js';
+import { loadingsOf } from '../risk/factors/estimate-factors.js';
+import { modelInForce } from '../risk/stored-model.js';
+import { groupOf } from '../datapoints/field-use.js';
+import { referenceSpells, spellAt } from '../market/reference-spells.js';
+import { compareText } from '../refusals/findings.js';
+import { dayFrom, formatDay, type Day } from '../time/days.js';
+import type { BatchRow } from './account-request.js';
+import type { BatchCommon, GroupOfRow } from './batch-common.js';
+
+/**
+ * Collects the data that all accounts share: weights of the parent at the close of the day, prices, and the factors
+ * of the risk model.
+ * @throws Refusal NO_DATA_AT_DATE, LOOK_AHEAD, MODEL_LACKS_NAMES, VALIDATION_FAILED for a model without factors
+ */
+export function composeCommon(composer: Composer, terms: BatchCommon['terms']): BatchCommon {
+  const { parent, risk_model: modelId, as_of: asked } = terms;
+  const sm = composer.market(parent);
+  const session = asked === null ? sm.sessions.length - 1 : sm.sessionAt(dayFrom(asked));
+  const outgoing = session < 0 ? undefined : inForce(composer.compositions(parent).list, session);
+  if (outgoing === undefined)
+    throw new Refusal(
+      'NO_DATA_AT_DATE',
+      `The index ${parent} has no rebalance on or before ${asked ?? 'the last date of the data'}.`,
+    );
+  const asOf = sm.sessions[session]!;
+  const document = composer.document(parent);
+  const treatment = composer.treatment(parent);
+  // As if a rebalance were effective after this close: its book is held as it is.
+  const input = { document, sm, treatment, outgoing: { ...outgoing, effective: session + 1 }, decision: session };
+  const held = weightsBefore(input);
+  const weightOf = new Map(Array.from(held.columns, (column, i) => [column, held.weights[i]!] as const));
+  const columns = [...held.columns].filter((column) => weightOf.get(column)! > 0);
+  const { model, factored, placeOf } = modelOf(composer, { modelId, sm, columns, asOf });
+  const isOfParent = new Set(columns);
+  const rates = exchangeRates(sm, document.currency);
+  const priceAt = (column: number): number =>
+    sm.carriedClose(session, column) * (rates.isNative(column) ? 1 : rates.rateAt(session, column));
+  const others = model.names
+    .map((name) => sm.columnOf(name))
+    .filter((column) => column >= 0 && !isOfParent.has(column) && priceAt(column) > 0);
+  const all = [...columns, ...others];
+  const loadings = loadingsOf(factored);
+  const k = factored.factors.length;
+  const chosen = all.map((column) => placeOf.get(sm.identifiers[column]!)!);
+  const own = new Float64Array(all.length * k);
+  chosen.forEach((place, i) => own.set(loadings.subarray(place * k, (place + 1) * k), i * k));
+  return {
+    terms,
+    asOf,
+    identifiers: all.map((column) => sm.identifiers[column]!),
+    prices: Float64Array.from(all, priceAt),
+    weights: Float64Array.from(all, (column) => weightOf.get(column) ?? 0),
+    factors: k,
+    loadings: own,
+    specific: Float64Array.from(chosen, (place) => factored.specific[place]!),
+    groups: terms.constraints.flatMap((row, at) => groupsOf(sm, { row, at, columns: all, asOf })),
+  };
+}
+
+interface ModelQuestion {
+  readonly modelId: string;
+  readonly sm: SessionMarket;
+  /** Columns of the parent. */
+  readonly columns: readonly number[];
+  readonly asOf: Day;
+}
+
+/** Returns the factors of the model in force. @throws Refusal LOOK_AHEAD, MODEL_LACKS_NAMES, VALIDATION_FAILED */
+function modelOf(composer: Composer, { modelId, sm, columns, asOf }: ModelQuestion) {
+  const model = modelInForce(composer.riskModel(modelId), asOf);
+  if (model.observedEnd > asOf)
+    throw new Refusal(
+      'LOOK_AHEAD',
+      `The risk model ${modelId} is estimated on returns up to ${formatDay(model.observedEnd)}, after ${formatDay(asOf)}.`,
+      { model_id: modelId, observed_end: formatDay(model.observedEnd), decision_date: formatDay(asOf) },
+    );
+  if (model.factors === undefined) throw withoutFactors(modelId);
+  const factored = model.factors();
+  const placeOf = new Map(model.names.map((name, at) => [name, at]));
+  const lacking = columns.map((column) => sm.identifiers[column]!).filter((name) => !placeOf.has(name));
+  if (lacking.length > 0)
+    throw new Refusal(
+      'MODEL_LACKS_NAMES',
+      `The risk model ${modelId} has no estimate for ${lacking.slice(0, 5).join(', ')}.`,
+      {
+        model_id: modelId,
+        identifiers: lacking,
+      },
+    );
+  return { model, factored, placeOf };
+}
+
+interface GroupQuestion {
+  readonly row: BatchRow;
+  /** Position of the row. */
+  readonly at: number;
+  readonly columns: readonly number[];
+  readonly asOf: Day;
+}
+
+/** Members of each group of a row; securities without a value are in no group. */
+function groupsOf({ market }: SessionMarket, { row, at, columns, asOf }: GroupQuestion): GroupOfRow[] {
+  if (row.type === 'PositionBounds') return [];
+  const { field } = row.params;
+  const spells = referenceSpells(market, field);
+  const members = new Map<string, number[]>();
+  columns.forEach((column, place) => {
+    const group = groupOf(spellAt(spells[column] ?? [], asOf));
+    if (group !== null) members.set(group, [...(members.get(group) ?? []), place]);
+  });
+  if (members.size === 0)
+    throw refuseWithFindings('request', [
+      {
+        severity: 'error',
+        code: 'UNKNOWN_FIELD',
+        path: `constraints[${at}].params.field`,
+        message: `constraints[${at}].params.field: no security has a value of ${field} on ${formatDay(asOf)}.`,
+        value: field,
+      },
+    ]);
+  return [...members]
+    .toSorted(([a], [b]) => compareText(a, b))
+    .map(([group, own]) => ({ row: at, group, members: own }));
+}
+
+const withoutFactors = (modelId: string): Refusal =>
+  refuseWithFindings('request', [
+    {
+      severity: 'error',
+      code: 'OUT_OF_RANGE',
+      path: 'risk_model',
+      message: `The risk model ${modelId} has no factors; estimate it with statistical, industries or styles, or import a factor model.`,
+      value: modelId,
+    },
+  ]);

@@ -1,0 +1,29 @@
+import type { Finding } from '../refusals/findings.js';
+import { accountResult, type AccountResult } from './account-result.js';
+import type { BatchCommon } from './batch-common.js';
+import { buildAccount } from './build-account.js';
+import { readAccount } from './read-account.js';
+import { solveOne } from './solve-one.js';
+
+/** Account that was not solved, with the reasons. */
+export interface RefusedAccount {
+  /** Null if the account has no readable id. */
+  readonly account_id: string | null;
+  readonly status: 'refused';
+  readonly findings: readonly Finding[];
+}
+
+export type AccountOutcome = AccountResult | RefusedAccount;
+
+/** Solves one account, or reports why it cannot be. Nothing that an account contains stops the batch. */
+export function solveOutcome(common: BatchCommon, value: unknown, path: string): AccountOutcome {
+  const { account, findings } = readAccount(common, value, path);
+  if (account === undefined) return { account_id: idOf(value), status: 'refused', findings };
+  const built = buildAccount(common, account);
+  return accountResult(common, built, solveOne(common, built));
+}
+
+function idOf(value: unknown): string | null {
+  const id = (value as { account_id?: unknown } | null)?.account_id;
+  return typeof id === 'string' ? id.slice(0, 64) : null;
+}

@@ -1,0 +1,57 @@
+import type { AccountProgram } from '#kernels/lots/account-program.js';
+import { solveAccount, type AccountAnswer } from '#kernels/lots/solve-account.js';
+import type { BatchCommon } from './batch-common.js';
+import type { BuiltAccount } from './build-account.js';
+
+/** Times that purchases of substitutes are excluded and the account is solved again. */
+const ROUNDS_MAX = 3;
+
+export interface SolvedAccount {
+  readonly answer: AccountAnswer;
+  /** Securities of the program whose purchase a loss sale of a substitute forbids. */
+  readonly substitutes: ReadonlySet<number>;
+}
+
+/**
+ * Solves an account. A security whose substitute is sold at a loss is not bought: purchases that would break this are
+ * excluded and the account is solved again. The certificates are those of the account without this exclusion, which hold for both.
+ */
+export function solveOne(common: BatchCommon, built: BuiltAccount): SolvedAccount {
+  const { program, account, names } = built;
+  const limits = { nodes: common.terms.search_nodes };
+  const first = solveAccount(program, limits);
+  const groups = account.substitutes.map((group) =>
+    group.map((name) => names.findIndex((at) => common.identifiers[at] === name)).filter((at) => at >= 0),
+  );
+  const kept = new Set<number>();
+  let answer = first;
+  let within: AccountProgram = program;
+  for (let round = 0; round < ROUNDS_MAX; round++) {
+    const broken = groups.flatMap((group) => brokenIn(within, answer, group));
+    if (broken.length === 0) break;
+    const buyLimit = within.buyLimit.slice();
+    for (const at of broken) {
+      kept.add(at);
+      buyLimit[at] = 0;
+    }
+    within = { ...within, buyLimit };
+    answer = solveAccount(within, limits);
+  }
+  const { certificates, bound, own } = first;
+  return { answer: answer === first ? first : { ...answer, certificates, bound, own }, substitutes: kept };
+}
+
+/** Returns securities of a group that are bought while another is sold at a loss. */
+function brokenIn(
+  { lotStart, lotShort, lotLong }: AccountProgram,
+  { trades }: AccountAnswer,
+  group: readonly number[],
+) {
+  const losing = group.filter((i) => {
+    for (let l = lotStart[i]!; l < lotStart[i + 1]!; l++)
+      if (trades.sold[l]! > 0 && (lotShort[l]! < 0 || lotLong[l]! < 0)) return true;
+    return false;
+  });
+  if (losing.length === 0) return [];
+  return group.filter((i) => trades.bought[i]! > 0 && !(losing.length === 1 && losing[0] === i));
+}

@@ -1,0 +1,24 @@
+import type { TaxPiece, TaxSide } from '#kernels/lots/account-program.js';
+import type { AccountTax } from './account-request.js';
+
+/**
+ * Returns the tax as maxima of linear functions of short-term and long-term gains, whose carry-forward is already
+ * subtracted from the short-term ones. With US netting it has two sides, L >= 0 and L <= 0.
+ */
+export function taxSides({ short_rate: short, long_rate: long, netting, loss_value }: AccountTax): TaxSide[] {
+  const value = Math.min(loss_value, long, short);
+  const piece = (s: number, l: number): TaxPiece => ({ short: s, long: l, constant: 0 });
+  if (netting === 'separate')
+    return [
+      {
+        longSign: 0,
+        pieces: [piece(short, long), piece(short, value), piece(value, long), piece(value, value)],
+      },
+    ];
+  const gains = [piece(short, long), piece(long, long), piece(value, value)];
+  if (short === long) return [{ longSign: 0, pieces: [piece(long, long), piece(value, value)] }];
+  return [
+    { longSign: 1, pieces: gains },
+    { longSign: -1, pieces: [piece(short, short), piece(value, value)] },
+  ];
+}

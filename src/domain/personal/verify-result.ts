@@ -1,0 +1,161 @@
+import type { AccountProgram } from '#kernels/lots/account-program.js';
+import { dualBound } from '#kernels/lots/dual-bound.js';
+import { figuresOf, type AccountTrades } from '#kernels/lots/trade-figures.js';
+import { dayFrom } from '../time/days.js';
+import type { Account } from './account-request.js';
+import type { SaleLot } from './account-lots.js';
+import { GAP_OPTIMAL, type AccountResult } from './account-result.js';
+import type { BatchCommon } from './batch-common.js';
+import { buildAccount, type BuiltAccount } from './build-account.js';
+
+/** Differences up to which recomputed figures agree, in shares of the value. */
+const TOLERANCE = 1e-9;
+/** Violation of hard rows that counts as rounding. */
+const FEASIBLE = 1e-7;
+
+/**
+ * Verifies a result without the solver: trades come from lots of the account and keep its rules, figures follow from
+ * the trades, and no permitted trades are better than the bound that the multipliers give.
+ * @returns faults as sentences; empty if the result is verified
+ */
+export function verifyResult(common: BatchCommon, account: Account, result: AccountResult): string[] {
+  const built = buildAccount(common, account);
+  const { program, value, forcedCost } = built;
+  const { trades, wrong } = tradesIn(common, built, result);
+  wrong.push(...brokenRules(common, built, trades));
+  const figures = figuresOf(program, trades);
+  const { certificate } = result;
+  const differs = (what: string, own: number, stated: number): void => {
+    if (Math.abs(own - stated) <= TOLERANCE) return;
+    wrong.push(`${what}: ${stated} is stated, ${own} follows from the trades`);
+  };
+  if (result.status !== 'infeasible' && figures.worst > FEASIBLE)
+    wrong.push(`a hard row is violated by ${figures.worst}`);
+  differs('objective', figures.objective + forcedCost, certificate.objective);
+  differs('tracking error', figures.variance, result.tracking_error ** 2);
+  differs('tax', figures.tax, result.tax / value);
+  const least = provedBound(built, result, wrong);
+  if (
+    result.status === 'optimal' &&
+    result.nodes === 0 &&
+    figures.objective + forcedCost - least > GAP_OPTIMAL + TOLERANCE
+  )
+    wrong.push(`the gap is ${figures.objective + forcedCost - least}`);
+  return wrong;
+}
+
+/** Reads the trades of a result as amounts of its lots. */
+function tradesIn(common: BatchCommon, { program, value, names, lots, forced }: BuiltAccount, result: AccountResult) {
+  const wrong: string[] = [];
+  const bought = new Float64Array(program.n);
+  const sold = new Float64Array(program.lotSize.length);
+  const placeOf = new Map(names.map((name, i) => [common.identifiers[name]!, i]));
+  const left = forced.map(({ lot }) => lot);
+  for (const trade of result.trades) {
+    const i = placeOf.get(trade.identifier);
+    if (i === undefined || !(trade.shares > 0)) {
+      wrong.push(`${trade.identifier} is no security of the account`);
+      continue;
+    }
+    const weight = (trade.shares * common.prices[names[i]!]!) / value;
+    if (trade.side === 'buy') {
+      bought[i]! += weight;
+      continue;
+    }
+    const isSame = ({ lot, disallowed }: SaleLot): boolean =>
+      lot === trade.lot && disallowed > 0 === (trade.disallowed_loss ?? 0) > 0;
+    const forcedAt = left.findIndex(isSame);
+    if (forcedAt >= 0) {
+      const [lot] = left.splice(forcedAt, 1);
+      if (!(Math.abs(trade.shares - lot!.shares) <= 1e-9 * lot!.shares))
+        wrong.push(`lot ${String(trade.lot)} of ${trade.identifier} is excluded and not sold whole`);
+      continue;
+    }
+    const at = lots.findIndex((lot, l) => isSame(lot) && sold[l] === 0);
+    if (at < 0) wrong.push(`lot ${String(trade.lot)} of ${trade.identifier} cannot be sold`);
+    else if (weight > program.lotSize[at]! * (1 + 1e-9)) wrong.push(`more than lot ${String(trade.lot)} is sold`);
+    else sold[at] = Math.min(weight, program.lotSize[at]!);
+  }
+  if (left.length > 0) wrong.push(`${left.length} lots of excluded securities are not sold`);
+  return { trades: { bought, sold }, wrong };
+}
+
+/** Reports purchases beyond their limit, purchases of what is sold, and lots out of their order. */
+function brokenRules(common: BatchCommon, { program, names }: BuiltAccount, { bought, sold }: AccountTrades): string[] {
+  const wrong: string[] = [];
+  for (let i = 0; i < program.n; i++) {
+    const name = common.identifiers[names[i]!]!;
+    let [amount, isComplete, isInOrder] = [0, true, true];
+    for (let l = program.lotStart[i]!; l < program.lotStart[i + 1]!; l++) {
+      amount += sold[l]!;
+      if (sold[l]! > TOLERANCE && !isComplete) isInOrder = false;
+      isComplete &&= sold[l]! >= program.lotSize[l]! * (1 - 1e-9);
+    }
+    if (program.isOrdered[i] === 1 && !isInOrder) wrong.push(`lots of ${name} are not sold in their order`);
+    if (bought[i]! > 0 && amount > 0) wrong.push(`${name} is bought and sold`);
+    if (bought[i]! > program.buyLimit[i]! + TOLERANCE) wrong.push(`${name} may not be bought so much`);
+  }
+  return wrong;
+}
+
+/** Returns the bound that the certificate proves; reports sides that it states wrongly or lacks. */
+function provedBound(
+  { program, forcedCost }: BuiltAccount,
+  { certificate, nodes }: AccountResult,
+  wrong: string[],
+): number {
+  let least = Infinity;
+  const known = new Set<number>();
+  for (const side of certificate.sides) {
+    known.add(side.side);
+    const multipliers = {
+      exposures: Float64Array.from(side.exposures),
+      variance: side.variance,
+      rows: Float64Array.from(side.rows),
+    };
+    const bound = dualBound(program, program.sides[side.side]!, multipliers).bound + forcedCost;
+    least = Math.min(least, bound);
+    // Branches raise a bound beyond what one set of multipliers proves.
+    if (side.bound > bound + TOLERANCE && nodes === 0)
+      wrong.push(`side ${side.side}: the multipliers prove ${bound}, not ${side.bound}`);
+  }
+  program.sides.forEach(({ longSign }, at) => {
+    if (!known.has(at) && !isImpossible(program, longSign)) wrong.push(`side ${at} of the tax has no certificate`);
+  });
+  return least;
+}
+
+/** True if no permitted trades have long-term gains of this sign, except none. */
+function isImpossible({ fixedLong, lotSize, lotLong }: AccountProgram, longSign: number): boolean {
+  let [lowest, highest] = [fixedLong, fixedLong];
+  lotSize.forEach((size, l) => {
+    const gain = size * lotLong[l]!;
+    if (gain < 0) lowest += gain;
+    else highest += gain;
+  });
+  return longSign > 0 ? highest <= 0 : lowest >= 0;
+}
+
+/** Common data as the service returns it. */
+export interface CommonJson {
+  readonly terms: BatchCommon['terms'];
+  readonly as_of: string;
+  readonly identifiers: readonly string[];
+  readonly prices: readonly number[];
+  readonly weights: readonly number[];
+  readonly factors: number;
+  readonly loadings: readonly number[];
+  readonly specific: readonly number[];
+  readonly groups: BatchCommon['groups'];
+}
+
+export function commonFrom(json: CommonJson): BatchCommon {
+  return {
+    ...json,
+    asOf: dayFrom(json.as_of),
+    prices: Float64Array.from(json.prices),
+    weights: Float64Array.from(json.weights),
+    loadings: Float64Array.from(json.loadings),
+    specific: Float64Array.from(json.specific),
+  };
+}

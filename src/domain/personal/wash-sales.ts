@@ -1,0 +1,60 @@
+import { dayFrom, formatDay, type Day } from '../time/days.js';
+import type { Account } from './account-request.js';
+
+/** Wash sale rule for one security. */
+export interface WashState {
+  /** Shares bought within the window: as many sold at a loss lose the deduction. */
+  readonly replaced: number;
+  /** Set if a sale at a loss in the window forbids purchases: the day on which the window ends. */
+  readonly noPurchaseUntil: Day | null;
+}
+
+/**
+ * Returns the state of each security that the wash sale rule concerns. Trades of substitutes count like those of the
+ * security. Lots bought within the window count as recent purchases of the other lots.
+ */
+export function washStates({ recent, lots, substitutes, tax }: Account, asOf: Day): ReadonlyMap<string, WashState> {
+  const days = tax.wash_sale_days;
+  const states = new Map<string, { replaced: number; noPurchaseUntil: Day | null }>();
+  const groups = new Map<string, Set<string>>();
+  for (const group of substitutes)
+    for (const name of group) {
+      const own = groups.get(name) ?? new Set([name]);
+      for (const other of group) own.add(other);
+      groups.set(name, own);
+    }
+  const stateOf = (name: string) => {
+    const state = states.get(name) ?? { replaced: 0, noPurchaseUntil: null };
+    states.set(name, state);
+    return state;
+  };
+  const alike = (name: string): Iterable<string> => groups.get(name) ?? [name];
+  const isInWindow = (day: Day): boolean => day <= asOf && asOf - day <= days;
+  for (const { identifier, date, shares, price, cost } of recent) {
+    const day = dayFrom(date);
+    if (!isInWindow(day)) continue;
+    if (shares > 0) for (const name of alike(identifier)) stateOf(name).replaced += shares;
+    else if (cost === undefined || price < cost)
+      for (const name of alike(identifier)) {
+        const state = stateOf(name);
+        state.noPurchaseUntil = Math.max(state.noPurchaseUntil ?? 0, day + days);
+      }
+  }
+  const listed = new Set(
+    recent.filter(({ shares }) => shares > 0).map(({ identifier, date }) => `${identifier} ${date}`),
+  );
+  for (const { identifier, shares, acquired } of lots)
+    if (isInWindow(dayFrom(acquired)) && !listed.has(`${identifier} ${acquired}`))
+      for (const name of alike(identifier)) stateOf(name).replaced += shares;
+  return states;
+}
+
+/** True for a lot held for more than one year: sold on the anniversary of its purchase it is still short-term. */
+export function isLongTerm(acquired: string, asOf: Day): boolean {
+  const year = Number(acquired.slice(0, 4)) + 1;
+  const anniversary = `${year}${acquired.slice(4)}`;
+  const day = anniversary.endsWith('-02-29') ? dayFrom(`${year}-03-01`) - 1 : dayFrom(anniversary);
+  return asOf > day;
+}
+
+export const washDay = (day: Day): string => formatDay(day);

@@ -1,0 +1,50 @@
+import type { BatchCommon } from '#domain/personal/batch-common.js';
+import type { BatchSummary } from '#domain/personal/batch-view.js';
+import type { MarketHandle } from '#domain/market/handle.js';
+import type { IndexDocument } from '#domain/documents/index-document.js';
+import type { ArtifactRef } from '#store/port.js';
+import type { RowsInBlocks } from '../rows-in-blocks.js';
+import type { HashedFile, TaskOutputs } from './files.js';
+import type { ModelFiles } from './indices.js';
+
+/** Data that all parts of a batch share. */
+interface BatchInput {
+  readonly market: MarketHandle;
+  /** The parent and every document that it refers to. */
+  readonly documents: Readonly<Record<string, IndexDocument>>;
+  readonly models?: ModelFiles;
+  readonly terms: BatchCommon['terms'];
+}
+
+export interface BatchPartInput extends BatchInput {
+  readonly accounts: readonly unknown[];
+  /** Position of each account in the batch. */
+  readonly positions: readonly number[];
+  readonly outputs: TaskOutputs<'outcomes'>;
+}
+
+/** An artifact with one outcome as JSON per line. */
+export interface BatchPartOutput {
+  readonly outcomes: ArtifactRef;
+}
+
+/** Outcomes of some parts of a batch. */
+export interface AccountsFile extends HashedFile {
+  readonly parts: readonly number[];
+}
+
+export interface SumBatchInput extends BatchInput {
+  readonly batchId: string;
+  /** Number of accounts of each part, in order. */
+  readonly sizes: readonly number[];
+  readonly files: readonly AccountsFile[];
+  readonly engineVersion: string;
+  readonly outputs: TaskOutputs<'view' | 'rows'>;
+}
+
+/** The summary of a batch; its accounts in blocks, and last the common data. */
+export interface BatchSum {
+  readonly view: ArtifactRef;
+  readonly rows: RowsInBlocks;
+  readonly summary: BatchSummary;
+}

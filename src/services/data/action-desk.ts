@@ -1,0 +1,202 @@
+import { createHash } from 'node:crypto';
+import type { DeskAction, DeskActionEffect, DeskDecisionRequest } from '#contract/action-desk.js';
+import type { Calendars } from '#domain/calendars/calendar.js';
+import {
+  ActionDecisions,
+  deskState,
+  flagsOf,
+  sourceDifferences,
+  termsOf,
+  type ActionDecision,
+  type DeskState,
+} from '#domain/corporate-actions/action-desk.js';
+import { referenceAt, type CorporateAction, type MarketData } from '#domain/market/market-data.js';
+import { lastAtMost } from '#domain/numbers/search.js';
+import type { Authorship } from '#domain/documents/version-document.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import { dayFrom, formatDay, type Day } from '#domain/time/days.js';
+import { lookupOf } from '#market/serving/market-lookup.js';
+import type { Markets, ServedMarket } from '#market/serving/markets.js';
+import type { DocumentReader, DocumentStore } from '#store/port.js';
+import { formatTimestamp } from '#store/timestamp.js';
+import type { ApprovalGate } from '../approvals/approvals.js';
+
+export interface DeskQuery {
+  readonly from?: string | undefined;
+  readonly to?: string | undefined;
+  readonly state?: DeskState | undefined;
+  readonly identifier?: string | undefined;
+  readonly flagged: boolean;
+  readonly limit: number;
+}
+
+/** Corporate actions of the served store, and what people decided about them. */
+export interface ActionDesk {
+  /** By ex-date and security. @throws Refusal NO_DATA_SOURCE */
+  list(query: DeskQuery): Promise<{ readonly actions: readonly DeskAction[]; readonly total: number }>;
+  /** With its effect on each index. @throws Refusal NO_DATA_SOURCE, ACTION_NOT_FOUND */
+  get(actionId: string, signal: AbortSignal): Promise<DeskAction & { readonly effects: readonly DeskActionEffect[] }>;
+  /** @throws Refusal NO_DATA_SOURCE, ACTION_NOT_FOUND, APPROVAL_REQUIRED */
+  decide(actionId: string, request: DeskDecisionRequest, by: Authorship): Promise<DeskAction>;
+}
+
+export interface ActionDeskDependencies {
+  readonly documents: DocumentStore;
+  readonly markets: Pick<Markets, 'require'>;
+  readonly calendars: Calendars;
+  readonly approvals: ApprovalGate;
+  /** Effects of actions of a security on an ex-date, of every index with a stored run. */
+  readonly effectsOf: (identifier: string, exDate: string, signal: AbortSignal) => Promise<readonly DeskActionEffect[]>;
+  readonly now: () => number;
+}
+
+/** Days before the last session and after it that are listed by default. */
+const PAST_DAYS = 10;
+const COMING_DAYS = 90;
+
+export function createActionDesk(dependencies: ActionDeskDependencies): ActionDesk {
+  const { documents, markets, calendars, approvals, effectsOf, now } = dependencies;
+
+  async function described(action: CorporateAction, served: ServedMarket, id: string): Promise<DeskAction> {
+    const { market } = served;
+    const terms = termsOf(action);
+    const decisions = await decisionsOn(documents, id);
+    const last = decisions.at(-1);
+    return {
+      action_id: id,
+      ...terms,
+      status: action.status,
+      announced: action.announcedDay === null ? null : formatDay(action.announcedDay),
+      state: deskState(terms, last),
+      flags: [
+        ...flagsOf(action, flagTerms(action, market, calendars)),
+        ...sourceDifferences(terms, last?.sources ?? []),
+      ],
+      decisions: [...decisions],
+    };
+  }
+
+  function find(actionId: string): { readonly action: CorporateAction; readonly served: ServedMarket } {
+    const served = markets.require();
+    const action = served.market.actions.find((one) => actionIdOf(served.identity.datasetId, one) === actionId);
+    if (action !== undefined) return { action, served };
+    throw new Refusal('ACTION_NOT_FOUND', `The served store has no corporate action ${actionId}.`, {
+      action_id: actionId,
+    });
+  }
+
+  return {
+    async list({ from, to, state, identifier, flagged, limit }) {
+      const served = markets.require();
+      const { market, identity } = served;
+      const last = market.dates.at(-1) ?? 0;
+      const first = from === undefined ? last - PAST_DAYS : dayFrom(from);
+      const end = to === undefined ? last + COMING_DAYS : dayFrom(to);
+      const asked = market.actions
+        .filter(({ exDay, identifier: of }) => exDay >= first && exDay <= end && (identifier ?? of) === of)
+        .toSorted((a, b) => a.exDay - b.exDay || (a.identifier < b.identifier ? -1 : 1));
+      const actions: DeskAction[] = [];
+      let total = 0;
+      for (const action of asked) {
+        const one = await described(action, served, actionIdOf(identity.datasetId, action));
+        if ((state !== undefined && one.state !== state) || (flagged && one.flags.length === 0)) continue;
+        total++;
+        if (actions.length < limit) actions.push(one);
+      }
+      return { actions, total };
+    },
+    async get(actionId, signal) {
+      const { action, served } = find(actionId);
+      const one = await described(action, served, actionId);
+      return { ...one, effects: await effectsOf(one.identifier, one.ex_date, signal) };
+    },
+    async decide(actionId, { decision, sources, comment }, by) {
+      const { action, served } = find(actionId);
+      const terms = termsOf(action);
+      const { author, keyId = null } = by;
+      const made: ActionDecision = {
+        decision,
+        terms,
+        sources,
+        comment,
+        author,
+        key_id: keyId,
+        at: formatTimestamp(now()),
+      };
+      const summary = `${VERBS[decision]} the ${terms.type} of ${terms.identifier} on ${terms.ex_date}.`;
+      const requested = {
+        action: 'action',
+        subject: served.identity.datasetId,
+        content: { action_id: actionId, decision, terms, sources },
+        summary,
+        detail: { action_id: actionId, decision, terms, sources, differences: sourceDifferences(terms, sources) },
+      } as const;
+      const noted = { ...by, note: comment ?? by.note };
+      await approvals.guarded(noted, ({ admit }) =>
+        documents.transaction(
+          async (tx) => {
+            await admit(tx, requested);
+            const decisions = await decisionsOn(tx, actionId);
+            await tx.put('action-decision', actionId, { decisions: [...decisions, made] } satisfies ActionDecisions);
+          },
+          { by: noted },
+        ),
+      );
+      return described(action, served, actionId);
+    },
+  };
+}
+
+const VERBS = { confirmed: 'Confirm', rejected: 'Reject', reopened: 'Reopen' } as const;
+
+/** Id of an action of a store: actions that agree in security, type, ex-date and terms share it. */
+export function actionIdOf(storeId: string, { identifier, type, exDay, related }: CorporateAction): string {
+  const named = JSON.stringify([storeId, identifier, type, exDay, related]);
+  return createHash('sha256').update(named).digest('hex').slice(0, 20);
+}
+
+/** Decisions about an action, earliest first. */
+export async function decisionsOn(
+  reader: Pick<DocumentReader, 'get'>,
+  actionId: string,
+): Promise<readonly ActionDecision[]> {
+  const stored = await reader.get('action-decision', actionId);
+  return (stored && !('unreadable' in stored) && ActionDecisions.safeParse(stored.body).data?.decisions) || [];
+}
+
+/** Returns the state of actions of a store. */
+export async function deskStateOf(
+  reader: Pick<DocumentReader, 'get'>,
+  storeId: string,
+  action: CorporateAction,
+): Promise<DeskState> {
+  return deskState(termsOf(action), (await decisionsOn(reader, actionIdOf(storeId, action))).at(-1));
+}
+
+function flagTerms(action: CorporateAction, market: MarketData, calendars: Calendars) {
+  const lookup = lookupOf(market);
+  const { identifier, exDay } = action;
+  const code = referenceAt(market.reference, identifier, 'EXCHANGE', exDay);
+  const exchange = typeof code === 'string' ? calendars.get(code) : undefined;
+  return {
+    others: lookup.actionsOf(identifier),
+    // Without an exchange only weekends are known.
+    isSession: (day: Day) => (exchange === undefined ? isWeekday(day) : exchange.isSession(day)),
+    closeBefore: closeBefore(market, identifier, exDay),
+    isKnown: (other: string) => lookup.holds(other),
+  };
+}
+
+/** 1970-01-01 was a Thursday. */
+const isWeekday = (day: Day): boolean => (((day + 3) % 7) + 7) % 7 < 5;
+
+function closeBefore(market: MarketData, identifier: string, exDay: Day): number {
+  const column = lookupOf(market).positionOf(identifier);
+  if (column === undefined) return Number.NaN;
+  const close = market.fields.get('CLOSE')!;
+  for (let row = lastAtMost(market.dates, exDay - 1); row >= 0; row--) {
+    const price = close[row * market.identifiers.length + column]!;
+    if (!Number.isNaN(price)) return price;
+  }
+  return Number.NaN;
+}

@@ -1,0 +1,55 @@
+import type { ActionsView } from '#contract/analytics/actions.js';
+import type { DeskActionEffect } from '#contract/action-desk.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import type { RunViewTerms } from '#domain/run-views/terms.js';
+import type { DocumentReader } from '#store/port.js';
+import type { RunViews } from './run-views.js';
+
+/** Runs that are read at once: each needs a thread. */
+const RUNS_AT_ONCE = 4;
+
+/**
+ * Effects of the actions of a security on an ex-date, of every stored run of an index that holds it.
+ * @param terms of the view of the actions of a run
+ */
+export function actionEffects(
+  views: Pick<RunViews, 'show'>,
+  terms: RunViewTerms,
+  documents: Pick<DocumentReader, 'ids'>,
+) {
+  async function effectsIn(indexId: string, identifier: string, exDate: string, signal: AbortSignal) {
+    const query = { index_id: indexId, from: exDate, to: exDate };
+    const question = { terms, name: indexId, query, format: 'json', body: () => undefined } as const;
+    try {
+      const { bytes } = await views.show(question, signal);
+      const { actions } = JSON.parse(new TextDecoder().decode(bytes)) as ActionsView; // Made by this engine.
+      return actions
+        .filter((action) => action.identifier === identifier)
+        .map((action): DeskActionEffect => ({
+          index_id: indexId,
+          state: action.state,
+          weight_before: action.weight_before,
+          weight_after: action.weight_after,
+          shares_before: action.shares_before,
+          shares_after: action.shares_after,
+          divisor_before: action.divisor_before,
+          divisor_after: action.divisor_after,
+        }));
+    } catch (thrown) {
+      if (thrown instanceof Refusal && !signal.aborted) return []; // Its run was deleted, or is of another store.
+      throw thrown;
+    }
+  }
+
+  return async (identifier: string, exDate: string, signal: AbortSignal): Promise<readonly DeskActionEffect[]> => {
+    const indices = new Set(await documents.ids('index'));
+    const ids = (await documents.ids('run')).filter((id) => indices.has(id));
+    const effects: DeskActionEffect[] = [];
+    for (let k = 0; k < ids.length; k += RUNS_AT_ONCE) {
+      const some = ids.slice(k, k + RUNS_AT_ONCE);
+      const found = await Promise.all(some.map((id) => effectsIn(id, identifier, exDate, signal)));
+      effects.push(...found.flat());
+    }
+    return effects;
+  };
+}

@@ -1,0 +1,272 @@
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import type { IndexDocument, WeightsView } from '#clients/typescript/divisor.js';
+import { tryBrowser } from './browser.js';
+import { eventually, follow, WAIT_MS, type Desk } from './desk.js';
+import { openStockedDesk } from './stocked-desk.js';
+
+vi.setConfig({ testTimeout: 2 * WAIT_MS, hookTimeout: 4 * WAIT_MS });
+
+const tried = await tryBrowser();
+
+/** Number of pixels of a colour in the first chart, where edges are blended with the ground. */
+const pixelsOf = (...colour: readonly number[]): string => `(() => {
+  const canvas = document.querySelector('.chart canvas');
+  const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+  const wanted = ${JSON.stringify(colour)};
+  let found = 0;
+  for (let k = 0; k < data.length; k += 4)
+    if (wanted.every((value, n) => Math.abs(data[k + n] - value) < 24) && data[k + 3] > 200) found++;
+  return found;
+})()`;
+
+/** Arrangements of a reader: columns, ranges, notes, views, a dashboard. Each test begins at an address. */
+describe.skipIf('why' in tried)('an arranged console', () => {
+  let desk: Desk;
+  beforeAll(async () => {
+    if (!('browser' in tried)) return;
+    desk = await openStockedDesk(tried.browser);
+    await desk.page.goto(desk.service.url());
+  });
+  afterAll(() => desk?.close());
+
+  const titles = () => desk.page.getByRole('grid', { name: 'constituents of CORE' }).getByRole('columnheader');
+
+  test('columns are hidden, moved, pinned and resized, and stay so after a reload', async () => {
+    const { page, service } = desk;
+    const address = '/console/indices/CORE?tab=constituents';
+    await follow(page, address);
+    await page.getByRole('button', { name: 'Columns of constituents of CORE' }).click();
+    await page.getByRole('checkbox', { name: 'Company' }).uncheck();
+    await page.getByRole('button', { name: 'Pin Weight' }).click();
+    await page.getByRole('button', { name: 'Move Sector left' }).click();
+    await page.keyboard.press('Escape');
+    const order = ['Weight', 'Sector', 'Security', 'Decided', 'Drift'];
+    const shown = async () => (await titles().allTextContents()).map((text) => text.replace(/[↑↓]/, '')).slice(0, 5);
+    await eventually(shown).toEqual(order);
+    // The title has the focus, and Shift with an arrow widens its column.
+    const sector = titles().filter({ hasText: 'Sector' });
+    const width = async () => (await sector.boundingBox())!.width;
+    const before = await width();
+    await sector.getByRole('button').focus();
+    await page.keyboard.press('Shift+ArrowRight');
+    await eventually(width).toBeCloseTo(before + 16, 0);
+    const edge = (await sector.boundingBox())!;
+    await page.mouse.move(edge.x + edge.width - 3, edge.y + 10);
+    await page.mouse.down();
+    await page.mouse.move(edge.x + edge.width + 37, edge.y + 10, { steps: 4 });
+    await page.mouse.up();
+    await eventually(width).toBeCloseTo(before + 56, 0);
+    await page.goto(service.url() + address);
+    await eventually(shown).toEqual(order);
+    await eventually(width).toBeCloseTo(before + 56, 0);
+  });
+
+  test('rows are grouped with the sums of their weights, and a group is folded by Enter', async () => {
+    const { page, service } = desk;
+    await follow(page, '/console/indices/CORE?tab=constituents');
+    await page.getByRole('button', { name: 'Columns of constituents of CORE' }).click();
+    await page.getByLabel('Group by').selectOption('Sector');
+    await page.keyboard.press('Escape');
+    const { body } = await service.ask<WeightsView>('GET', '/analytics/CORE/weights');
+    const groups = page.locator('.table-row.is-group');
+    await groups.first().waitFor();
+    expect(await groups.count()).toBeGreaterThan(1);
+    // The pinned column of weights is the first, and names the group; the sum is in the column of decided weights.
+    const decided = await groups.locator('[data-column=decided]').allTextContents();
+    const total = decided.map((text) => Number(text.replace('%', ''))).reduce((sum, value) => sum + value, 0);
+    const known = body.weights.reduce((sum, { decided_weight: weight }) => sum + 100 * (weight ?? 0), 0);
+    expect(total).toBeCloseTo(known, 1);
+    const rows = page.getByRole('grid', { name: 'constituents of CORE' });
+    const count = async () => Number(await rows.getAttribute('aria-rowcount'));
+    const before = await count();
+    await groups.first().focus();
+    await page.keyboard.press('Enter');
+    await eventually(count).toBeLessThan(before);
+    expect(await groups.first().getAttribute('aria-expanded')).toBe('false');
+    await page.getByRole('button', { name: 'Columns of constituents of CORE' }).click();
+    await page.getByRole('button', { name: 'Reset the columns' }).click();
+    await page.keyboard.press('Escape');
+    await groups.first().waitFor({ state: 'detached' });
+  });
+
+  test('a column is filtered by a comparison, which the address keeps', async () => {
+    const { page, service } = desk;
+    await follow(page, '/console/indices/CORE?tab=constituents');
+    const { body } = await service.ask<WeightsView>('GET', '/analytics/CORE/weights');
+    const heavy = body.weights.filter(({ weight }) => weight > 0.05).length;
+    await page.getByRole('button', { name: 'Columns of constituents of CORE' }).click();
+    await page.getByRole('checkbox', { name: 'Filter by column' }).check();
+    await page.keyboard.press('Escape');
+    await page.getByLabel('Filter Weight of constituents of CORE').fill('> 5%');
+    const rows = page.getByRole('grid', { name: 'constituents of CORE' });
+    await eventually(() => rows.getAttribute('aria-rowcount')).toBe(String(heavy + 2));
+    await page.reload();
+    await eventually(() => rows.getAttribute('aria-rowcount')).toBe(String(heavy + 2));
+  });
+
+  test('indices are selected by the space key and compared, those that are stale are run at once, and all are grouped by tag', async () => {
+    const { page, service } = desk;
+    const { body: core } = await service.ask<IndexDocument>('GET', '/indices/CORE');
+    for (const id of ['TAGGED-1', 'TAGGED-2'])
+      await service.ask('PUT', `/indices/${id}`, { ...core, id, tags: ['pilot'] });
+    await follow(page, '/');
+    await page.getByRole('button', { name: 'Run 2 stale indices' }).click();
+    for (const id of ['TAGGED-1', 'TAGGED-2']) await service.finished(`backtest:${id}`);
+    await page.getByRole('button', { name: 'Columns of indices' }).click();
+    await page.getByLabel('Group by').selectOption('Tags');
+    await page.keyboard.press('Escape');
+    await page.getByRole('row', { name: /pilot 2 rows/ }).waitFor();
+    await page.getByRole('button', { name: 'Columns of indices' }).click();
+    await page.getByRole('button', { name: 'Reset the columns' }).click();
+    await page.keyboard.press('Escape');
+    for (const id of ['TAGGED-1', 'TAGGED-2']) await service.ask('DELETE', `/indices/${id}`);
+    await follow(page, '/');
+    await page.getByRole('row', { name: /^CORE/ }).focus();
+    await page.keyboard.press('Space');
+    await page.getByRole('checkbox', { name: 'BROAD', exact: true }).check();
+    await page.getByRole('link', { name: 'Compare 2' }).click();
+    await page.waitForURL('**/console/compare?ids=*');
+    expect(new URL(page.url()).searchParams.get('ids')?.split(',').toSorted()).toEqual(['BROAD', 'CORE']);
+  });
+
+  test('the line after costs is drawn over that of the index', async () => {
+    const { page } = desk;
+    await follow(page, '/console/indices/CORE');
+    await page.getByRole('application', { name: /^Level of CORE/ }).waitFor();
+    // Its colour is between its dashes that of the index, which it nearly covers.
+    await eventually(() => page.evaluate<number>(pixelsOf(217, 115, 13))).toBeGreaterThan(100);
+    await eventually(() => page.evaluate<number>(pixelsOf(42, 99, 224))).toBeGreaterThan(100);
+  });
+
+  test('a chart of large growth is logarithmic by itself, and rebalances that would touch are one mark with their number', async () => {
+    const page = await desk.newPage({ viewport: { width: 390, height: 844 } });
+    await page.addInitScript(`globalThis.written = [];
+      const write = CanvasRenderingContext2D.prototype.fillText;
+      CanvasRenderingContext2D.prototype.fillText = function (text, ...rest) {
+        written.push(String(text));
+        return write.call(this, text, ...rest);
+      };`);
+    await page.route('**/analytics/CORE/levels*', async (route) => {
+      const answer = await route.fetch();
+      const view = (await answer.json()) as { levels: { data: number[] } };
+      view.levels.data = view.levels.data.map((value, t) => value * Math.exp(t / 500));
+      await route.fulfill({ response: answer, json: view });
+    });
+    await page.goto(`${desk.service.url()}/console/indices/CORE`);
+    await page.getByRole('application', { name: /^Level of CORE/ }).waitFor();
+    const log = page.getByRole('radio', { name: 'Log' });
+    await eventually(() => log.isChecked()).toBe(true);
+    const marks = () => page.evaluate<readonly string[]>('written.filter((text) => /^[2-9]$/.test(text))');
+    await eventually(async () => (await marks()).length).toBeGreaterThan(0);
+    await page.getByRole('button', { name: '1Y', exact: true }).click();
+    await eventually(() => log.isChecked()).toBe(false);
+    await page.unrouteAll({ behavior: 'ignoreErrors' });
+    await page.close();
+  });
+
+  test('a range is taken with the brush by keys and with the mouse, and an earlier one again', async () => {
+    const { page } = desk;
+    await follow(page, '/console/indices/CORE');
+    const from = page.getByRole('slider', { name: /^First date of Level of CORE/ });
+    await from.focus();
+    await page.keyboard.press('Control+ArrowRight');
+    await eventually(() => new URL(page.url()).searchParams.get('from')).toBeTruthy();
+    const first = new URL(page.url()).searchParams.get('from');
+    const box = (await from.boundingBox())!;
+    await page.mouse.move(box.x + 4, box.y + 8);
+    await page.mouse.down();
+    await page.mouse.move(box.x + 204, box.y + 8, { steps: 5 });
+    await page.mouse.up();
+    await eventually(() => new URL(page.url()).searchParams.get('from')! > first!).toBe(true);
+    await page.getByLabel('Earlier ranges').selectOption({ index: 1 });
+    await eventually(() => new URL(page.url()).searchParams.get('from')).toBe(first);
+  });
+
+  test('values at the cursor have their changes and the differences of these; a pane has the ratio of two lines', async () => {
+    const { page, service } = desk;
+    await follow(page, '/console/indices/CORE?from=2020-12-31&to=2021-12-31');
+    const table = page.getByRole('table', { name: 'Level of CORE at the cursor' });
+    const chart = page.getByRole('application', { name: /^Level of CORE/ });
+    await chart.focus();
+    await page.keyboard.press('End');
+    const earned = async (id: string) => {
+      const { body } = await service.ask<{ levels: { index: string[]; data: number[] } }>(
+        'GET',
+        `/analytics/${id}/levels`,
+      );
+      const at = (date: string) => body.levels.data[body.levels.index.indexOf(date)]!;
+      return at('2021-12-31') / at('2020-12-31') - 1;
+    };
+    const [core, broad] = [await earned('CORE'), await earned('BROAD')];
+    const text = (value: number) => `${value < 0 ? '\u2212' : '+'}${Math.abs(100 * value).toFixed(2)}`;
+    const row = table.getByRole('row', { name: /Benchmark BROAD/ });
+    await eventually(() => row.textContent()).toContain(`${text(broad)}%`);
+    expect(await row.textContent()).toContain(`${text(broad - core)} pp`);
+    await page.getByLabel('Relative to').selectOption({ label: 'Relative to Benchmark BROAD, total return' });
+    await page.getByRole('application', { name: /^Level relative to Benchmark BROAD/ }).waitFor();
+    const ratio = page.getByRole('figure').filter({ hasText: /CORE, total return \/ Benchmark/ });
+    await eventually(() => ratio.first().textContent()).toContain(((100 * (1 + core)) / (1 + broad)).toFixed(2));
+  });
+
+  test('a note on a day is drawn and read out, and one on a period is shaded', async () => {
+    const { page } = desk;
+    await follow(page, '/console/indices/CORE?from=2020-12-31&to=2021-12-31');
+    await page.getByRole('button', { name: 'Notes on CORE' }).click();
+    await page.getByLabel('Note', { exact: true }).fill('Review moved');
+    await page.getByLabel('First day of the note').fill('2021-12-31');
+    await page.getByLabel('Last day of the note').fill('');
+    await page.getByRole('button', { name: 'Add the note' }).click();
+    await page.getByLabel('Note', { exact: true }).fill('Squeeze');
+    await page.getByLabel('First day of the note').fill('2021-03-01');
+    await page.getByLabel('Last day of the note').fill('2021-04-01');
+    await page.getByRole('button', { name: 'Add the note' }).click();
+    await page.keyboard.press('Escape');
+    const chart = page.getByRole('application', { name: /^Level of CORE/ });
+    await chart.focus();
+    await page.keyboard.press('End');
+    await page.locator('.chart-note').filter({ hasText: 'Review moved' }).waitFor();
+    await page.reload();
+    await chart.waitFor();
+    await page.getByRole('button', { name: 'Notes on CORE' }).click();
+    await page.getByText('2021-03-01 to 2021-04-01').waitFor();
+    await page.getByRole('button', { name: 'Delete the note Squeeze' }).click();
+    await page.getByText('2021-03-01 to 2021-04-01').waitFor({ state: 'detached' });
+  });
+
+  test('a view is saved under a name and found in the palette; the dashboard shows a chart and a table of two pages', async () => {
+    const { page, complaints } = desk;
+    await follow(page, '/console/indices/CORE?from=2020-12-31&to=2021-12-31');
+    await page.getByRole('application', { name: /^Level of CORE/ }).waitFor();
+    await page.getByRole('button', { name: 'Views', exact: true }).click();
+    await page.getByLabel('Name of the view').fill('Core in 2021');
+    await page.getByRole('button', { name: 'Save the view' }).click();
+    await page.getByLabel('Part of the page').selectOption('Level of CORE');
+    await page.getByRole('button', { name: 'Pin to the dashboard' }).click();
+    await page.keyboard.press('Escape');
+    await follow(page, '/console/indices/BROAD?tab=constituents');
+    await page.getByRole('grid', { name: 'constituents of BROAD' }).waitFor();
+    await page.getByRole('button', { name: 'Views', exact: true }).click();
+    await page.getByLabel('Part of the page').selectOption('constituents of BROAD');
+    await page.getByRole('button', { name: 'Pin to the dashboard' }).click();
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('Control+k');
+    await page.keyboard.type('core in 2021');
+    await page.getByRole('option', { name: 'Core in 2021 view', selected: true }).waitFor();
+    await page.keyboard.press('Enter');
+    await page.waitForURL('**/console/indices/CORE?from=2020-12-31&to=2021-12-31');
+    await page.getByRole('link', { name: 'Dashboard', exact: true }).click();
+    const level = page.frameLocator('iframe[title^="Level of CORE"]');
+    await level.getByRole('application', { name: /^Level of CORE/ }).waitFor();
+    expect(await level.getByText('Since 2020-12-31').count()).toBe(1);
+    expect(await level.getByRole('heading', { name: 'CORE', exact: true }).count()).toBe(0);
+    const held = page.frameLocator('iframe[title^="constituents of BROAD"]');
+    await held.getByRole('grid', { name: 'constituents of BROAD' }).waitFor();
+    const order = () => page.locator('.dashboard-pin h2 a').allTextContents();
+    expect(await order()).toEqual(['Level of CORE', 'constituents of BROAD']);
+    await page.getByRole('button', { name: 'Move constituents of BROAD back' }).click();
+    await eventually(order).toEqual(['constituents of BROAD', 'Level of CORE']);
+    await page.getByRole('button', { name: 'Remove Level of CORE' }).click();
+    await eventually(order).toEqual(['constituents of BROAD']);
+    expect(complaints).toEqual([]);
+  });
+});

@@ -1,0 +1,124 @@
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import type {
+  EventsView,
+  IndexDocument,
+  OverviewView,
+  PreviewResponse,
+  SweepView,
+} from '#clients/typescript/divisor.js';
+import { tryBrowser } from './browser.js';
+import { eventually, follow, WAIT_MS, type Desk } from './desk.js';
+import { openStockedDesk } from './stocked-desk.js';
+
+vi.setConfig({ testTimeout: 2 * WAIT_MS, hookTimeout: 4 * WAIT_MS });
+
+const tried = await tryBrowser();
+
+/** Pages about jobs, dates, reports, sweeps and optimisations. Each test begins at an address. */
+describe.skipIf('why' in tried)('pages of a desk', () => {
+  let desk: Desk;
+  beforeAll(async () => {
+    if (!('browser' in tried)) return;
+    desk = await openStockedDesk(tried.browser);
+    await desk.page.goto(desk.service.url());
+  });
+  afterAll(() => desk?.close());
+
+  test('a failed job is retried from its row, and its panel has the log of both attempts', async () => {
+    const { page, service } = desk;
+    const { body: core } = await service.ask<IndexDocument>('GET', '/indices/CORE');
+    const pipeline = {
+      selection: [{ id: 'dear', type: 'PriceFilter', params: { minimum: 1e9 } }],
+      weighting: { type: 'EqualWeight' },
+    };
+    await service.ask('PUT', '/indices/EMPTY', { ...core, id: 'EMPTY', pipeline });
+    await service.ask('POST', '/analytics/EMPTY/backtest', {});
+    const attempts = async () =>
+      (await service.ask<{ status: string; attempt: number }>('GET', '/jobs/backtest:EMPTY')).body;
+    await eventually(attempts).toMatchObject({ status: 'failed', attempt: 1 });
+    await follow(page, '/console/jobs?state=failed');
+    await page.getByRole('button', { name: 'Retry backtest:EMPTY' }).click();
+    await eventually(attempts).toMatchObject({ status: 'failed', attempt: 2 });
+    await follow(page, '/console/jobs?job=backtest:EMPTY');
+    const log = page.getByRole('region', { name: 'Log' });
+    await log
+      .getByText(/^Attempt 1 failed/)
+      .or(log.getByText(/Attempt 1 failed/))
+      .first()
+      .waitFor();
+    await log.getByText(/Attempt 2 started/).waitFor();
+    await page.keyboard.press('Escape');
+    await service.ask('DELETE', '/indices/EMPTY');
+  });
+
+  test('a month of events is a grid whose days lead to their list', async () => {
+    const { page, service } = desk;
+    const { body } = await service.ask<EventsView>('GET', '/events?kinds=effective');
+    const [first] = body.events;
+    await follow(page, `/console/calendar?kinds=effective&month=${first!.date.slice(0, 7)}`);
+    const same = body.events.filter(({ date }) => date === first!.date);
+    const day = page.getByRole('button', { name: `${first!.date}: ${same.length} events` });
+    await day.getByText(first!.index_id!, { exact: false }).first().waitFor();
+    await page.getByRole('button', { name: 'Month after' }).click();
+    await day.waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'Month before' }).click();
+    await day.click();
+    const list = page.getByRole('table', { name: 'events' });
+    await eventually(() => list.getAttribute('aria-rowcount')).toBe(String(same.length + 1));
+  });
+
+  test('blocks of a report are dragged to another place', async () => {
+    const { page } = desk;
+    await follow(page, '/console/reports/templates/new?from=FACTSHEET-A4&index=CORE');
+    const kinds = () => page.locator('.row > header strong').allTextContents();
+    await eventually(async () => (await kinds()).length).toBeGreaterThan(2);
+    const before = await kinds();
+    await page.locator('.row-handle').first().dragTo(page.locator('.row').nth(1).locator('header'));
+    await eventually(async () => (await kinds())[1]?.slice(3)).toBe(before[0]!.slice(3));
+  });
+
+  test('a cell of a sweep opens its variant, which is saved as an index and run with its terms; a fan has all levels', async () => {
+    const { page, service } = desk;
+    const grid = {
+      '/document/pipeline/selection/0/params/count': [10, 20],
+      '/document/pipeline/weighting/cap': [0.1, 0.2],
+    };
+    const { body: job } = await service.ask<{ job_id: string }>('POST', '/analytics/sweeps', {
+      index_id: 'CORE',
+      request: { transaction_cost_bps: 5 },
+      grid,
+    });
+    const { result } = await service.finished(job.job_id);
+    const { rows, fan } = result as SweepView;
+    expect(fan!.variants).toBe(4);
+    await follow(page, `/console/sweeps/${job.job_id.slice('sweep:'.length)}`);
+    await page.getByRole('application', { name: /^Levels of the variants/ }).waitFor();
+    await page.getByRole('img', { name: /^Colours from/ }).waitFor();
+    const [last] = rows.slice(-1);
+    await page.getByRole('button', { name: `Variant ${last!.variant}: ` }).click();
+    const panel = page.getByRole('complementary', { name: `Variant ${last!.variant}` });
+    await panel.getByLabel('Id of the index').fill('FROM-SWEEP');
+    await panel.getByRole('button', { name: 'Save as an index' }).click();
+    await page.waitForURL('**/console/indices/FROM-SWEEP');
+    await service.finished('backtest:FROM-SWEEP');
+    const { body: overview } = await service.ask<OverviewView>('GET', '/analytics/FROM-SWEEP/overview');
+    expect(overview.metrics.total_return).toBe(last!.metrics!.total_return);
+    await service.ask('DELETE', '/indices/FROM-SWEEP');
+  });
+
+  test('an optimisation begins with its figures and those of the index', async () => {
+    const { page, service } = desk;
+    const rows = [{ id: 'most', type: 'PositionBounds', params: { upper: 0.06 } }];
+    const address = `/console/optimise?index=CORE&rows=${encodeURIComponent(JSON.stringify(rows))}`;
+    await follow(page, address);
+    const figures = page.getByLabel('Figures of the solution');
+    const body = { index_id: 'CORE', constraints: rows };
+    const { body: preview } = await service.ask<PreviewResponse>('POST', '/optimise/preview', body);
+    const { before, after } = preview.solve!;
+    expect(before.turnover).toBe(0);
+    const write = (value: number) => `${(100 * value).toFixed(2)}%`;
+    await figures.getByText(`index ${write(before.volatility)}`).waitFor();
+    expect(await figures.textContent()).toContain(`Volatility${write(after.volatility)}`);
+    expect(await figures.textContent()).toContain(`Turnover${write(after.turnover)}`);
+  });
+});

@@ -1,0 +1,79 @@
+import { expect, test } from 'vitest';
+import {
+  deskState,
+  flagsOf,
+  sourceDifferences,
+  termsOf,
+  type ActionDecision,
+} from '#domain/corporate-actions/action-desk.js';
+import type { CorporateAction } from '#domain/market/market-data.js';
+import { dayFrom } from '#domain/time/days.js';
+
+const EX_DAY = dayFrom('2026-11-24');
+const action = (change: Partial<CorporateAction> = {}): CorporateAction => ({
+  identifier: 'A',
+  type: 'DIVIDEND',
+  value: 1,
+  exDay: EX_DAY,
+  payDay: EX_DAY + 10,
+  status: 'announced',
+  announcedDay: EX_DAY - 20,
+  related: null,
+  subscriptionPrice: null,
+  ...change,
+});
+const decision = (made: ActionDecision['decision'], of = action()): ActionDecision => ({
+  decision: made,
+  terms: termsOf(of),
+  sources: [],
+  comment: null,
+  author: 'ada',
+  key_id: null,
+  at: '2026-11-20T10:00:00.000Z',
+});
+
+test('an action is new until a decision, and again after it is reopened', () => {
+  const terms = termsOf(action());
+  expect(deskState(terms, undefined)).toBe('new');
+  expect(deskState(terms, decision('confirmed'))).toBe('confirmed');
+  expect(deskState(terms, decision('rejected'))).toBe('rejected');
+  expect(deskState(terms, decision('reopened'))).toBe('new');
+});
+
+test('an action with other terms than those that were decided on is amended, whichever term changed', () => {
+  const changes: Partial<CorporateAction>[] = [{ value: 1.1 }, { payDay: null }, { subscriptionPrice: 3 }, { cash: 2 }];
+  for (const change of changes) {
+    expect(deskState(termsOf(action(change)), decision('confirmed'))).toBe('amended');
+    expect(deskState(termsOf(action(change)), decision('rejected'))).toBe('amended');
+  }
+});
+
+const terms = { others: [], isSession: () => true, closeBefore: 50, isKnown: () => true };
+
+test('an ordinary action has no flags', () => {
+  expect(flagsOf(action(), terms)).toEqual([]);
+  expect(flagsOf(action({ type: 'SPLIT', value: 3 }), terms)).toEqual([]);
+});
+
+test.each([
+  ['an ex-date without a session', action(), { isSession: () => false }, 'no session'],
+  ['a late announcement', action({ announcedDay: EX_DAY + 1 }), {}, 'after the ex-date'],
+  ['an early payment', action({ payDay: EX_DAY - 1 }), {}, 'before the ex-date'],
+  ['a second action of its type', action(), { others: [action({ value: 2 })] }, 'another DIVIDEND'],
+  ['an amount of a fifth of the price', action({ value: 10.01 }), {}, '20 % of the last close'],
+  ['no amount', action({ value: 0 }), {}, 'not positive'],
+  ['a multiplier of a hundred', action({ type: 'SPLIT', value: 100 }), {}, 'implausible'],
+  ['an unknown security', action({ type: 'SPIN_OFF', related: 'B' }), { isKnown: () => false }, 'no security B'],
+])('%s is a flag', (_, flagged, change, words) => {
+  expect(flagsOf(flagged, { ...terms, ...change })).toEqual([expect.stringContaining(words)]);
+});
+
+test('a source that agrees, or has no value, is no difference; any other value or ex-date is', () => {
+  const of = termsOf(action());
+  const agrees = { name: 'Issuer', value: 1, ex_date: '2026-11-24' };
+  expect(sourceDifferences(of, [agrees, { name: 'Vendor', value: null, ex_date: null }])).toEqual([]);
+  expect(sourceDifferences(of, [{ name: 'Vendor', value: 1.5, ex_date: '2026-11-25' }])).toEqual([
+    'Vendor has the value 1.5, the store 1.',
+    'Vendor has the ex-date 2026-11-25, the store 2026-11-24.',
+  ]);
+});

@@ -1,0 +1,55 @@
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import type { AccountProgram } from '#kernels/lots/account-program.js';
+import { pricesAt } from '#kernels/lots/candidate.js';
+import { solveAccount, type AccountAnswer } from '#kernels/lots/solve-account.js';
+import { convexAccount } from './convex-accounts.js';
+
+/** Objectives that cvxopt finds: `python3 convex-reference.py` wrote them. */
+const REFERENCE = JSON.parse(readFileSync('test/kernels/lots/convex-reference.json', 'utf8')) as readonly number[];
+const hasPython = spawnSync('python3', ['--version']).status === 0;
+
+/** Account and answer as JSON for scripts in other languages. */
+export function asJson(program: AccountProgram, answer?: AccountAnswer): string {
+  const plain = (_: string, value: unknown): unknown =>
+    ArrayBuffer.isView(value) ? Array.from(value as Float64Array) : value === Infinity ? 'inf' : value;
+  if (answer === undefined) return JSON.stringify(program, plain);
+  const { side, multipliers } = answer.certificates[answer.own]!;
+  const prices = pricesAt(program, program.sides[side]!, multipliers);
+  return JSON.stringify({ program, trades: answer.trades, multipliers, prices }, plain);
+}
+
+describe('a convex account', () => {
+  test.each(REFERENCE.map((objective, at) => ({ seed: at + 1, objective })))(
+    'has the objective that cvxopt finds ($seed)',
+    ({ seed, objective }) => {
+      const answer = solveAccount(convexAccount(seed), { nodes: 0 });
+      expect(answer.status).toBe('optimal');
+      expect(Math.abs(answer.figures.objective - objective)).toBeLessThan(1e-9);
+    },
+  );
+
+  test.runIf(hasPython).each([1, 2, 3, 4, 5, 6])(
+    'meets the conditions of optimality by an independent script (%i)',
+    (seed) => {
+      const program = convexAccount(seed);
+      const input = asJson(program, solveAccount(program, { nodes: 0 }));
+      const { stdout, stderr } = spawnSync('python3', ['test/kernels/lots/check-kkt.py'], { input, encoding: 'utf8' });
+      expect(stderr).toBe('');
+      const { worst } = JSON.parse(stdout) as { readonly worst: number };
+      expect(worst).toBeLessThan(1e-7);
+    },
+  );
+
+  test.runIf(hasPython)('does not meet them after another trade', () => {
+    const program = convexAccount(3);
+    const answer = solveAccount(program, { nodes: 0 });
+    answer.trades.bought[4]! += 0.002;
+    const { stdout } = spawnSync('python3', ['test/kernels/lots/check-kkt.py'], {
+      input: asJson(program, answer),
+      encoding: 'utf8',
+    });
+    expect((JSON.parse(stdout) as { readonly worst: number }).worst).toBeGreaterThan(1e-5);
+  });
+});

@@ -1,0 +1,15 @@
+import type { AccountProgram } from '#kernels/lots/account-program.js';
+import { randomAccount } from './random-account.js';
+
+/** Account with gains in every lot and net losses from before: convex, with kinks of the tax; every second one has a limit. */
+export function convexAccount(seed: number): AccountProgram {
+  const trackingLimit = seed % 2 === 0 ? 0.03 : Infinity;
+  const program = randomAccount({ seed, n: 30, k: 4, lotsOf: 3, aversion: 1, trackingLimit });
+  return {
+    ...program,
+    lotShort: program.lotShort.map(Math.abs),
+    lotLong: program.lotLong.map(Math.abs),
+    fixedShort: -0.004 * seed,
+    fixedLong: 0.001 * seed,
+  };
+}

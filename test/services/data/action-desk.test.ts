@@ -1,0 +1,102 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { z } from 'zod';
+import type { DeskAction, DeskActionDetail } from '#contract/action-desk.js';
+import { familyOn, fileOf, performed, publishedDates, putSchedule, SESSIONS } from '../daily-plans/family.js';
+import { runService, type RunningService } from '../running-service.js';
+
+/** One story of a split whose index demands confirmed actions: tests follow each other. */
+let service: RunningService;
+let folder: Awaited<ReturnType<typeof familyOn>>;
+const [day1, day2, day3] = SESSIONS.slice(9) as [string, string, string];
+
+/** The vendor delivers a session, with its corporate actions. */
+async function delivered(date: string, actions: readonly string[]): Promise<void> {
+  const rows = ['identifier,type,value,ex_date', ...actions];
+  const split = (price: number, security: string) => (security === 'AA' && date >= day2 ? price / 2 : price);
+  await folder.write({ ...fileOf(date, split), 'corporate_actions.csv': `${rows.join('\n')}\n` });
+}
+
+const queue = async (query = '') =>
+  (await service.ask<{ actions: DeskAction[]; total: number }>('GET', `/actions${query}`)).body;
+const decide = (id: string, body: object) => service.ask<DeskAction>('POST', `/actions/${id}/decisions`, body);
+const heldBy = async (date: string) =>
+  (await performed(service, date)).steps.flatMap(({ items }) =>
+    items.flatMap(({ state, message }) => (state === 'blocked' ? [message] : [])),
+  );
+
+beforeAll(async () => {
+  service = await runService();
+  folder = await familyOn(service, 10);
+  const steps = [
+    { type: 'refresh' },
+    { type: 'run' },
+    { type: 'checks', checks: [{ check: 'confirmed_actions' }] },
+    { type: 'publish' },
+  ];
+  await putSchedule(service, { enabled: false, indices: ['CORE'], steps });
+});
+afterAll(() => service.close());
+
+test('a session without actions is published', async () => {
+  expect(await heldBy(day1)).toEqual([]);
+  expect(await publishedDates(service, 'CORE')).toHaveLength(10);
+});
+
+test('an action that takes effect holds its index back until it is confirmed', async () => {
+  await delivered(day2, [`AA,SPLIT,2,${day2}`]);
+  expect(await heldBy(day2)).toEqual([`The SPLIT of AA on ${day2} is not confirmed.`]);
+  const { actions, total } = await queue('?state=new');
+  expect([total, actions.map(({ identifier, type, value, flags }) => [identifier, type, value, flags])]).toEqual([
+    1,
+    [['AA', 'SPLIT', 2, []]],
+  ]);
+  const id = actions[0]!.action_id;
+  const confirmed = await decide(id, {
+    decision: 'confirmed',
+    sources: [{ name: 'Issuer', value: 2 }],
+    comment: 'Notice of the issuer',
+  });
+  expect(confirmed.body).toMatchObject({ state: 'confirmed', flags: [] });
+  expect(await heldBy(day2)).toEqual([]);
+  expect(await publishedDates(service, 'CORE')).toHaveLength(11);
+});
+
+test('an action shows its effect on each index, before and after', async () => {
+  const [action] = (await queue()).actions;
+  const { body } = await service.ask<z.infer<typeof DeskActionDetail>>('GET', `/actions/${action!.action_id}`);
+  const core = body.effects.find(({ index_id: id }) => id === 'CORE')!;
+  expect(core.state).toBe('effective');
+  // A split of two for one doubles the shares of the index at half the price.
+  expect(core.shares_after! / core.shares_before!).toBeCloseTo(2, 12);
+  expect(core.divisor_after).toBeCloseTo(core.divisor_before!, 12);
+});
+
+test('an action that differs from a source is flagged, and one with changed terms is amended and holds back again', async () => {
+  await delivered(day3, [`AA,SPLIT,2,${day2}`, `BB,DIVIDEND,0.3,${day3}`]);
+  expect(await heldBy(day3)).toEqual([`The DIVIDEND of BB on ${day3} is not confirmed.`]);
+  const find = async () => (await queue('?identifier=BB')).actions[0]!;
+  const { action_id: id } = await find();
+  const decided = await decide(id, { decision: 'confirmed', sources: [{ name: 'Vendor B', value: 0.25 }] });
+  expect(decided.body.flags).toEqual(['Vendor B has the value 0.25, the store 0.3.']);
+  expect((await queue('?flagged=true')).actions.map(({ identifier }) => identifier)).toEqual(['BB']);
+
+  await delivered(day3, [`AA,SPLIT,2,${day2}`, `BB,DIVIDEND,0.25,${day3}`]);
+  const { body } = await service.ask<{ job_id: string }>('POST', '/data/sync', { full: true });
+  await service.finished(body.job_id);
+  expect(await find()).toMatchObject({ action_id: id, state: 'amended', value: 0.25 });
+  await decide(id, { decision: 'rejected', comment: 'Not declared' });
+  expect((await find()).state).toBe('rejected');
+  expect(await heldBy(day3)).toEqual([`The DIVIDEND of BB on ${day3} was rejected, and the store still has it.`]);
+  expect((await find()).decisions.map(({ decision, terms }) => [decision, terms.value])).toEqual([
+    ['confirmed', 0.3],
+    ['rejected', 0.25],
+  ]);
+  await decide(id, { decision: 'reopened' });
+  expect((await find()).state).toBe('new');
+  expect((await service.refusal('GET', '/actions/0123456789abcdef0123')).code).toBe('ACTION_NOT_FOUND');
+});
+
+test('decisions are in the audit log', async () => {
+  const { body } = await service.ask<{ entries: { action: string }[] }>('GET', '/audit?kind=action-decision');
+  expect(body.entries.map(({ action }) => action)).toEqual(['created', 'created', 'updated', 'updated']);
+});

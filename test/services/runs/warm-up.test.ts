@@ -53,7 +53,7 @@ test('the wait after a stored run begins again while the next run is computed', 
   const { serve, tick, wake, load, timers } = warmUp();
   serve(marketOf('a'));
   wake('FIRST');
-  load.heavy = 1; // one of two threads: without a stored run light questions would be asked beside it
+  load.heavy = 1; // one of two threads: without a stored run light questions would be asked now
   expect(await tick()).toEqual([]);
   expect(timers.size).toBe(1);
   expect(await tick()).toEqual([]);

@@ -98,7 +98,7 @@ export function createPool(options: PoolOptions): ThreadPool {
     const tasks = { waiting: [], yielding: new Set<ControlCells>(), latest: new Map<string, number>() };
     const rest = createLaneRest(restMs, () => {
       void restAll(opened).then(() => {
-        if (Object.values(lanes).every(({ waiting, running }) => waiting.length + running[0]! === 0)) onRest();
+        if (Object.values(lanes).every(({ waiting, running }) => waiting.length === 0 && running[0] === 0)) onRest();
       });
     });
     return { ...opened, ...tasks, threads, queueMax: queueMax[lane], patienceMs, onThreadLost, rest };

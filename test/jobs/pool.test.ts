@@ -66,7 +66,7 @@ describe('a thread that waits', () => {
     await pool.close();
   });
 
-  test('tells of the rest once no lane works any longer', async () => {
+  test('reports the rest after the last task of all lanes', async () => {
     let rests = 0;
     const { pool, run } = openHostilePool({ workers: 1, restMs: 20, onRest: () => (rests += 1) });
     const long = run('step', { steps: 100, ms: 4 });

@@ -53,8 +53,8 @@ import { databaseFigures } from './database-figures.js';
 import { checksOfStore } from './health-checks.js';
 import { openServiceStore, type Role } from './service-store.js';
 
-/** Heap size of the main thread below which a collection is not worthwhile: 80 MB are alive in a service. */
-const HEAP_BYTES_MIN = 112 * 2 ** 20;
+/** Heap size of the main thread below which a collection is not worthwhile: 55 MB are alive in a service. */
+const HEAP_BYTES_MIN = 80 * 2 ** 20;
 
 /** A component that must be closed when the service ends. */
 export interface Closable {

@@ -42,7 +42,8 @@ test('memory goes back after work, and does not grow from one time of work to th
     const worked = await service.resident();
     await sleep(PAUSE_MS);
     rested.push(await service.resident());
-    console.log(`resident MB: start ${start}, after work ${worked}, after the pause ${rested[round]}`);
+    const sizes = [start, worked, rested[round]!].map((size) => size.toFixed(0));
+    console.log(`resident at the start, after work and after the pause, MB: ${sizes.join(' ')}`);
   }
   expect(rested[0]! - start).toBeLessThan(GROWN_MB_MAX);
   expect(rested[1]! - rested[0]!).toBeLessThan(50);

@@ -88,7 +88,11 @@ export function assertProgram(program: AccountProgram): void {
   assert(lotStart[n] === lotSize.length, `lots: ${lotSize.length}, ${lotStart[n]} expected`);
 }
 
-/** @returns T(S, L) on the side where L lies; the lower one at L = 0 */
+/**
+ * @returns T(S, L) on the side where L lies; the lower one at L = 0
+ * @cost one multiply-add per piece and gain
+ * @source 26 U.S.C. 1(h), 1222: net gains of each term offset net losses of the other
+ */
 export function taxAt(sides: readonly TaxSide[], short: number, long: number): number {
   let least = Infinity;
   for (const { pieces, longSign } of sides) {

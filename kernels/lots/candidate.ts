@@ -23,7 +23,11 @@ export function topPrices({ pieces }: TaxSide, weight: number): GainPrices {
   };
 }
 
-/** Returns the prices that multipliers put on gains. */
+/**
+ * Returns the prices that multipliers put on gains.
+ * @cost rows
+ * @source Nocedal & Wright (2006), Numerical Optimization, 2nd ed., section 12.8
+ */
 export function pricesAt(program: AccountProgram, side: TaxSide, { rows }: Multipliers): GainPrices {
   const sums = { short: 0, long: 0 };
   relaxedRows(program, side).forEach((row, j) => {

@@ -161,10 +161,11 @@ function createState(relaxation: Relaxation) {
       }
       worst = Math.max(worst, Math.abs(values[j]! + slack[j]! - excess[j]!));
     }
-    bounds.forEach(({ security, sign: way, limit }, b) => {
+    for (let b = 0; b < bounds.length; b++) {
+      const { security, sign: way, limit } = bounds[b]!;
       complementarity += boundSlack[b]! * boundPrice[b]!;
       worst = Math.max(worst, Math.abs(way * (w[security]! - limit) + boundSlack[b]!));
-    });
+    }
     mu = complementarity / pairs;
     dualGradient();
     for (let j = 0; j < count; j++)
@@ -299,7 +300,8 @@ function createState(relaxation: Relaxation) {
       direct(predictor);
       const reach = longestStep(iterate, predictor, 1);
       const ahead = Math.max(0, complementarityAt(iterate, predictor, reach));
-      const centring = Math.max(1e-8, (ahead / mu) ** 3);
+      const ratio = ahead / mu;
+      const centring = Math.max(1e-8, ratio * ratio * ratio);
       aim(centring * mu, predictor);
       direct(corrector);
       const { primal, dual } = longestStep(iterate, corrector, STEP_SHARE);

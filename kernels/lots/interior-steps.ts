@@ -52,16 +52,14 @@ export interface StepLengths {
   readonly dual: number;
 }
 
+/** Length at which a value that changes by `change` is 0. */
+const reachOf = (value: number, change: number): number => (change < 0 ? -value / change : Infinity);
+
 /** Returns the longest step up to 1 that keeps every pair positive, times a share. */
 export function longestStep(at: Iterate, step: Step, share: number): StepLengths {
   const { size, z, zl, zu } = at;
-  let [primal, dual] = [Infinity, Infinity];
-  const limitPrimal = (value: number, change: number): void => {
-    if (change < 0) primal = Math.min(primal, -value / change);
-  };
-  const limitDual = (value: number, change: number): void => {
-    if (change < 0) dual = Math.min(dual, -value / change);
-  };
+  let primal = Infinity;
+  let dual = Infinity;
   for (let j = 0; j < z.length; j++) {
     const change = step.dz[j]!;
     if (change < 0) primal = Math.min(primal, -z[j]! / change);
@@ -70,15 +68,15 @@ export function longestStep(at: Iterate, step: Step, share: number): StepLengths
     if (step.dzu[j]! < 0) dual = Math.min(dual, -zu[j]! / step.dzu[j]!);
   }
   for (let j = 0; j < at.y.length; j++) {
-    limitPrimal(at.slack[j]!, step.ds[j]!);
-    limitDual(at.y[j]!, step.dy[j]!);
+    primal = Math.min(primal, reachOf(at.slack[j]!, step.ds[j]!));
+    dual = Math.min(dual, reachOf(at.y[j]!, step.dy[j]!));
     if (at.penalties[j] === Infinity) continue;
-    limitPrimal(at.excess[j]!, step.de[j]!);
-    limitDual(at.penalties[j]! - at.y[j]!, -step.dy[j]!);
+    primal = Math.min(primal, reachOf(at.excess[j]!, step.de[j]!));
+    dual = Math.min(dual, reachOf(at.penalties[j]! - at.y[j]!, -step.dy[j]!));
   }
   for (let b = 0; b < at.boundSlack.length; b++) {
-    limitPrimal(at.boundSlack[b]!, step.db[b]!);
-    limitDual(at.boundPrice[b]!, step.dp[b]!);
+    primal = Math.min(primal, reachOf(at.boundSlack[b]!, step.db[b]!));
+    dual = Math.min(dual, reachOf(at.boundPrice[b]!, step.dp[b]!));
   }
   return { primal: Math.min(1, share * primal), dual: Math.min(1, share * dual) };
 }

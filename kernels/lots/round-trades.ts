@@ -99,7 +99,7 @@ function movesOf(program: AccountProgram, i: number, trade: number, suggested: n
   return found.filter((move, at) => Math.abs(move - trade) > 1e-14 && found.indexOf(move) === at);
 }
 
-/** Tracks the objective of trades under moves of single securities. @cost k + lots of the security for a gain */
+/** Tracks the objective of trades under moves of single securities. @cost lots and rows for a gain, k for a security */
 function createMerit(program: AccountProgram, net: Float64Array, prices: GainPrices) {
   const { n, k, loadings, specific, target, held, rows, sides, lower, upper, costRate } = program;
   const active = Float64Array.from(net, (trade, i) => held[i]! + trade - target[i]!);
@@ -107,6 +107,7 @@ function createMerit(program: AccountProgram, net: Float64Array, prices: GainPri
   const orders = Array.from({ length: n }, (_, i) => saleOrder(program, i, prices));
   const gains = { short: program.fixedShort, long: program.fixedLong };
   let [specificPart, cost] = [0, 0];
+  const norms = Float64Array.from({ length: n }, (_, i) => squaresOf(loadings.subarray(i * k, (i + 1) * k)));
   const values = rows.map(({ weights, constant }) => {
     let value = constant;
     if (weights !== null) for (let i = 0; i < n; i++) value += weights[i]! * (held[i]! + net[i]!);
@@ -132,14 +133,27 @@ function createMerit(program: AccountProgram, net: Float64Array, prices: GainPri
     return { short, long };
   }
 
+  /** Values common to the moves of one security: its exposure, its gains, the objective without a move. */
+  const common = { security: -1, slope: 0, squares: 0, before: { short: 0, long: 0 }, merit: 0 };
+
+  function look(i: number): void {
+    let [slope, squares] = [0, 0];
+    for (let f = 0; f < k; f++) {
+      slope += loadings[i * k + f]! * exposures[f]!;
+      squares += exposures[f]! * exposures[f]!;
+    }
+    Object.assign(common, { security: i, slope, squares, before: gainsOf(i, net[i]!) });
+    common.merit = merit(i, net[i]!);
+  }
+
   function merit(i: number, trade: number): number {
     const change = trade - net[i]!;
-    let variance = specificPart + specific[i]! * ((active[i]! + change) ** 2 - active[i]! ** 2);
-    for (let f = 0; f < k; f++) {
-      const own = exposures[f]! + loadings[i * k + f]! * change;
-      variance += own * own;
-    }
-    const [before, after] = [gainsOf(i, net[i]!), gainsOf(i, trade)];
+    const { slope, squares, before } = common;
+    const variance =
+      specificPart +
+      specific[i]! * ((active[i]! + change) ** 2 - active[i]! ** 2) +
+      (squares + change * (2 * slope + change * norms[i]!));
+    const after = gainsOf(i, trade);
     const [short, long] = [gains.short + after.short - before.short, gains.long + after.long - before.long];
     const spent = cost + (Math.abs(trade) - Math.abs(net[i]!)) * costRate[i]!;
     let total = program.aversion * variance + spent + program.taxWeight * taxAt(sides, short, long);
@@ -159,8 +173,12 @@ function createMerit(program: AccountProgram, net: Float64Array, prices: GainPri
   }
 
   return {
-    gain: (i: number, trade: number): number => merit(i, net[i]!) - merit(i, trade),
+    gain(i: number, trade: number): number {
+      if (common.security !== i) look(i);
+      return common.merit - merit(i, trade);
+    },
     move(i: number, trade: number): void {
+      common.security = -1;
       const change = trade - net[i]!;
       const [before, after] = [gainsOf(i, net[i]!), gainsOf(i, trade)];
       gains.short += after.short - before.short;
@@ -173,4 +191,10 @@ function createMerit(program: AccountProgram, net: Float64Array, prices: GainPri
       net[i] = trade;
     },
   };
+}
+
+function squaresOf(values: Float64Array): number {
+  let sum = 0;
+  for (const value of values) sum += value * value;
+  return sum;
 }

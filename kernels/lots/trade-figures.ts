@@ -26,7 +26,11 @@ export interface TradeFigures {
 /** Violation that counts as rounding. */
 export const FEASIBLE = 1e-7;
 
-/** Computes the figures of trades from their definition. */
+/**
+ * Computes the figures of trades from their definition.
+ * @cost n k + lots + rows n
+ * @source Grinold & Kahn (2000), Active Portfolio Management, 2nd ed., chapter 3
+ */
 export function figuresOf(program: AccountProgram, { bought, sold }: AccountTrades): TradeFigures {
   const { n, k, held, target, specific, lotStart, lotShort, lotLong, costRate, rows, sides } = program;
   const weights = new Float64Array(n);

@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer';
 import { createHash } from 'node:crypto';
-import { closeSync, constants, openSync, readSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { fileBeside } from '#domain/backtest/run-file/prices-apart.js';
 import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js';
@@ -174,7 +174,13 @@ function openPastCache(path: string): number | undefined {
   }
 }
 
-/** Returns true if a stored file exists with these bytes. @cost one read of it up to the first difference */
+/** Bytes at the end that are compared first: levels and costs, where runs differ that hold the same securities. */
+const TAIL_BYTES = 2 ** 20;
+
+/**
+ * Returns true if a stored file exists with these bytes.
+ * @cost one read of it up to the first difference, beginning with its end
+ */
 export function isContentOf(path: string, bytes: Uint8Array): boolean {
   let file: number;
   try {
@@ -182,21 +188,31 @@ export function isContentOf(path: string, bytes: Uint8Array): boolean {
   } catch {
     return false;
   }
-  const room = (part ??= new Uint8Array(PART_BYTES));
   try {
-    let at = 0;
-    for (let count = readNext(file, room); count !== 0; at += count, count = readNext(file, room))
-      if (count === null || Buffer.compare(room.subarray(0, count), bytes.subarray(at, at + count)) !== 0) return false;
-    return at === bytes.length;
+    if (fstatSync(file).size !== bytes.length) return false;
+    const tail = Math.max(0, bytes.length - TAIL_BYTES);
+    return isEqualFrom(file, bytes, tail, bytes.length) && isEqualFrom(file, bytes, 0, tail);
   } finally {
     closeSync(file);
   }
 }
 
-/** @returns null for a bad sector, which has no bytes to hash */
-function readNext(file: number, room: Uint8Array): number | null {
+/** Compares a range of an open file. */
+function isEqualFrom(file: number, bytes: Uint8Array, from: number, to: number): boolean {
+  const room = (part ??= new Uint8Array(PART_BYTES));
+  for (let at = from; at < to;) {
+    const wanted = room.subarray(0, Math.min(room.length, to - at));
+    const count = readNext(file, wanted, at);
+    if (!count || Buffer.compare(room.subarray(0, count), bytes.subarray(at, at + count)) !== 0) return false;
+    at += count;
+  }
+  return true;
+}
+
+/** @returns null for a bad sector, whose bytes are unknown */
+function readNext(file: number, room: Uint8Array, position: number | null = null): number | null {
   try {
-    return readSync(file, room);
+    return readSync(file, room, 0, room.length, position);
   } catch {
     return null;
   }

@@ -55,7 +55,11 @@ export const AccountTax = z
     loss_value: z.number().min(0).max(1).default(0).meta({
       description: 'Value of a net loss carried forward, per unit; at most the long-term rate.',
     }),
-    budget: z.number().nullable().default(null).meta({ description: 'Maximum net gains of the year, in money.' }),
+    budget: z
+      .number()
+      .nullable()
+      .default(null)
+      .meta({ description: 'Maximum net gains of the year less losses carried forward, in money.' }),
   })
   .meta({ id: 'AccountTax' });
 export type AccountTax = z.infer<typeof AccountTax>;

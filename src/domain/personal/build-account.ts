@@ -181,8 +181,8 @@ function rowsOf(base: Base, forcedCost: number): { rows: AccountRow[]; rowIds: s
   const every = (x: number): Float64Array => new Float64Array(n).fill(x);
   put('cash_minimum', { weights: every(1), cost: 1, constant: objective.cash_minimum + forcedCost - 1 });
   put('cash_maximum', { weights: every(-1), cost: -1, constant: 1 - forcedCost - objective.cash_maximum });
-  const { budget, carry_forward: carried } = account.tax;
-  if (budget !== null) put('tax.budget', { short: 1, long: 1, constant: (carried - budget) / value });
+  const { budget } = account.tax;
+  if (budget !== null) put('tax.budget', { short: 1, long: 1, constant: -budget / value });
   const placeOf = new Map(names.map((name, i) => [name, i]));
   for (const { row: at, group, members } of common.groups) {
     const row = constraints[at]!;

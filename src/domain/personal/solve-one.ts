@@ -3,7 +3,7 @@ import { solveAccount, type AccountAnswer } from '#kernels/lots/solve-account.js
 import type { BatchCommon } from './batch-common.js';
 import type { BuiltAccount } from './build-account.js';
 
-/** Times that purchases of substitutes are excluded and the account is solved again. */
+/** Times that the purchases of substitutes at fault are excluded and the account is solved again; then all are. */
 const ROUNDS_MAX = 3;
 
 export interface SolvedAccount {
@@ -17,18 +17,20 @@ export interface SolvedAccount {
  * excluded and the account is solved again. The certificates are those of the account without this exclusion, which hold for both.
  */
 export function solveOne(common: BatchCommon, built: BuiltAccount): SolvedAccount {
-  const { program, account, names } = built;
+  const { program, account, names, forced } = built;
   const limits = { nodes: common.terms.search_nodes };
   const first = solveAccount(program, limits);
   const groups = account.substitutes.map((group) =>
     group.map((name) => names.findIndex((at) => common.identifiers[at] === name)).filter((at) => at >= 0),
   );
+  const lostBefore = new Set(forced.flatMap(({ name, lot }) => (lot.gain < 0 ? [names.indexOf(name)] : [])));
   const kept = new Set<number>();
   let answer = first;
   let within: AccountProgram = program;
-  for (let round = 0; round < ROUNDS_MAX; round++) {
-    const broken = groups.flatMap((group) => brokenIn(within, answer, group));
+  for (let round = 0; round <= ROUNDS_MAX; round++) {
+    const broken = groups.flatMap((group) => brokenIn(within, answer, { group, lostBefore }));
     if (broken.length === 0) break;
+    if (round === ROUNDS_MAX) broken.push(...groups.flat());
     const buyLimit = within.buyLimit.slice();
     for (const at of broken) {
       kept.add(at);
@@ -41,13 +43,14 @@ export function solveOne(common: BatchCommon, built: BuiltAccount): SolvedAccoun
   return { answer: answer === first ? first : { ...answer, certificates, bound, own }, substitutes: kept };
 }
 
-/** Returns securities of a group that are bought while another is sold at a loss. */
+/** Returns securities of a group that are bought while another is sold at a loss. @param lostBefore excluded ones sold at a loss */
 function brokenIn(
   { lotStart, lotShort, lotLong }: AccountProgram,
   { trades }: AccountAnswer,
-  group: readonly number[],
+  { group, lostBefore }: { readonly group: readonly number[]; readonly lostBefore: ReadonlySet<number> },
 ) {
   const losing = group.filter((i) => {
+    if (lostBefore.has(i)) return true;
     for (let l = lotStart[i]!; l < lotStart[i + 1]!; l++)
       if (trades.sold[l]! > 0 && (lotShort[l]! < 0 || lotLong[l]! < 0)) return true;
     return false;

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { fc } from '../../fast-check.js';
 import { expect, test } from 'vitest';
 import { decideError } from '#domain/documents/published-error.js';
 

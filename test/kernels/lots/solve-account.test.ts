@@ -37,6 +37,17 @@ describe('solveAccount', () => {
       expect(dualBound(program, program.sides[side]!, multipliers).bound).toBe(own);
   });
 
+  it.each([1, 2, 3, 4])('takes one round on one side where only rounding is left (%i)', (seed) => {
+    const program = randomAccount({ seed, n: 120, k: 10, lotsOf: 5, share: 0.0001 });
+    const { status, figures, bound, certificates, steps } = solveAccount(program, { nodes: 0 });
+    expect(status).toBe('optimal');
+    expect(figures.objective - bound).toBeLessThan(1e-5);
+    expect(steps).toBeLessThan(45); // Two rounds take 50 to 60.
+    expect(certificates).toHaveLength(2);
+    for (const { side, multipliers, bound: own } of certificates)
+      expect(dualBound(program, program.sides[side]!, multipliers).bound).toBe(own);
+  });
+
   it('keeps a tracking error limit, at a price', () => {
     const terms = { seed: 3, n: 60, k: 5, lotsOf: 4, aversion: 0.2 };
     const free = solveAccount(randomAccount(terms), { nodes: 0 });

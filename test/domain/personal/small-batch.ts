@@ -1,0 +1,44 @@
+import { BatchTerms } from '#domain/personal/account-request.js';
+import type { AccountResult } from '#domain/personal/account-result.js';
+import type { BatchCommon } from '#domain/personal/batch-common.js';
+import { solveOutcome } from '#domain/personal/solve-accounts.js';
+import { dayFrom } from '#domain/time/days.js';
+
+/** Day of the trades in the tests. */
+export const AS_OF = '2024-06-28';
+const NAMES = ['A', 'B', 'C'];
+
+/** Securities at a price of 100 with independent returns of 20 % a year; trades of any fraction without costs. */
+export function smallBatch(weights: readonly number[], terms: object = {}): BatchCommon {
+  const { batch_id: _, ...own } = BatchTerms.parse({ parent: 'P', risk_model: 'M', ...terms });
+  return {
+    terms: { ...own, objective: { ...own.objective, cost_bps: 0 } },
+    asOf: dayFrom(AS_OF),
+    identifiers: NAMES,
+    prices: new Float64Array(NAMES.length).fill(100),
+    weights: Float64Array.from(weights),
+    factors: 1,
+    loadings: new Float64Array(NAMES.length),
+    specific: new Float64Array(NAMES.length).fill(0.04),
+    groups: [],
+  };
+}
+
+/** A lot bought more than a year ago, or with `short` three months ago. */
+export const lotOf = (identifier: string, shares: number, cost: number, term: 'long' | 'short' = 'long') => ({
+  identifier,
+  shares,
+  cost,
+  acquired: term === 'long' ? '2022-03-01' : '2024-03-28',
+});
+
+/** Result of an account. @throws if it is refused */
+export function solved(common: BatchCommon, account: object): AccountResult {
+  const outcome = solveOutcome(common, { account_id: 'X', ...account }, 'accounts[0]');
+  if (outcome.status === 'refused') throw new Error(JSON.stringify(outcome.findings));
+  return outcome;
+}
+
+/** Shares that a result buys or sells of a security. */
+export const sharesOf = ({ trades }: AccountResult, side: 'buy' | 'sell', identifier: string): number =>
+  trades.reduce((sum, trade) => (trade.side === side && trade.identifier === identifier ? sum + trade.shares : sum), 0);

@@ -1,0 +1,170 @@
+import { describe, expect, test } from 'vitest';
+import { securityLots } from '#domain/personal/account-lots.js';
+import { Account } from '#domain/personal/account-request.js';
+import { isLongTerm, washStates } from '#domain/personal/wash-sales.js';
+import { dayFrom } from '#domain/time/days.js';
+import { AS_OF, lotOf, sharesOf, smallBatch, solved } from './small-batch.js';
+
+const asOf = dayFrom(AS_OF);
+const accountOf = (more: object): Account => Account.parse({ account_id: 'X', ...more });
+const bought = (date: string, shares = 10, identifier = 'A') => ({ identifier, date, shares, price: 100 });
+const sold = (date: string, more: object = {}) => ({ identifier: 'A', date, shares: -5, price: 90, ...more });
+const stateOf = (more: object, identifier = 'A') => washStates(accountOf(more), asOf).get(identifier);
+
+describe('the state of a security under the wash sale rule', () => {
+  test.each([
+    ['2024-06-28', 10],
+    ['2024-05-29', 10], // 30 days before.
+    ['2024-05-28', undefined],
+  ])('counts shares bought on %s: %s', (date, replaced) => {
+    expect(stateOf({ recent: [bought(date)] })?.replaced).toBe(replaced);
+  });
+
+  test('has the window that the account states', () => {
+    const recent = [bought('2024-06-18')];
+    expect(stateOf({ recent, tax: { wash_sale_days: 10 } })?.replaced).toBe(10);
+    expect(stateOf({ recent, tax: { wash_sale_days: 9 } })).toBeUndefined();
+  });
+
+  test('counts a lot bought in the window, once where it is a recent trade as well', () => {
+    const lots = [{ ...lotOf('A', 10, 100), acquired: '2024-06-18' }];
+    expect(stateOf({ lots })?.replaced).toBe(10);
+    expect(stateOf({ lots, recent: [bought('2024-06-18')] })?.replaced).toBe(10);
+    expect(stateOf({ lots, recent: [bought('2024-06-19', 3)] })?.replaced).toBe(13);
+  });
+
+  test.each([
+    ['at a loss', sold('2024-06-18', { cost: 95 }), '2024-07-18'],
+    ['without its cost', sold('2024-06-18'), '2024-07-18'],
+    ['on the first day of the window', sold('2024-05-29', { cost: 95 }), '2024-06-28'],
+    ['before the window', sold('2024-05-28', { cost: 95 }), undefined],
+    ['at a gain', sold('2024-06-18', { cost: 80 }), undefined],
+  ])('forbids purchases for 30 days after a sale %s', (_, trade, until) => {
+    expect(stateOf({ recent: [trade] })?.noPurchaseUntil).toBe(until && dayFrom(until));
+  });
+
+  test('is shared by substitutes, not by others', () => {
+    const substitutes = [
+      ['A', 'B'],
+      ['B', 'C'],
+    ];
+    const recent = [bought('2024-06-18'), sold('2024-06-19')];
+    const states = washStates(accountOf({ recent, substitutes }), asOf);
+    expect([...states.keys()].toSorted()).toEqual(['A', 'B']);
+    expect(states.get('B')).toEqual({ replaced: 10, noPurchaseUntil: dayFrom('2024-07-19') });
+  });
+});
+
+describe('the lots of a security with a recent purchase', () => {
+  const wash = { replaced: 12, noPurchaseUntil: null };
+  /** At a price of 80: losses of 20 and 5 per share, a gain of 30. */
+  const lots = [
+    { identifier: 'A', shares: 10, cost: 100, acquired: '2023-01-03' },
+    { identifier: 'A', shares: 8, cost: 50, acquired: '2022-01-03' },
+    { identifier: 'A', shares: 10, cost: 85, acquired: '2024-02-01' },
+  ];
+  const ask = (tax: object, isExcluded = false) =>
+    securityLots(accountOf({ lots, tax }), [0, 1, 2], { price: 80, asOf, wash, isExcluded });
+
+  test('lose the deduction of as many shares, in the order of purchase', () => {
+    expect(ask({ lot_method: 'specific' })).toEqual({
+      lots: [
+        { lot: 0, shares: 10, isLong: true, gain: 0, disallowed: 20 },
+        { lot: 2, shares: 2, isLong: false, gain: 0, disallowed: 5 },
+        { lot: 2, shares: 8, isLong: false, gain: -5, disallowed: 0 },
+        { lot: 1, shares: 8, isLong: true, gain: 30, disallowed: 0 },
+      ],
+      isOrdered: true,
+      blocked: 0,
+    });
+  });
+
+  test('are sold in the order of their method', () => {
+    const order = (lot_method: string) => ask({ lot_method }).lots.map(({ lot, shares }) => [lot, shares]);
+    expect(order('hifo')).toEqual([
+      [0, 10],
+      [2, 2],
+      [2, 8],
+      [1, 8],
+    ]);
+    expect(order('fifo')).toEqual([
+      [1, 8],
+      [0, 10],
+      [2, 2],
+      [2, 8],
+    ]);
+  });
+
+  test('stay where losses are forbidden, unless the security is excluded', () => {
+    const kept = ask({ wash_sales: 'forbid' });
+    expect([kept.lots.map(({ lot }) => lot), kept.blocked]).toEqual([[1], 20]);
+    const forced = ask({ wash_sales: 'forbid' }, true);
+    expect([forced.lots.reduce((sum, { shares }) => sum + shares, 0), forced.blocked]).toEqual([28, 0]);
+  });
+});
+
+test.each([
+  ['2023-06-27', true],
+  ['2023-06-28', false], // Held for exactly one year.
+  ['2024-01-02', false],
+])('a lot bought on %s is long-term: %s', (acquired, isLong) => expect(isLongTerm(acquired, asOf)).toBe(isLong));
+
+describe('an account under the wash sale rule', () => {
+  const cash = 5000;
+  /** A loss of 20 on each of 50 shares. */
+  const lots = [lotOf('A', 50, 120)];
+  const recent = [{ identifier: 'A', date: '2024-06-18', shares: 10, price: 100 }];
+  const parent = smallBatch([0, 0.5, 0.5]);
+
+  test.each([
+    ['the security', recent, []],
+    ['a substitute', [{ ...recent[0]!, identifier: 'C' }], [['A', 'C']]],
+  ])('deducts the loss of 40 of 50 shares after a purchase of 10 of %s', (_, trades, substitutes) => {
+    const result = solved(parent, { cash, lots, recent: trades, substitutes, exclusions: ['A'] });
+    expect(result.long_gain).toBeCloseTo(-40 * 20, 9);
+    expect(result.trades.filter(({ side }) => side === 'sell')).toMatchObject([
+      { shares: 10, gain: 0, disallowed_loss: 200 },
+      { shares: 40, gain: -800, disallowed_loss: 0 },
+    ]);
+  });
+
+  test('deducts the loss of all shares without a purchase', () => {
+    expect(solved(parent, { cash, lots, exclusions: ['A'] }).long_gain).toBeCloseTo(-1000, 9);
+  });
+
+  test('keeps the lots where losses are forbidden, and reports them', () => {
+    const result = solved(parent, { cash, lots, recent, tax: { wash_sales: 'forbid' } });
+    expect(sharesOf(result, 'sell', 'A')).toBe(0);
+    expect(result.avoided_wash_sales).toEqual([{ identifier: 'A', prevented: 'sale', shares: 50, until: null }]);
+    expect(result.weights['A']).toBeCloseTo(0.5, 12);
+  });
+
+  test('does not buy what it sold at a loss, nor substitutes, until the window ends', () => {
+    const trade = { identifier: 'B', date: '2024-06-18', shares: -5, price: 90, cost: 95 };
+    const result = solved(smallBatch([0.5, 0.25, 0.25]), { cash, lots, recent: [trade], substitutes: [['B', 'C']] });
+    expect([sharesOf(result, 'buy', 'B'), sharesOf(result, 'buy', 'C')]).toEqual([0, 0]);
+    const until = '2024-07-18';
+    expect(result.avoided_wash_sales).toEqual([
+      { identifier: 'B', prevented: 'purchase', shares: null, until },
+      { identifier: 'C', prevented: 'purchase', shares: null, until },
+    ]);
+    const later = solved(smallBatch([0.5, 0.25, 0.25]), { cash, lots, recent: [{ ...trade, cost: 80 }] });
+    expect(sharesOf(later, 'buy', 'B')).toBeGreaterThan(20);
+  });
+
+  test.each([
+    ['by choice', []],
+    ['as it is excluded', ['A']],
+  ])('does not buy a substitute of a security that it sells at a loss %s', (_, exclusions) => {
+    const free = solved(parent, { cash, lots, exclusions });
+    expect([sharesOf(free, 'sell', 'A'), sharesOf(free, 'buy', 'B')]).toEqual([
+      expect.closeTo(50, 4),
+      expect.closeTo(50, 0),
+    ]);
+    const relaxed = smallBatch([0, 0.5, 0.5], { objective: { cash_maximum: 1 } });
+    const result = solved(relaxed, { cash, lots, exclusions, substitutes: [['A', 'B']] });
+    expect(sharesOf(result, 'sell', 'A')).toBeCloseTo(50, 2);
+    expect(sharesOf(result, 'buy', 'B')).toBe(0);
+    expect(result.avoided_wash_sales).toMatchObject([{ identifier: 'B', prevented: 'purchase', until: '2024-07-28' }]);
+  });
+});

@@ -1,0 +1,105 @@
+import { expect } from 'vitest';
+import type { BatchView } from '#contract/batches.js';
+import type { AccountResult } from '#domain/personal/account-result.js';
+import type { CommonJson } from '#domain/personal/verify-result.js';
+import { seeded } from '../../seeded.js';
+import { runService, type RunningService } from '../running-service.js';
+
+const MARKET = { store_id: 'market', seed: 3, assets: 60, start: '2022-01-03', end: '2024-06-28' };
+const INDEX = {
+  id: 'EVEN',
+  name: 'Even',
+  calendar: 'XNYS',
+  base_date: '2022-01-03',
+  pipeline: { weighting: { type: 'EqualWeight' } },
+};
+const TERMS = { parent: 'CORE', risk_model: 'factors' };
+
+/** A service with an index and a model of its factors, on which batches run. */
+export interface BatchWorld {
+  readonly service: RunningService;
+  readonly common: CommonJson;
+  /** Submits a batch and returns its job. */
+  start(batchId: string, accounts: readonly unknown[], terms?: object): Promise<string>;
+  /** Runs a batch that succeeds. */
+  batch(batchId: string, accounts: readonly unknown[], terms?: object): Promise<BatchView>;
+  /** All accounts of a batch, in order. */
+  resultsOf(batchId: string): Promise<AccountResult[]>;
+  /** Accounts of about a million with lots of up to three years. */
+  accountsOf(count: number, more?: (at: number) => object): readonly TestAccount[];
+}
+
+export interface TestAccount {
+  readonly account_id: string;
+  readonly cash: number;
+  readonly lots: { identifier: string; shares: number; cost: number; acquired: string }[];
+}
+
+export async function openBatches(): Promise<BatchWorld> {
+  const service = await runService();
+  await service.ask('POST', '/data/synthetic', MARKET);
+  await service.finished('generate:market');
+  await service.ask('PUT', '/indices/EVEN', INDEX);
+  await service.ask('POST', '/analytics/EVEN/backtest', {});
+  await service.finished('backtest:EVEN');
+  const { body } = await service.ask<{ job_id: string }>('POST', '/risk-models/factors/estimate', {
+    index_id: 'EVEN',
+    estimator: 'statistical',
+    factors: 8,
+  });
+  const { error } = await service.finished(body.job_id);
+  expect(error).toBeNull();
+  // Securities that were listed late have no estimate.
+  const { body: model } = await service.ask<{ covariance: { index: string[] } }>('GET', '/risk-models/factors');
+  const universe = { kind: 'list', identifiers: model.covariance.index };
+  const stored = await service.ask('PUT', '/indices/CORE', { ...INDEX, id: 'CORE', universe });
+  expect(stored.status, JSON.stringify(stored.body)).toBeLessThan(300);
+
+  async function start(batchId: string, accounts: readonly unknown[], terms: object = {}): Promise<string> {
+    const request = { ...TERMS, ...terms, batch_id: batchId, accounts };
+    const { status, body: job } = await service.ask<{ job_id: string }>('POST', '/optimise/batches', request);
+    expect(status, JSON.stringify(job)).toBe(202);
+    return job.job_id;
+  }
+
+  async function batch(batchId: string, accounts: readonly unknown[], terms: object = {}): Promise<BatchView> {
+    const job = await service.finished(await start(batchId, accounts, terms));
+    expect([job.status, job.error]).toEqual(['succeeded', null]);
+    return job.result as BatchView;
+  }
+
+  await batch('empty', [{ account_id: 'cash', cash: 1000 }]);
+  const common = (await service.ask<CommonJson>('GET', '/optimise/batches/empty/common')).body;
+  return {
+    service,
+    common,
+    start,
+    batch,
+    async resultsOf(batchId) {
+      const found: AccountResult[] = [];
+      for (let block = 0, blocks = 1; block < blocks; block++) {
+        const path = `/optimise/batches/${batchId}/accounts?block=${block}`;
+        const { body: read } = await service.ask<{ blocks: number; accounts: AccountResult[] }>('GET', path);
+        blocks = read.blocks;
+        found.push(...read.accounts);
+      }
+      return found;
+    },
+    accountsOf(count, more = () => ({})) {
+      const random = seeded(11);
+      return Array.from({ length: count }, (_, at) => ({
+        account_id: `A${at}`,
+        cash: 5000,
+        lots: common.identifiers.flatMap((identifier, i) =>
+          Array.from({ length: 1 + Math.floor(3 * random()) }, () => ({
+            identifier,
+            shares: 1 + Math.floor((8000 * random()) / common.prices[i]!),
+            cost: common.prices[i]! * (0.6 + 0.7 * random()),
+            acquired: `202${2 + Math.floor(2 * random())}-0${1 + Math.floor(5 * random())}-11`,
+          })),
+        ),
+        ...more(at),
+      }));
+    },
+  };
+}

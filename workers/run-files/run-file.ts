@@ -174,12 +174,15 @@ function openPastCache(path: string): number | undefined {
   }
 }
 
-/** Bytes at the end that are compared first: levels and costs, where runs differ that hold the same securities. */
-const TAIL_BYTES = 2 ** 20;
+/**
+ * Share of a file after which it is compared first: weights come before levels, which differ between runs that hold the
+ * same securities.
+ */
+const COMPARED_FROM = 2 / 3;
 
 /**
  * Returns true if a stored file exists with these bytes.
- * @cost one read of it up to the first difference, beginning with its end
+ * @cost one read of it up to the first difference, beginning with its last third
  */
 export function isContentOf(path: string, bytes: Uint8Array): boolean {
   let file: number;
@@ -190,7 +193,7 @@ export function isContentOf(path: string, bytes: Uint8Array): boolean {
   }
   try {
     if (fstatSync(file).size !== bytes.length) return false;
-    const tail = Math.max(0, bytes.length - TAIL_BYTES);
+    const tail = Math.floor(bytes.length * COMPARED_FROM);
     return isEqualFrom(file, bytes, tail, bytes.length) && isEqualFrom(file, bytes, 0, tail);
   } finally {
     closeSync(file);

@@ -104,7 +104,7 @@ describe('a stored file is compared with bytes', () => {
   test('and has them only if all of them are equal, at both ends and between', () => {
     writeFileSync(path, bytes);
     expect(isContentOf(path, bytes)).toBe(true);
-    const tail = bytes.length - 2 ** 20;
+    const tail = Math.floor((bytes.length * 2) / 3);
     for (const at of [0, 2 ** 17 - 1, 2 ** 17, tail - 1, tail, bytes.length - 1]) {
       const other = bytes.slice();
       other[at]! ^= 1;

@@ -10,7 +10,7 @@ const COMPILED = new URL('../.build/sources.tsbuildinfo', import.meta.url);
  * Where an entry lies in few files instead of hundreds, which load in half of the time; undefined where the bundle has
  * not been built since the sources were compiled. A package without the state of the compiler is as it was built.
  */
-export function bundled(entry: Entry): string | undefined {
+export function bundlePath(entry: Entry): string | undefined {
   const built = changedAt(new URL('built.json', BUNDLE));
   const isCurrent = built !== undefined && built >= (changedAt(COMPILED) ?? 0);
   return isCurrent ? new URL(entry.endsWith('.cjs') ? entry : `${entry}.js`, BUNDLE).href : undefined;

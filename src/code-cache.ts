@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { arch, platform, version } from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { constants, Script } from 'node:vm';
-import { bundled } from './bundle.js';
+import { bundlePath } from './bundle.js';
 
 type Dispatch = typeof import('#cli/dispatch.js');
 
@@ -19,7 +19,7 @@ export const CODE_CACHE = fileURLToPath(
  * compiling was a quarter of a start. Undefined where it was built by another node, or this one has other flags.
  */
 export function compiledBefore(): Dispatch | undefined {
-  if (bundled('dispatch') === undefined) return undefined;
+  if (bundlePath('dispatch') === undefined) return undefined;
   const cachedData = readIfThere(CODE_CACHE);
   if (cachedData === undefined) return undefined;
   const script = readScript(cachedData);

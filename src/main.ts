@@ -1,8 +1,9 @@
 #!/usr/bin/env node
-import { bundled } from './bundle.js';
+import { bundlePath } from './bundle.js';
 import { compiledBefore } from './code-cache.js';
 
 const { dispatch } =
-  compiledBefore() ?? ((await import(bundled('dispatch') ?? '#cli/dispatch.js')) as typeof import('#cli/dispatch.js'));
+  compiledBefore() ??
+  ((await import(bundlePath('dispatch') ?? '#cli/dispatch.js')) as typeof import('#cli/dispatch.js'));
 
 process.exitCode = await dispatch(process.argv.slice(2), process.env);

@@ -1,4 +1,4 @@
-import { bundled } from '#bundle';
+import { bundlePath } from '#bundle';
 
 /** Entry point of the pool's threads. */
-export default ((await import(bundled('tasks') ?? './tasks.js')) as typeof import('./tasks.js')).runTask;
+export default ((await import(bundlePath('tasks') ?? './tasks.js')) as typeof import('./tasks.js')).runTask;

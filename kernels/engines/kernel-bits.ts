@@ -37,7 +37,7 @@ const BYTES = 8;
 type Trial = (kernels: KernelExports, arena: Arena) => { readonly address: number; readonly length: number };
 
 /** Fills an array of the arena with numbers that have all their digits, and returns its address. */
-function filled(arena: Arena, length: number, seed: number): number {
+function fill(arena: Arena, length: number, seed: number): number {
   const address = arena.reserve(length * BYTES);
   const values = arena.view(address, length);
   for (let k = 0; k < length; k++) values[k] = ((seed + k * 0.618033988749895) % 1) - 0.5;
@@ -45,7 +45,7 @@ function filled(arena: Arena, length: number, seed: number): number {
 }
 
 function dominant(arena: Arena): number {
-  const address = filled(arena, ORDER * ORDER, 0.3);
+  const address = fill(arena, ORDER * ORDER, 0.3);
   const values = arena.view(address, ORDER * ORDER);
   for (let i = 0; i < ORDER; i++) values[i * (ORDER + 1)] = ORDER / 3 + i / ORDER;
   return address;
@@ -53,15 +53,15 @@ function dominant(arena: Arena): number {
 
 const TRIALS: Readonly<Record<string, Trial>> = {
   "X'X"(kernels, arena) {
-    const x = filled(arena, ROWS * COLUMNS, 0.1);
+    const x = fill(arena, ROWS * COLUMNS, 0.1);
     const address = arena.reserve(COLUMNS * COLUMNS * BYTES);
     const scratch = arena.reserve(kernels.teamSymmetricRankKScratch(ROWS, COLUMNS));
     kernels.teamSymmetricRankK(x, ROWS, COLUMNS, address, scratch);
     return { address, length: COLUMNS * COLUMNS };
   },
   products(kernels, arena) {
-    const [a, b] = [filled(arena, COLUMNS * ROWS, 0.2), filled(arena, ROWS * COLUMNS, 0.7)];
-    const address = filled(arena, COLUMNS * COLUMNS, 0.9);
+    const [a, b] = [fill(arena, COLUMNS * ROWS, 0.2), fill(arena, ROWS * COLUMNS, 0.7)];
+    const address = fill(arena, COLUMNS * COLUMNS, 0.9);
     const scratch = arena.reserve(kernels.gemmScratch());
     const [n, long, short] = [COLUMNS, ROWS * BYTES, COLUMNS * BYTES];
     kernels.gemm(n, ROWS, n, a, long, BYTES, b, short, BYTES, address, short, -1, 0, scratch);
@@ -75,7 +75,7 @@ const TRIALS: Readonly<Record<string, Trial>> = {
   },
   solves(kernels, arena) {
     const l = dominant(arena);
-    const address = filled(arena, ORDER * COLUMNS, 0.4);
+    const address = fill(arena, ORDER * COLUMNS, 0.4);
     const scratch = arena.reserve(kernels.triangularSolveScratch());
     kernels.solveLower(l, ORDER, address, COLUMNS, scratch);
     kernels.solveLowerTransposed(l, ORDER, address, COLUMNS, scratch);

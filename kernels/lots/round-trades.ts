@@ -24,7 +24,7 @@ export function roundTrades(
   suggested: Float64Array,
 ): void {
   const { n } = program;
-  for (let i = 0; i < n; i++) net[i] = permitted(program, i, net[i]!);
+  for (let i = 0; i < n; i++) net[i] = permit(program, i, net[i]!);
   const state = createMerit(program, net, prices);
   for (let pass = 0; pass < PASSES_MAX; pass++) {
     let isBetter = false;
@@ -66,7 +66,7 @@ function movePair(
 }
 
 /** Returns the nearest permitted trade. */
-function permitted(program: AccountProgram, i: number, trade: number): number {
+function permit(program: AccountProgram, i: number, trade: number): number {
   const { unit, minimumTrade, buyLimit, held } = program;
   const [step, least] = [unit[i]!, minimumTrade[i]!];
   const position = sizeOf(program, i);
@@ -95,7 +95,7 @@ function movesOf(program: AccountProgram, i: number, trade: number, suggested: n
   const near = step > 0 ? [trade - step, trade + step] : [];
   const enough = step > 0 ? Math.ceil(least / step - 1e-9) * step : least;
   const other = enough > 0 ? [enough, -enough] : [];
-  const found = [...near, 0, ...other, suggested, -sizeOf(program, i)].map((move) => permitted(program, i, move));
+  const found = [...near, 0, ...other, suggested, -sizeOf(program, i)].map((move) => permit(program, i, move));
   return found.filter((move, at) => Math.abs(move - trade) > 1e-14 && found.indexOf(move) === at);
 }
 

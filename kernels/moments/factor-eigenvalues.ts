@@ -32,13 +32,13 @@ export function factorEigenvalues(engine: Engine, loadings: Float64Array, specif
   const below = (value: number) => countBelow(engine, loadings, specific, value);
   return {
     // Each factor lifts one eigenvalue above the specific variance that it was.
-    smallest: halved(least, k < n ? own[k]! : most + sum, (value) => below(value) >= 1),
-    largest: halved(most, most + sum, (value) => below(value) === n),
+    smallest: halve(least, k < n ? own[k]! : most + sum, (value) => below(value) >= 1),
+    largest: halve(most, most + sum, (value) => below(value) === n),
   };
 }
 
 /** The least value from which on a statement holds, which it does at the end. */
-function halved(from: number, to: number, holds: (value: number) => boolean): number {
+function halve(from: number, to: number, holds: (value: number) => boolean): number {
   let [low, high] = [from, to];
   for (let step = 0; step < HALVINGS && high - low > ROUNDING * Math.abs(high); step++) {
     const middle = low + (high - low) / 2;

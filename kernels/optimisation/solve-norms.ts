@@ -139,7 +139,7 @@ function rootOf(at: (price: number) => Priced | undefined, guess: number, close:
     const before = low;
     if (tried.excess > 0) low = tried;
     else high = tried;
-    if (high === undefined) price = grown(tried, before);
+    if (high === undefined) price = grow(tried, before);
     else if (low === undefined) price = price > guess / powerOf(GROWTH, 3) ? price / GROWTH : 0;
     else {
       const secant = low.price + ((high.price - low.price) * low.excess) / (low.excess - high.excess);
@@ -155,7 +155,7 @@ function rootOf(at: (price: number) => Priced | undefined, guess: number, close:
  * A price after two that are too low: near the least length there is excesses fall by the square of the price, so that the
  * price of a radius hardly above it is far away.
  */
-function grown({ price, excess }: Priced, before: Priced | undefined): number {
+function grow({ price, excess }: Priced, before: Priced | undefined): number {
   const next = GROWTH * price;
   if (before === undefined || before.price === 0) return next;
   const slope = (before.excess - excess) / (powerOf(before.price, -2) - powerOf(price, -2));

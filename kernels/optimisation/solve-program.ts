@@ -131,11 +131,11 @@ function tryPivots(
   const isSmooth = program.curvature > 0 || program.ridge > 0;
   if (iterationsMax === 0 || follow === undefined || !isSmooth || program.norms.length > 0) return undefined;
   if (!fits(follow.state, program)) return undefined;
-  return settled(program, curvatures, follow, { iterationsMax, nearby: follow.state.kinks.includes(UPPER) });
+  return settle(program, curvatures, follow, { iterationsMax, nearby: follow.state.kinks.includes(UPPER) });
 }
 
 /** The optimum by block pivoting from another; undefined where it does not end there. */
-function settled(
+function settle(
   program: Program,
   curvatures: Curvatures,
   from: Pick<PathStart, 'point' | 'state'>,
@@ -192,7 +192,7 @@ function tryBeside(program: Program, { curvatures }: Tools, { beside }: SolveOpt
   const { n, lower, upper } = program;
   const moved = beside.point.x.reduce((count, x, i) => count + (x < lower[i]! || x > upper[i]! ? 1 : 0), 0);
   if (moved > BESIDE_MOVED * n) return undefined;
-  return settled(program, curvatures, beside, { iterationsMax: BESIDE_ITERATIONS, nearby: true });
+  return settle(program, curvatures, beside, { iterationsMax: BESIDE_ITERATIONS, nearby: true });
 }
 
 /** The optimum by prices in place of norms, polished with the norms themselves. */

@@ -72,7 +72,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   published: {
     summary: 'Write the published log of an index for verify-published.',
     help: async () => (await import('./published.js')).PUBLISHED_HELP,
-    run: async (argv, environment) => (await import('./published.js')).published(argv, environment),
+    run: async (argv, environment) => (await import('./published.js')).publish(argv, environment),
   },
   bundle: {
     summary: 'Write all inputs of the published closes of an index for verify-bundle.',

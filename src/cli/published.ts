@@ -28,7 +28,7 @@ export const PUBLISHED_HELP = [
 ].join('\n');
 
 /** Runs `divisor published`: writes the signed log of an index to a file or to standard output. */
-export async function published(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
+export async function publish(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
   const { words, flags, common } = readCommandLine('published', GRAMMAR, argv);
   return withService(common, environment, async (client) => {
     const { bytes } = await client.stream('getPublished', LOG_MEDIA, {

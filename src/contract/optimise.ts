@@ -63,7 +63,7 @@ function pascal(type: string): string {
 }
 
 /** A schema with the words of the one that it is made from. */
-function described<S extends z.ZodType>(schema: S, { description }: z.ZodType): S {
+function describe<S extends z.ZodType>(schema: S, { description }: z.ZodType): S {
   return description === undefined ? schema : schema.meta({ description });
 }
 
@@ -74,8 +74,8 @@ const optimisationBody = {
     .meta({ description: 'Required by max_utility, max_return and max_sharpe; in a run also those of its frontier.' }),
   uncertainty: UncertaintySpec.nullable().default(null),
   costs: CostsSpec.nullable().default(null),
-  risk_model: described(optimisationFields.risk_model.unwrap().default(null), optimisationFields.risk_model),
-  candidates: described(optimisationFields.candidates.unwrap().default('parent'), optimisationFields.candidates),
+  risk_model: describe(optimisationFields.risk_model.unwrap().default(null), optimisationFields.risk_model),
+  candidates: describe(optimisationFields.candidates.unwrap().default('parent'), optimisationFields.candidates),
 };
 
 const ObjectiveTypeSpec = TypeSpec.extend({

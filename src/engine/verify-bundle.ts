@@ -40,7 +40,7 @@ type Fault = Api.BundleFault;
 /** Everything wrong with a bundle, its closes recomputed from its inputs. @cost of a backtest and a few hashes */
 export async function verifyBundleWith(bytes: Uint8Array, terms: VerifyTerms): Promise<Api.BundleVerdict> {
   const opened = openBundle(bytes);
-  if ('fault' in opened) return refused(opened.fault);
+  if ('fault' in opened) return refusal(opened.fault);
   const { manifest, files } = opened;
   const faults: Fault[] = [];
   const changed = Object.keys(manifest.files).filter((name) => sha256(files.get(name)!) !== stated(manifest, name));
@@ -108,7 +108,7 @@ function openBundle(
 const jsonOf = (bytes: Uint8Array): unknown => JSON.parse(new TextDecoder().decode(bytes.slice()));
 const reasonOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause));
 
-const refused = (fault: Fault): Api.BundleVerdict => ({
+const refusal = (fault: Fault): Api.BundleVerdict => ({
   ok: false,
   index_id: null,
   engine: packageVersion(),
@@ -132,7 +132,7 @@ function readLog(
   const entries: PublicationEntry[] = [];
   for (const line of new TextDecoder().decode(bytes.slice()).split('\n')) {
     if (line === '') continue;
-    const entry = parsed(line);
+    const entry = parseText(line);
     const wrong = check.next(entry);
     if (wrong !== undefined)
       return {
@@ -147,7 +147,7 @@ function readLog(
   return isWhole ? { entries } : { entries, fault: { kind: 'log', message } };
 }
 
-function parsed(line: string): unknown {
+function parseText(line: string): unknown {
   try {
     return JSON.parse(line);
   } catch {
@@ -157,7 +157,7 @@ function parsed(line: string): unknown {
 
 /** Keys that signatures are held against: those given, else those of the bundle. */
 function keysOf(bytes: Uint8Array, given: VerifyTerms['keys']): ReadonlyMap<string, PublicKey> {
-  const body = given === undefined ? parsed(new TextDecoder().decode(bytes.slice())) : given;
+  const body = given === undefined ? parseText(new TextDecoder().decode(bytes.slice())) : given;
   return new Map((BundleKeys.safeParse(body).data?.keys ?? []).map((key) => [key.key_id, key]));
 }
 

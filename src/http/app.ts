@@ -136,8 +136,8 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
   const requestLog = log.child({}, { redact: [] });
   const isLogged = loggedLevels(log);
   const failedKeys = createFailedKeys(() => performance.now());
-  const settled = () => waitAtMost(dataSettled(), dataWaitMs);
-  const options = { dataSettled: settled, follow, assertCallback, authenticate, reachOf, isReadOnly };
+  const settle = () => waitAtMost(dataSettled(), dataWaitMs);
+  const options = { dataSettled: settle, follow, assertCallback, authenticate, reachOf, isReadOnly };
   const find = createPaths(api, handlers, options);
 
   return {

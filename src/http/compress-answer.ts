@@ -28,7 +28,7 @@ export function compressedFor(answer: Answer, asked: IncomingHttpHeaders): Promi
   const coding = codingFor(String(asked['accept-encoding'] ?? ''));
   if (coding === null) return undefined;
   const bytes = typeof body === 'string' ? Buffer.from(body) : body;
-  return compressed(bytes, coding).then((coded) => {
+  return compress(bytes, coding).then((coded) => {
     headers.set('Vary', 'Accept-Encoding');
     headers.set('Content-Encoding', coding);
     headers.describe(JSON_TYPE, coded.byteLength);
@@ -38,7 +38,7 @@ export function compressedFor(answer: Answer, asked: IncomingHttpHeaders): Promi
 
 const isBrowser = ({ 'user-agent': agent }: IncomingHttpHeaders): boolean => agent?.startsWith('Mozilla/') === true;
 
-const compressed = (bytes: Uint8Array, coding: 'br' | 'gzip'): Promise<Buffer> =>
+const compress = (bytes: Uint8Array, coding: 'br' | 'gzip'): Promise<Buffer> =>
   coding === 'gzip'
     ? toGzip(bytes, { level: GZIP_LEVEL })
     : toBrotli(bytes, {

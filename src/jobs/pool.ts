@@ -24,6 +24,8 @@ export interface PoolOptions {
   readonly startsAhead?: boolean;
   /** Time without a task after which the threads of a lane free memory. */
   readonly restMs?: number;
+  /** Called when the threads of a lane have rested and no task waits or runs. */
+  readonly onRest?: () => void;
   /** Time that a task has to stop by itself before its thread is ended. */
   readonly patienceMs?: number;
   /** Module of the threads' entry function. */
@@ -87,13 +89,18 @@ export function createPool(options: PoolOptions): ThreadPool {
     memory,
     onFault = () => {},
     onThreadLost = () => {},
+    onRest = () => {},
   } = options;
 
   const openLane = (lane: Lane, threads: number): LaneState => {
     const { numerics = 'auto', startsAhead = true, entry } = options;
     const opened = openLaneThreads({ lane, threads, numerics, startsAhead, heapMegabytes, entry, onFault });
     const tasks = { waiting: [], yielding: new Set<ControlCells>(), latest: new Map<string, number>() };
-    const rest = createLaneRest(restMs, () => restAll(opened));
+    const rest = createLaneRest(restMs, () => {
+      void restAll(opened).then(() => {
+        if (Object.values(lanes).every(({ waiting, running }) => waiting.length === 0 && running[0] === 0)) onRest();
+      });
+    });
     return { ...opened, ...tasks, threads, queueMax: queueMax[lane], patienceMs, onThreadLost, rest };
   };
   const lanes: Record<Lane, LaneState> = { heavy: openLane('heavy', workers), light: openLane('light', lightWorkers) };
@@ -164,9 +171,9 @@ function dispatch(state: LaneState): void {
 }
 
 /** Lets each idle thread rest once: this takes less than a tenth of a second, because a task may come next. */
-function restAll({ piscina }: LaneThreads): void {
-  for (let i = 0; i < piscina.threads.length; i++)
-    void piscina.run({ task: 'rest', input: null, cells: newControlCells() }).catch(() => {}); // the thread may just have ended
+async function restAll({ piscina }: LaneThreads): Promise<void> {
+  const rest = () => piscina.run({ task: 'rest', input: null, cells: newControlCells() });
+  await Promise.allSettled(piscina.threads.map(rest)); // a thread may just have ended
 }
 
 async function perform(state: LaneState, errand: QueuedTask): Promise<void> {

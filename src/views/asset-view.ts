@@ -21,7 +21,7 @@ export function assetView(columns: RunColumns, identifier: string): AssetView {
   const priced = [...price.keys()].filter((t) => price[t] === price[t]);
   const own: DatedSeries = {
     days: Int32Array.from(priced, (t) => days[t]!),
-    values: grown(columns, name, price).filter((_, t) => price[t] === price[t]),
+    values: grow(columns, name, price).filter((_, t) => price[t] === price[t]),
   };
   const relative = relativeMetrics(own, { days, values: columns.f64('level') });
   const history = (block: 'targets' | 'raw') => {
@@ -56,7 +56,7 @@ export function assetView(columns: RunColumns, identifier: string): AssetView {
 /**
  * Value of one unit of the name over the run, from its first bar on, dividends as the run had them; NaN before it, [T].
  */
-function grown(columns: RunColumns, name: number, price: Float64Array): Float64Array {
+function grow(columns: RunColumns, name: number, price: Float64Array): Float64Array {
   const { header } = columns;
   const held = columns.column('weights', name);
   const effects = new Map(

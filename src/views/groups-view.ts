@@ -43,7 +43,7 @@ export function groupsView(columns: RunColumns, input: GroupsInput): Served<Grou
   const { groups, cash, ownAt, benchmarkAt } = placeInGroups(columns.header.names, days[to]!, input);
   const size = { periods, groups: groups.length };
   const terms = { count: groups.length, cash };
-  const own = remembered(groupedRun(columns, { from, to, groupAt: ownAt, ...terms }), size);
+  const own = remember(groupedRun(columns, { from, to, groupAt: ownAt, ...terms }), size);
   let grouped: GroupedPeriod;
   const linked = linkContributions({
     names: groups.length,
@@ -61,7 +61,7 @@ export function groupsView(columns: RunColumns, input: GroupsInput): Served<Grou
       groups: groups.length,
       days: ends,
       portfolio: own,
-      benchmark: remembered(groupedBook(benchmark.book, { days: dates, groupAt: benchmarkAt, ...terms }), size),
+      benchmark: remember(groupedBook(benchmark.book, { days: dates, groupAt: benchmarkAt, ...terms }), size),
     });
   const { totalReturn } = linked;
   const { run_id: id, variant } = columns.header;
@@ -141,7 +141,7 @@ type Periods = (period: number) => GroupedPeriod;
 const REMEMBERED_MAX = 1 << 21;
 
 /** The periods of the first pass, kept; made again in every pass where they are too many. Pass them in order. */
-function remembered(of: Periods, { periods, groups }: { readonly periods: number; readonly groups: number }): Periods {
+function remember(of: Periods, { periods, groups }: { readonly periods: number; readonly groups: number }): Periods {
   if (2 * periods * groups > REMEMBERED_MAX) return of;
   const cache: GroupedPeriod[] = [];
   return (period) => (cache[period] ??= of(period));

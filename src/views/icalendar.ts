@@ -39,30 +39,30 @@ export function icalendar({ name, description, stamp }: CalendarAbout, entries: 
     'VERSION:2.0',
     'PRODID:-//Divisor//Events//EN',
     'CALSCALE:GREGORIAN',
-    `NAME:${escaped(name)}`,
-    `X-WR-CALNAME:${escaped(name)}`,
-    `DESCRIPTION:${escaped(description)}`,
+    `NAME:${escape(name)}`,
+    `X-WR-CALNAME:${escape(name)}`,
+    `DESCRIPTION:${escape(description)}`,
     ...(entries.length === 0 ? NO_EVENTS : []),
     ...entries.flatMap(({ uid, day, summary, category }) => [
       'BEGIN:VEVENT',
-      `UID:${escaped(uid)}`,
+      `UID:${escape(uid)}`,
       `DTSTAMP:${compact(stamp)}T000000Z`,
       `DTSTART;VALUE=DATE:${compact(day)}`,
       `DTEND;VALUE=DATE:${compact(day + 1)}`,
-      `SUMMARY:${escaped(summary)}`,
-      `CATEGORIES:${escaped(category)}`,
+      `SUMMARY:${escape(summary)}`,
+      `CATEGORIES:${escape(category)}`,
       'TRANSP:TRANSPARENT',
       'END:VEVENT',
     ]),
     'END:VCALENDAR',
   ];
-  return lines.map((line) => `${folded(line)}\r\n`).join('');
+  return lines.map((line) => `${fold(line)}\r\n`).join('');
 }
 
 const compact = (day: Day): string => formatDay(day).replaceAll('-', '');
 
 /** Control characters but the tab have no place in a calendar file. */
-function escaped(text: string): string {
+function escape(text: string): string {
   return text
     .replaceAll(/[\\;,]/g, String.raw`\$&`)
     .replaceAll(/\r\n|\r|\n/g, String.raw`\n`)
@@ -73,7 +73,7 @@ function escaped(text: string): string {
 const LINE_BYTES_MAX = 75;
 
 /** A line as long as the format allows, the rest in lines that begin with a space; no character is split. */
-function folded(line: string): string {
+function fold(line: string): string {
   if (Buffer.byteLength(line) <= LINE_BYTES_MAX) return line;
   let text = '';
   let bytes = 0;

@@ -26,7 +26,7 @@ export function statementText(statement: BenchmarkStatement): string {
       ],
     ],
     ['Limitations', statement.limitations.map((sentence) => `- ${sentence}`)],
-    ['Review', [`Constituents are reviewed ${review.frequency}. Coming effective dates: ${listed(review.upcoming)}.`]],
+    ['Review', [`Constituents are reviewed ${review.frequency}. Coming effective dates: ${list(review.upcoming)}.`]],
     ['Changes of the methodology', changeLines(statement)],
     [
       'Published closes',
@@ -64,4 +64,4 @@ function changeLines({ amendments, changes }: BenchmarkStatement): readonly stri
   ];
 }
 
-const listed = (dates: readonly string[]): string => (dates.length === 0 ? 'none' : dates.join(', '));
+const list = (dates: readonly string[]): string => (dates.length === 0 ? 'none' : dates.join(', '));

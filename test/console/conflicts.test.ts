@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { changedFields, resolved, type Side } from '#console/words/conflicts.js';
+import { changedFields, resolve, type Side } from '#console/words/conflicts.js';
 import { pathText, type JsonObject } from '#console/words/paths.js';
 
 const topN = (count: number) => ({ type: 'TopN', id: 'top', params: { count } });
@@ -36,8 +36,8 @@ test('what only one changed is kept; what both changed waits for a choice', () =
   const mine: JsonObject = { ...withoutTags, name: 'Mine', base_value: 500 };
   const theirs = { ...base, base_value: 700, pipeline: { ...base.pipeline, cap: 0.05 } };
   const fields = changedFields({ base, mine, theirs });
-  const chosen = (side: Side) => resolved(theirs, fields, new Map([['base_value', side]]));
-  expect(resolved(theirs, fields, new Map())).toBeNull();
+  const chosen = (side: Side) => resolve(theirs, fields, new Map([['base_value', side]]));
+  expect(resolve(theirs, fields, new Map())).toBeNull();
   const both = { name: 'Mine', pipeline: { ...base.pipeline, cap: 0.05 } };
   expect(chosen('mine')).toEqual({ ...both, base_value: 500 });
   expect(chosen('theirs')).toEqual({ ...both, base_value: 700 });

@@ -29,6 +29,8 @@ const pathOf = (route: Route, id = route.path.includes('{job_id}') ? 'backtest:a
     .replace('{date}', '2024-06-28')
     .replace('{version}', '1')
     .replace('{kind}', 'index')
+    .replace('{approval_id}', id === 'a' ? '1' : id)
+    .replace('{action_id}', id === 'a' ? '0123456789abcdef0123' : id)
     .replaceAll(/\{\w+\}/g, id);
 
 async function ask(method: string, path: string, scope: string | undefined, text?: string, accept?: string) {

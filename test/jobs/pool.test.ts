@@ -8,7 +8,7 @@ import type { TaskName } from '#jobs/tasks.js';
 /** The pool with the hostile worker's tasks, whose names and shapes the product's map does not know. */
 function openHostilePool(
   options: Partial<
-    Pick<PoolOptions, 'workers' | 'queueMax' | 'patienceMs' | 'restMs' | 'heapMegabytes' | 'onThreadLost'>
+    Pick<PoolOptions, 'workers' | 'queueMax' | 'patienceMs' | 'restMs' | 'heapMegabytes' | 'onThreadLost' | 'onRest'>
   > = {},
 ) {
   const pool: ThreadPool = createPool({
@@ -47,9 +47,34 @@ describe('a thread that waits', () => {
     const { pool, run } = openHostilePool({ workers: 1, heapMegabytes: 512, restMs: 20 });
     expect(await run('litter').output).toBeGreaterThan(100 * MiB);
     const thread = await run('thread').output;
-    // Longer than the pause, so that each look comes after a rest.
-    await expect.poll(() => heapOf(run), { interval: 200, timeout: 20_000 }).toBeLessThan(64 * MiB);
+    // Longer than the pause, so that each look comes after a rest. The young generation alone is larger before.
+    await expect.poll(() => heapOf(run), { interval: 200, timeout: 20_000 }).toBeLessThan(24 * MiB);
     expect(await run('thread').output).toBe(thread);
+    await pool.close();
+  });
+
+  test('leaves no more resident memory than before, however many have worked', async () => {
+    let rested = (): void => {};
+    const { pool, run } = openHostilePool({ workers: 2, heapMegabytes: 512, restMs: 500, onRest: () => rested() });
+    await Promise.all([run('step', { steps: 1, ms: 20 }).output, run('thread').output]); // starts both threads
+    const { rss } = process.memoryUsage;
+    const before = rss();
+    await Promise.all([run('litter').output, run('litter').output]);
+    expect(rss() - before).toBeGreaterThan(128 * MiB);
+    await new Promise<void>((resolve) => (rested = resolve));
+    expect(rss() - before).toBeLessThan(64 * MiB);
+    await pool.close();
+  });
+
+  test('reports the rest after the last task of all lanes', async () => {
+    let rests = 0;
+    const { pool, run } = openHostilePool({ workers: 1, restMs: 20, onRest: () => (rests += 1) });
+    const long = run('step', { steps: 100, ms: 4 });
+    await until(() => hasStarted(long));
+    await run('thread', null, undefined, 'light').output;
+    await long.output;
+    expect(rests).toBe(0);
+    await until(() => rests > 0);
     await pool.close();
   });
 

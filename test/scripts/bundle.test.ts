@@ -22,8 +22,8 @@ async function bundledIn(times: Readonly<Record<string, number>>): Promise<strin
     writeFileSync(place(path), '');
     utimesSync(place(path), time, time);
   }
-  const { bundled } = (await import(pathToFileURL(place('dist/src/bundle.mjs')).href)) as typeof import('#bundle');
-  return bundled('dispatch')?.replace(pathToFileURL(folder).href, '');
+  const { bundlePath } = (await import(pathToFileURL(place('dist/src/bundle.mjs')).href)) as typeof import('#bundle');
+  return bundlePath('dispatch')?.replace(pathToFileURL(folder).href, '');
 }
 
 test('a bundle is taken where it was built after the sources, or comes without the state of the compiler', async () => {

@@ -16,6 +16,7 @@ const VALUES: Readonly<Record<string, (tenant: string) => string>> = {
   plugin_id: (tenant) => `${tenant}plugin`,
   sweep_id: (tenant) => `${tenant}sweep`,
   rerun_id: (tenant) => `${tenant}rerun`,
+  batch_id: (tenant) => `${tenant}batch`,
   job_id: (tenant) => `backtest:${tenant}eq`,
   kind: () => 'index',
   identifier: () => 'A',
@@ -30,7 +31,17 @@ const VALUES: Readonly<Record<string, (tenant: string) => string>> = {
   action_id: () => '0123456789abcdef0123',
 };
 const NAMING = ['index_id', 'strategy_id', 'constraint_set_id', 'template_id', 'watchlist_id', 'store_id', 'model_id'];
-const NAMED = [...NAMING, 'plugin_id', 'sweep_id', 'rerun_id', 'document_id', 'run_id', 'render_id', 'job_id'];
+const NAMED = [
+  ...NAMING,
+  'plugin_id',
+  'sweep_id',
+  'rerun_id',
+  'batch_id',
+  'document_id',
+  'run_id',
+  'render_id',
+  'job_id',
+];
 
 const paramsOf = ({ path }: Route): string[] => [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!);
 /** Tests that a path names a document of a tenant. */

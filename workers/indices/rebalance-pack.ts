@@ -19,7 +19,7 @@ import { asRulePreview, previewDerived } from '#domain/optimisation/preview.js';
 import { carriedPrices, leftSince, placedHoldings } from '#domain/rebalance-pack/holdings.js';
 import { knownBefore, knownName } from '#domain/rebalance-pack/known-name.js';
 import { packOf, type KnownName } from '#domain/rebalance-pack/pack.js';
-import { reconciled, type PackedNames } from '#domain/rebalance-pack/reconciliation.js';
+import { reconcile, type PackedNames } from '#domain/rebalance-pack/reconciliation.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { sessionWithData } from '#domain/books/due-rebalances.js';
 import { previewRules } from '#domain/rules/preview.js';
@@ -103,7 +103,7 @@ function reconciliationOf(sm: SessionMarket, { question, composition, session, n
   });
   const held = { ...request, accounts: request.accounts.map((account) => inShares(account, names)) };
   const announced = { accounts: packOf(then, held).accounts, names: then };
-  return { announced: composition.decision, accounts: reconciled(announced, { accounts, names }) };
+  return { announced: composition.decision, accounts: reconcile(announced, { accounts, names }) };
 }
 
 type Account = RebalancePackQuestion['request']['accounts'][number];

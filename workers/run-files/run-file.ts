@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer';
 import { createHash } from 'node:crypto';
-import { closeSync, constants, openSync, readSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { fileBeside } from '#domain/backtest/run-file/prices-apart.js';
 import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js';
@@ -174,7 +174,16 @@ function openPastCache(path: string): number | undefined {
   }
 }
 
-/** Returns true if a stored file exists with these bytes. @cost one read of it up to the first difference */
+/**
+ * Share of a file after which it is compared first: weights come before levels, which differ between runs that hold the
+ * same securities.
+ */
+const COMPARED_FROM = 2 / 3;
+
+/**
+ * Returns true if a stored file exists with these bytes.
+ * @cost one read of it up to the first difference, beginning with its last third
+ */
 export function isContentOf(path: string, bytes: Uint8Array): boolean {
   let file: number;
   try {
@@ -182,21 +191,31 @@ export function isContentOf(path: string, bytes: Uint8Array): boolean {
   } catch {
     return false;
   }
-  const room = (part ??= new Uint8Array(PART_BYTES));
   try {
-    let at = 0;
-    for (let count = readNext(file, room); count !== 0; at += count, count = readNext(file, room))
-      if (count === null || Buffer.compare(room.subarray(0, count), bytes.subarray(at, at + count)) !== 0) return false;
-    return at === bytes.length;
+    if (fstatSync(file).size !== bytes.length) return false;
+    const tail = Math.floor(bytes.length * COMPARED_FROM);
+    return isEqualFrom(file, bytes, tail, bytes.length) && isEqualFrom(file, bytes, 0, tail);
   } finally {
     closeSync(file);
   }
 }
 
-/** @returns null for a bad sector, which has no bytes to hash */
-function readNext(file: number, room: Uint8Array): number | null {
+/** Compares a range of an open file. */
+function isEqualFrom(file: number, bytes: Uint8Array, from: number, to: number): boolean {
+  const room = (part ??= new Uint8Array(PART_BYTES));
+  for (let at = from; at < to;) {
+    const wanted = room.subarray(0, Math.min(room.length, to - at));
+    const count = readNext(file, wanted, at);
+    if (!count || Buffer.compare(room.subarray(0, count), bytes.subarray(at, at + count)) !== 0) return false;
+    at += count;
+  }
+  return true;
+}
+
+/** @returns null for a bad sector, whose bytes are unknown */
+function readNext(file: number, room: Uint8Array, position: number | null = null): number | null {
   try {
-    return readSync(file, room);
+    return readSync(file, room, 0, room.length, position);
   } catch {
     return null;
   }

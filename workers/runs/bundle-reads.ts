@@ -9,7 +9,7 @@ export function readsOf(market: MarketData, calendars: Calendars, known?: KnownM
   const used = new Map<string, Calendar>();
   const made = new Map<MarketData, MarketData>();
   /** One for each market: the same content stays the same object. */
-  const recorded = (of: MarketData): MarketData => {
+  const record = (of: MarketData): MarketData => {
     const found = made.get(of) ?? {
       ...of,
       fields: recording(of.fields, fields),
@@ -19,8 +19,8 @@ export function readsOf(market: MarketData, calendars: Calendars, known?: KnownM
     return found;
   };
   return {
-    market: recorded(market),
-    ...(known && { known: { at: (day) => recorded(known.at(day)) } satisfies KnownMarkets }),
+    market: record(market),
+    ...(known && { known: { at: (day) => record(known.at(day)) } satisfies KnownMarkets }),
     calendars: {
       list: () => calendars.list(),
       get(code: string) {

@@ -28,7 +28,7 @@ export async function writeRunFiles(input: ThreadInput<'backtest'>, made: MadeFi
   const { columns, checkpoint, areColumnsKept } = made;
   const contents = {
     plan: outputContent(canonicalJson(plan)),
-    columns: outputContent(columns),
+    columns, // not copied: their memory is reused only after they are written
     checkpoint: checkpoint && outputContent(checkpoint),
   };
   const prices = made.prices && { key: pricesKey(input.market, made.prices), stored: storedPrices(input, made) };

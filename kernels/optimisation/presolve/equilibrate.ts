@@ -38,7 +38,7 @@ export function equilibrate(program: Program): Equilibrated | null {
   for (let round = 0; round < ROUNDS; round++) rescale(entries, units, rowUnits);
   for (let i = 0; i < n; i++) units[i] = nearestPower(units[i]!);
   for (let i = 0; i < n; i++) for (let j = 0; j < n; j++) curvature[i * n + j]! *= units[i]! * units[j]!;
-  const divided = (values: Float64Array) => values.map((value, i) => value / units[i]!);
+  const divide = (values: Float64Array) => values.map((value, i) => value / units[i]!);
   const times = (values: Float64Array) => values.map((value, i) => value * units[i]!);
   return {
     units,
@@ -47,14 +47,14 @@ export function equilibrate(program: Program): Equilibrated | null {
       metric: denseMetric(curvature, n),
       curvature: 1,
       ridge: 0,
-      centre: divided(program.centre),
+      centre: divide(program.centre),
       linear: times(program.linear),
-      lower: divided(program.lower),
-      upper: divided(program.upper),
+      lower: divide(program.lower),
+      upper: divide(program.upper),
       rows: { ...rows, coefficients: rows.coefficients.map((value, e) => value * units[e % n]!) },
       kinks: program.kinks.map((kink) => ({
         ...kink,
-        at: divided(kink.at),
+        at: divide(kink.at),
         left: times(kink.left),
         right: times(kink.right),
       })),

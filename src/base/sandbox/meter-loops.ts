@@ -37,11 +37,11 @@ export function meterLoops(bytes: Uint8Array): Metered {
   const variables = countOf(bodyOf(GLOBALS));
   const terms = { imported, variables, steps: imported + variables };
   const written = sections.flatMap((section) => {
-    const parts = changed(section, terms);
+    const parts = change(section, terms);
     const length = parts.reduce((sum, part) => sum + part.length, 0);
     return [Uint8Array.from([section.id, ...unsignedBytes(length)]), ...parts];
   });
-  return { bytes: joined([bytes.subarray(0, HEADER_BYTES), ...written]), variables };
+  return { bytes: join([bytes.subarray(0, HEADER_BYTES), ...written]), variables };
 }
 
 interface Terms {
@@ -51,13 +51,13 @@ interface Terms {
   readonly steps: number;
 }
 
-function changed({ id, body }: { readonly id: number; readonly body: Uint8Array }, terms: Terms): Uint8Array[] {
+function change({ id, body }: { readonly id: number; readonly body: Uint8Array }, terms: Terms): Uint8Array[] {
   const { imported, variables, steps } = terms;
-  if (id === GLOBALS) return appended(body, [STEPS_AT_START]);
+  if (id === GLOBALS) return append(body, [STEPS_AT_START]);
   if (id === CODE) return meteredCode(body, charge(steps));
   if (id !== EXPORTS) return [body];
   const own = Array.from({ length: variables }, (_, k) => exportOf(variableExport(k), imported + k));
-  return appended(body, [exportOf(STEPS_EXPORT, steps), ...own]);
+  return append(body, [exportOf(STEPS_EXPORT, steps), ...own]);
 }
 
 /** A variable of 32 bits that begins at its largest number. */
@@ -78,7 +78,7 @@ function charge(steps: number): Uint8Array {
 }
 
 /** A section that is a list, with more entries. */
-function appended(body: Uint8Array, entries: readonly (readonly number[])[]): Uint8Array[] {
+function append(body: Uint8Array, entries: readonly (readonly number[])[]): Uint8Array[] {
   const reader: WasmReader = { bytes: body, at: 0 };
   const count = readUnsigned(reader);
   return [
@@ -148,7 +148,7 @@ function importedGlobals(body: Uint8Array | undefined): number {
   return globals;
 }
 
-function joined(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+function join(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
   let at = 0;
   for (const part of parts) {

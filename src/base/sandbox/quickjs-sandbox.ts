@@ -62,7 +62,7 @@ export function createSandbox(interpreter: Interpreter, limits: SandboxLimits): 
   ffi.QTS_RuntimeSetMemoryLimit(runtime, limits.memory);
   ffi.QTS_RuntimeSetMaxStackSize(runtime, STACK_MAX);
   const context = ffi.QTS_NewContext(runtime, INTRINSICS);
-  const prepare = evaluated(interpreter, context, { text: PRELUDE, name: 'prelude.js' });
+  const prepare = evaluate(interpreter, context, { text: PRELUDE, name: 'prelude.js' });
   const bare = takeSnapshot(interpreter);
 
   /** Whatever a program did, traps as well, is undone before the next one begins. */
@@ -79,7 +79,7 @@ export function createSandbox(interpreter: Interpreter, limits: SandboxLimits): 
     }
   };
 
-  function readied(program: SandboxProgram): Ready {
+  function makeReady(program: SandboxProgram): Ready {
     const key = keys.get(program) ?? JSON.stringify(program);
     keys.set(program, key);
     const known = ready.get(key);
@@ -93,13 +93,13 @@ export function createSandbox(interpreter: Interpreter, limits: SandboxLimits): 
   function read({ source, parameters, inputs }: SandboxProgram): Ready {
     restore(interpreter, bare);
     clearAfter(interpreter, bare);
-    const terms = evaluated(interpreter, context, {
+    const terms = evaluate(interpreter, context, {
       text: `(${JSON.stringify([parameters, inputs])})`,
       name: 'terms.js',
     });
     // The function is the value of the script; a separate line keeps the line numbers of the source.
-    const compute = evaluated(interpreter, context, { text: `${source}\n;compute;`, name: 'plug-in.js' });
-    const run = called(interpreter, context, prepare, [compute, terms]);
+    const compute = evaluate(interpreter, context, { text: `${source}\n;compute;`, name: 'plug-in.js' });
+    const run = callFunction(interpreter, context, prepare, [compute, terms]);
     const snapshot = takeSnapshot(interpreter);
     if (snapshot.above.length > HELD_MAX)
       throw new SandboxError('memory', `holds more than ${HELD_MAX / 2 ** 20} MiB before its first call`);
@@ -107,9 +107,9 @@ export function createSandbox(interpreter: Interpreter, limits: SandboxLimits): 
   }
 
   return {
-    check: (program) => void readied(program),
+    check: (program) => void makeReady(program),
     compute(program, inputs, count) {
-      const { snapshot, run } = readied(program);
+      const { snapshot, run } = makeReady(program);
       const cells = inputs.reduce((sum, input) => sum + input.length, count);
       if (cells * 8 > limits.memory)
         throw new SandboxError('memory', `is given ${cells * 8} bytes; at most ${limits.memory} fit`);
@@ -123,7 +123,7 @@ export function createSandbox(interpreter: Interpreter, limits: SandboxLimits): 
           from += input.length;
         }
         const buffer = ffi.QTS_NewArrayBuffer(context, at as JSVoidPointer, cells * 8);
-        called(interpreter, context, run, [buffer, ffi.QTS_NewFloat64(context, count)]);
+        callFunction(interpreter, context, run, [buffer, ffi.QTS_NewFloat64(context, count)]);
         return new Float64Array(memory.buffer.slice(at, at + count * 8));
       });
     },
@@ -131,7 +131,7 @@ export function createSandbox(interpreter: Interpreter, limits: SandboxLimits): 
 }
 
 /** @throws SandboxError what the script threw */
-function evaluated(
+function evaluate(
   { ffi, module, steps }: Interpreter,
   context: JSContextPointer,
   { text, name }: { readonly text: string; readonly name: string },
@@ -143,7 +143,7 @@ function evaluated(
   return withoutException({ ffi, module, steps }, context, value);
 }
 
-function called(
+function callFunction(
   { ffi, module, steps }: Interpreter,
   context: JSContextPointer,
   target: JSValuePointer,
@@ -174,14 +174,14 @@ const TEXT_MAX = 500;
 
 /** An error as QuickJS writes it, in one line with its place. */
 function errorOf(text: string): SandboxError {
-  const { name, message, stack } = parsed(text);
+  const { name, message, stack } = parseText(text);
   const line = /plug-in\.js:(\d+)/.exec(stack)?.[1];
   const place = line === undefined ? '' : ` (line ${line})`;
   const fault = name === 'InternalError' && /memory/.test(message) ? 'memory' : 'threw';
   return new SandboxError(fault, `threw ${name}: ${message.slice(0, TEXT_MAX)}${place}`);
 }
 
-function parsed(text: string): { readonly name: string; readonly message: string; readonly stack: string } {
+function parseText(text: string): { readonly name: string; readonly message: string; readonly stack: string } {
   try {
     const value = JSON.parse(text) as unknown;
     if (typeof value !== 'object' || value === null) return { name: 'a value', message: text, stack: '' };

@@ -26,7 +26,7 @@ export function nearestName(written: string, candidates: Iterable<string>): stri
 const ABBREVIATION_MIN = 3;
 
 /** The candidate of as many words, each of them the beginning of the other's or begun by it. */
-function abbreviated(written: string, candidates: Iterable<string>): string | undefined {
+function findAbbreviation(written: string, candidates: Iterable<string>): string | undefined {
   const words = wordsOf(written);
   if (words.length < 2) return undefined;
   const alike = (a: string, b: string | undefined): boolean =>
@@ -51,7 +51,7 @@ function wordsOf(name: string): readonly string[] {
  * nothing when no candidate is near.
  */
 export function didYouMean(written: string, candidates: Iterable<string>): string {
-  const name = nearestName(written, candidates) ?? abbreviated(written, candidates);
+  const name = nearestName(written, candidates) ?? findAbbreviation(written, candidates);
   return name === undefined ? '' : ` Did you mean ${name}?`;
 }
 

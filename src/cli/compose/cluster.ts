@@ -33,7 +33,10 @@ export function withActiveMarket(kinds: JobHandlers, { follow }: Pick<Activation
 }
 
 /** Loads the active market in a process that reads no sources. */
-export async function followed({ activations, markets }: Pick<MarketRooms, 'activations' | 'markets'>): Promise<void> {
+export async function followActive({
+  activations,
+  markets,
+}: Pick<MarketRooms, 'activations' | 'markets'>): Promise<void> {
   try {
     await activations.follow();
   } catch (failure) {

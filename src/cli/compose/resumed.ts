@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { isUnavailable } from '#domain/refusals/refusal.js';
-import { followed } from './cluster.js';
+import { followActive } from './cluster.js';
 import type { Rooms } from './rooms.js';
 import type { Role } from './service-store.js';
 
@@ -20,7 +20,7 @@ export async function resumedMarket(
   rooms: Pick<Rooms, 'activations' | 'markets' | 'datasets' | 'settings'>,
   { role, keepsServed, stopping }: ResumedTerms,
 ): Promise<void> {
-  if (role === 'worker' || rooms.settings.readOnly) return followed(rooms);
+  if (role === 'worker' || rooms.settings.readOnly) return followActive(rooms);
   for (;;) {
     try {
       return await rooms.datasets.resume(keepsServed);

@@ -43,7 +43,7 @@ export function composeSchedules(rooms: Rooms, { role, removals, open, keys, ...
     ...runs,
     ...reports,
     publications: publication.publications,
-    follow: () => followed(rooms, isShared),
+    follow: () => followActive(rooms, isShared),
   });
   const runner = createDayRunner({
     documents,
@@ -82,6 +82,6 @@ export function composeSchedules(rooms: Rooms, { role, removals, open, keys, ...
 }
 
 /** Switches to the market that another process has activated. */
-async function followed({ activations }: Rooms, isShared: boolean): Promise<void> {
+async function followActive({ activations }: Rooms, isShared: boolean): Promise<void> {
   if (isShared) await activations.follow();
 }

@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { useOneAtATime } from '../state/one-at-a-time.js';
 import { may, type Scope } from '../state/principal.js';
-import { changed } from '../state/resource.js';
+import { notifyChange } from '../state/resource.js';
 import { troubleOf, type Trouble } from '../state/service.js';
 import type { JsonObject } from '../words/paths.js';
 import { Button } from './button.js';
@@ -70,7 +70,7 @@ export function Editor(props: EditorProps) {
   const { edited, trouble, clash, resolve } = useEdited(props);
   const isStored = opened.etag !== null;
   const isWrong = edited.findings.some(({ severity }) => severity === 'error');
-  const told = (isSaved: boolean, document: JsonObject) => isSaved && props.onSaved(document);
+  const report = (isSaved: boolean, document: JsonObject) => isSaved && props.onSaved(document);
   return (
     <Page
       title={title}
@@ -84,7 +84,7 @@ export function Editor(props: EditorProps) {
             <Button
               kind="main"
               disabled={isWrong || (isStored && !edited.isChanged)}
-              onClick={() => void edited.save().then((isSaved) => told(isSaved, edited.document))}
+              onClick={() => void edited.save().then((isSaved) => report(isSaved, edited.document))}
             >
               Save
             </Button>
@@ -99,8 +99,8 @@ export function Editor(props: EditorProps) {
           clash={clash}
           mine={edited.document}
           onTakeTheirs={onReload}
-          onKeepMine={() => void resolve(edited.document).then((isSaved) => told(isSaved, edited.document))}
-          onResolve={(document) => void resolve(document).then((isSaved) => told(isSaved, document))}
+          onKeepMine={() => void resolve(edited.document).then((isSaved) => report(isSaved, edited.document))}
+          onResolve={(document) => void resolve(document).then((isSaved) => report(isSaved, document))}
         />
       )}
       {trouble !== null && <Problem trouble={trouble} />}
@@ -151,7 +151,7 @@ function useEdited({ opened, validate, save, reread }: EditorProps): Editing {
       } else setTrouble(told);
       return false;
     }
-    changed();
+    notifyChange();
     return true;
   };
   const edited: Edited = {
@@ -195,7 +195,7 @@ function Remove({
         <Confirm
           title={`Delete ${title}?`}
           action="Delete"
-          onConfirm={() => void remove().then(changed).then(onRemoved)}
+          onConfirm={() => void remove().then(notifyChange).then(onRemoved)}
           onClose={() => setAsking(false)}
         />
       )}

@@ -1,5 +1,5 @@
 import type { Finding } from '#clients/typescript/divisor.js';
-import { counted } from '../words/numbers.js';
+import { countValues } from '../words/numbers.js';
 import { placeOf } from '../words/places.js';
 import { Badge } from './badge.js';
 import './finding-table.css';
@@ -53,7 +53,7 @@ function Row({ finding }: { readonly finding: Finding }) {
       <td>
         {message} {value !== undefined && <code>{shown(value)}</code>}
         <details>
-          <summary>{count > 1 ? counted(count, 'place') : 'Details'}</summary>
+          <summary>{count > 1 ? countValues(count, 'place') : 'Details'}</summary>
           <code>{code}</code>
           {count > 1 && ` at ${places.join(', ')}`}
           {count > places.length && count > 1 && ' …'}

@@ -133,13 +133,13 @@ function match(pattern: readonly string[], parts: readonly string[]): Record<str
   const params: Record<string, string> = {};
   for (const [i, word] of pattern.entries()) {
     const part = parts[i]!; // Both are as long.
-    if (word.startsWith(':')) params[word.slice(1)] = decoded(part);
+    if (word.startsWith(':')) params[word.slice(1)] = decode(part);
     else if (word !== part) return undefined;
   }
   return params;
 }
 
-function decoded(part: string): string {
+function decode(part: string): string {
   try {
     return decodeURIComponent(part);
   } catch {

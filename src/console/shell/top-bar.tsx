@@ -4,7 +4,7 @@ import { Progress } from '../components/progress.js';
 import { health, liveJobs } from '../state/live.js';
 import { chooseTheme, theme, THEMES, type Theme } from '../state/theme.js';
 import { storeAddress } from '../words/addresses.js';
-import { counted } from '../words/numbers.js';
+import { countValues } from '../words/numbers.js';
 import { ViewMenu } from './view-menu.js';
 
 interface TopBarProps {
@@ -49,7 +49,7 @@ function JobsState() {
   const progress = running.reduce((sum, job) => sum + job.progress, 0) / Math.max(1, running.length);
   return (
     <a class="bar-jobs" href="/console/jobs">
-      <span>{counted(jobs.length, 'job')}</span>
+      <span>{countValues(jobs.length, 'job')}</span>
       <Progress value={progress} label="Progress of running jobs" />
     </a>
   );

@@ -1,5 +1,5 @@
 import type { AnyJob, BacktestRequest, JobStatus } from '#clients/typescript/divisor.js';
-import { changed } from './resource.js';
+import { notifyChange } from './resource.js';
 import { forgetJob, noteJob } from './live.js';
 import { service, troubleOf, type Trouble } from './service.js';
 import { say } from './toasts.js';
@@ -39,7 +39,7 @@ export const activateStore = (id: string, onRefusal?: OnRefusal) =>
 export const cancelJob = (jobId: string) =>
   attempt(async () => {
     noteJob(await service.value.call('cancelJob', { params: { job_id: jobId } }));
-    changed();
+    notifyChange();
   });
 
 /** Queues a failed job again, with the input of its submission. */
@@ -49,5 +49,5 @@ export const retryJob = (jobId: string, onRefusal?: OnRefusal) =>
     const [first] = refused;
     if (first !== undefined) throw new Error(first.message);
     forgetJob(jobId);
-    changed();
+    notifyChange();
   }, onRefusal);

@@ -8,10 +8,10 @@ export interface KeptList<T> {
 
 /** @param most number of items; the first ones are dropped */
 export function keptList<T>(place: string, most: number): KeptList<T> {
-  const items = signal<readonly T[]>(stored(place));
+  const items = signal<readonly T[]>(load(place));
   // Another tab changed it.
   addEventListener('storage', ({ key }) => {
-    if (key === place) items.value = stored(place);
+    if (key === place) items.value = load(place);
   });
   return {
     items,
@@ -22,7 +22,7 @@ export function keptList<T>(place: string, most: number): KeptList<T> {
   };
 }
 
-function stored<T>(place: string): readonly T[] {
+function load<T>(place: string): readonly T[] {
   try {
     const all: unknown = JSON.parse(localStorage.getItem(place) ?? '[]');
     return Array.isArray(all) ? (all as T[]) : []; // Written by this list.

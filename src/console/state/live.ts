@@ -5,7 +5,7 @@ import { hasKey, isReached, keyWanted, service, sharedName } from './service.js'
 import { canShare, shareAmongTabs } from './tabs.js';
 import { noteHealth } from './health-log.js';
 import { noteLine } from './job-log.js';
-import { changed } from './resource.js';
+import { notifyChange } from './resource.js';
 import { say } from './toasts.js';
 
 /*
@@ -68,7 +68,7 @@ const LEFT = 'left';
 function takeStream(next: string): void {
   const isOther = stream !== '' && next !== stream;
   stream = next;
-  if (isOther) changed();
+  if (isOther) notifyChange();
 }
 
 /** Follows the service for as long as the page lives. */
@@ -121,7 +121,7 @@ async function hear(message: Message): Promise<void> {
   const isNews = isOpen !== isFollowing.peek();
   isFollowing.value = isOpen;
   if (isNews) await lookAround().catch(() => undefined);
-  if (isBack) changed();
+  if (isBack) notifyChange();
   if (!isOpen) return;
   takeStream(told);
   await noteAll(jobs);
@@ -143,7 +143,7 @@ async function pollUntil(ended: AbortSignal): Promise<void> {
       if (!isFollowing.peek()) await lookAround();
       const query = { status: ['pending' as const, 'running' as const], limit: POLLED_MAX };
       const { jobs } = await service.peek().call('listJobs', { query, signal: ended });
-      if (!isFollowing.peek()) changed();
+      if (!isFollowing.peek()) notifyChange();
       isFollowing.value = true;
       await noteAll(jobs);
     } catch {
@@ -186,7 +186,7 @@ async function watchHealth(ended: AbortSignal): Promise<void> {
     waited = 0;
     const before = health.peek()?.store;
     await lookAround().catch(() => undefined);
-    if (JSON.stringify(before) !== JSON.stringify(health.peek()?.store)) changed();
+    if (JSON.stringify(before) !== JSON.stringify(health.peek()?.store)) notifyChange();
   }
 }
 
@@ -210,7 +210,7 @@ async function look(): Promise<void> {
   builtFor.value ??= now.version;
   if (before !== null && before.started_at !== now.started_at) {
     say('info', `The service was restarted at ${now.started_at.slice(11, 16)} UTC. The page was refreshed.`);
-    changed();
+    notifyChange();
   }
 }
 
@@ -246,7 +246,7 @@ function note(job: JobStatus): void {
   const hasEnded = !isUnfinished(job) && (before === undefined || isUnfinished(before));
   if (!hasEnded) return;
   announceEnd(job);
-  changed();
+  notifyChange();
   void lookAround().catch(() => undefined);
 }
 

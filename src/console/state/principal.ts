@@ -1,6 +1,6 @@
 import { effect, signal } from '@preact/signals';
 import type { PrincipalView } from '#clients/typescript/divisor.js';
-import { changed, forgetSeen } from './resource.js';
+import { notifyChange, forgetSeen } from './resource.js';
 import { service } from './service.js';
 
 export type Scope = PrincipalView['scopes'][number];
@@ -26,7 +26,7 @@ export function startPrincipal(): void {
         if (principal.peek() !== null && principal.peek()?.key_id !== view.key_id) forgetSeen();
         principal.value = view;
         // Pages that were shown under another key ask again.
-        if (isOther) changed();
+        if (isOther) notifyChange();
       },
       () => {
         principal.value = null; // Why is said where the answer is missed: the key page, or above the page.

@@ -5,7 +5,7 @@ import { isReached, troubleOf, type Trouble } from './service.js';
 /** Grows whenever something that pages show may have changed: a job ended, a document was saved, the service came back. */
 export const world = signal(0);
 
-export function changed(): void {
+export function notifyChange(): void {
   world.value++;
 }
 

@@ -38,10 +38,10 @@ export const useSchemas = (options: Pick<ResourceOptions, 'isLater'> = {}): Reso
   );
 
 /** The schema behind references. */
-export function resolved(schemas: Schemas, schema: Schema): Schema {
+export function resolve(schemas: Schemas, schema: Schema): Schema {
   const name = schema.$ref?.split('/').at(-1);
   const target = name === undefined ? undefined : schemas[name];
   if (target === undefined) return schema;
   const { $ref: _, ...own } = schema;
-  return resolved(schemas, { ...target, ...own });
+  return resolve(schemas, { ...target, ...own });
 }

@@ -20,9 +20,9 @@ const LAYOUTS_PLACE = 'divisor.tables';
 /** Tables whose arrangement is remembered; the oldest is forgotten. */
 const LAYOUTS_MAX = 60;
 
-const layouts = signal<Readonly<Record<string, TableLayout>>>(kept());
+const layouts = signal<Readonly<Record<string, TableLayout>>>(readKept());
 
-function kept(): Record<string, TableLayout> {
+function readKept(): Record<string, TableLayout> {
   try {
     const all: unknown = JSON.parse(localStorage.getItem(LAYOUTS_PLACE) ?? '{}');
     return typeof all === 'object' && all !== null ? (all as Record<string, TableLayout>) : {}; // Written below.

@@ -46,7 +46,7 @@ export const sideOf = ({ path, by }: ChangedField, chosen: ReadonlyMap<string, S
   chosen.get(pathText(path)) ?? (by === 'both' ? null : by === 'you' ? 'mine' : 'theirs');
 
 /** Their version with my value of the fields that were chosen so; null while one is not chosen. */
-export function resolved(
+export function resolve(
   theirs: JsonObject,
   fields: readonly ChangedField[],
   chosen: ReadonlyMap<string, Side>,

@@ -84,5 +84,5 @@ export const signClass = (value: Maybe): string =>
   value === null || value === undefined || Math.abs(value) < WRITTEN_MIN ? '' : value > 0 ? 'up' : 'down';
 
 /** One thing or several: `1 name`, `3 names`. */
-export const counted = (value: number, one: string, several = `${one}s`): string =>
+export const countValues = (value: number, one: string, several = `${one}s`): string =>
   `${count(value)} ${value === 1 ? one : several}`;

@@ -17,10 +17,10 @@ export const scalarText = (value: Json | undefined): string =>
 export function scalarOf(typed: string): Json {
   const text = typed.trim();
   if (text === 'true' || text === 'false') return text === 'true';
-  return unquoted(text) ?? parseQuantity(text, null) ?? text;
+  return unquote(text) ?? parseQuantity(text, null) ?? text;
 }
 
-function unquoted(text: string): string | undefined {
+function unquote(text: string): string | undefined {
   try {
     const read: unknown = text.startsWith('"') ? JSON.parse(text) : undefined;
     return typeof read === 'string' ? read : undefined;

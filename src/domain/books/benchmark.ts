@@ -98,7 +98,7 @@ export function bareSeries(
   const { sm, treatment } = index;
   const external = reference.kind === 'identifier' ? sm.market.series?.get(reference.id) : undefined;
   if (external !== undefined)
-    return rebased(sm, {
+    return rebase(sm, {
       levels: externalLevels(index, external, { from, to }),
       level: Number.NaN,
       from,
@@ -119,7 +119,7 @@ export function bareSeries(
   const { levels, level } = isClose
     ? growLevels(sm, growthOf(sm, indexTerms(index)), span, begin.level)
     : { levels: rawLevels(sm, panel, span), level: Number.NaN };
-  return rebased(sm, {
+  return rebase(sm, {
     levels,
     level,
     from,
@@ -138,7 +138,7 @@ interface Levels {
   readonly variant: BenchmarkRun['variant'];
 }
 
-function rebased(sm: SessionMarket, { levels, level, from, first: given, variant }: Levels) {
+function rebase(sm: SessionMarket, { levels, level, from, first: given, variant }: Levels) {
   const known = [...levels.keys()].filter((at) => levels[at] === levels[at]);
   const first = given === given ? given : (levels[known[0] ?? 0] ?? Number.NaN);
   const series: DatedSeries = {

@@ -70,7 +70,7 @@ export function driftTo(state: BookState, session: number): void {
   if (!(sum > 0)) dropAll(state, session);
   else if (isStructural) scaleRow(state, session, 1 / sum);
   else if (!input.isBrief && !input.isSparse) writeRow(state, session);
-  divisor[at] = adjusted * reinvested(state, session);
+  divisor[at] = adjusted * reinvest(state, session);
   if (isStructural) beginHoldingPeriod(state, session);
 }
 
@@ -259,7 +259,7 @@ function enterChildren(state: BookState, session: number, spunOff: readonly Chil
  * Returns the factor on the divisor for money that left or entered at this close without a price move and stays
  * invested in its security.
  */
-function reinvested(state: BookState, session: number): number {
+function reinvest(state: BookState, session: number): number {
   const { sm, effects: own, ofShorts, slotOf, weights, units, index, path } = state;
   const { columns, rights, starts } = ofShorts;
   const isForAll = ofShorts === own;

@@ -24,7 +24,7 @@ export function bookOnSessions(
   const known = (values: Float64Array): Float64Array => Float64Array.from(positions, (p) => values[p]!);
   const gross = spanProducts(book.gross, positions);
   const events = isBrief ? [] : eventsOn(book, positions, gross);
-  const placed = (session: number): number => firstAtLeast(sm.sessions, book.sm.sessions[session]!);
+  const place = (session: number): number => firstAtLeast(sm.sessions, book.sm.sessions[session]!);
   const { drift: _, transfers: __, reinvested: ___, ...own } = book;
   const transfers = wholeTransfers(book);
   return {
@@ -46,10 +46,10 @@ export function bookOnSessions(
     counts: Int32Array.from(positions, (p) => book.counts[p]!),
     events,
     unfilled: book.unfilled
-      .map((order) => orderOn(order, (p) => placed(book.from + p) - from))
+      .map((order) => orderOn(order, (p) => place(book.from + p) - from))
       .filter(({ at }) => at < length),
-    gaps: gapsOn(book.gaps, placed, to),
-    silent: gapsOn(book.silent, placed, to),
+    gaps: gapsOn(book.gaps, place, to),
+    silent: gapsOn(book.silent, place, to),
     pending: null,
     ...(book.overlay ? { overlay: overlayOn(book, book.overlay, { positions, gross, events }) } : {}),
   };
@@ -97,7 +97,7 @@ function eventsOn(book: Book, positions: Int32Array, gross: Float64Array): BookE
     if (end - begin === 1) placed.push(...happened.map((event) => ({ ...event, at: t })));
     // Between resets of an overlay, and with dividends, weights do not drift by one factor over a span.
     else if (happened.length > 0 || (end > begin && (hasOwnDrift || transfersBySession(book, begin, end).size > 0)))
-      placed.push(merged(book, { happened, own, at: t, begin, end, growth: gross[t]! }));
+      placed.push(merge(book, { happened, own, at: t, begin, end, growth: gross[t]! }));
   }
   return placed;
 }
@@ -112,7 +112,7 @@ interface EventSpan {
   readonly growth: number;
 }
 
-function merged(book: Book, { happened, own, at, begin, end, growth }: EventSpan): BookEvent {
+function merge(book: Book, { happened, own, at, begin, end, growth }: EventSpan): BookEvent {
   const width = book.columns.length;
   const row = (p: number): Float64Array => book.weights.subarray(p * width, (p + 1) * width);
   const earned = row(begin).slice();
@@ -127,16 +127,16 @@ function merged(book: Book, { happened, own, at, begin, end, growth }: EventSpan
     grown *= book.gross[p]!;
   });
   const valueBefore = book.value[end]!;
-  const scaled = ({ valueBefore: then }: BookEvent): number => then / valueBefore;
+  const scale = ({ valueBefore: then }: BookEvent): number => then / valueBefore;
   return {
     at,
     rebalanced: happened.some(({ rebalanced }) => rebalanced),
     valueBefore,
     before: earned.map((weight) => weight / growth),
     conversions: happened.flatMap((event) =>
-      event.conversions.map((one) => ({ ...one, weight: one.weight * scaled(event) })),
+      event.conversions.map((one) => ({ ...one, weight: one.weight * scale(event) })),
     ),
-    exits: happened.flatMap((event) => event.exits.map((one) => ({ ...one, change: one.change * scaled(event) }))),
+    exits: happened.flatMap((event) => event.exits.map((one) => ({ ...one, change: one.change * scale(event) }))),
     fills: happened.flatMap(({ fills }) => fills),
     ...(happened.every(({ isUntraded }) => isUntraded === true) ? { isUntraded: true } : {}),
   };

@@ -152,7 +152,7 @@ function departure(name: NameAt, event: BookEvent | undefined, isSpunOff: boolea
   const conversion = event?.conversions.find((converted) => converted.slot === slot);
   const move = event?.exits.find((exit) => exit.slot === slot);
   if (conversion !== undefined)
-    return converted(name, conversion.weight - (move?.change ?? 0), book.columns[conversion.into]!);
+    return convert(name, conversion.weight - (move?.change ?? 0), book.columns[conversion.into]!);
   // If no holdings remain, a security without value is not among them.
   if (event !== undefined && move === undefined) return traded(name, event, event.before[slot]!);
   const weight = move === undefined ? 0 : 0 - move.change;
@@ -166,7 +166,7 @@ function departure(name: NameAt, event: BookEvent | undefined, isSpunOff: boolea
 const ENDINGS = { MERGER: 'merger', ACQUISITION: 'acquisition', DELISTING: 'delisting' } as const;
 
 /** Describes the conversion of a holding into another security. */
-function converted(name: NameAt, weight: number, into: number): ConstituentChange {
+function convert(name: NameAt, weight: number, into: number): ConstituentChange {
   const { book, terms, column, at } = name;
   const session = book.from + at;
   const merger = mergerOf(terms, session, column);

@@ -36,8 +36,8 @@ export function decideOne(composer: Composer, { indexId, rebalance, known }: Dec
   const { phase, date } = due;
   const review = decidedBy(composer.document(indexId), rebalance);
   const input = { indexId, review, rebalance: due, known };
-  if (phase !== undefined && phase.start !== date) return continued(composer, input);
-  if (review.scope === 'shares' && hasCounts(known, due)) return joined(input);
+  if (phase !== undefined && phase.start !== date) return continueReview(composer, input);
+  if (review.scope === 'shares' && hasCounts(known, due)) return join(input);
   return decideNew(composer, input);
 }
 
@@ -48,7 +48,7 @@ interface DecideDue extends ReviewInput {
 /**
  * Decides a later close of a phase; returns nothing if its first close was skipped or another rebalance has ended it.
  */
-function continued(composer: Composer, input: DecideDue): DecidedOne {
+function continueReview(composer: Composer, input: DecideDue): DecidedOne {
   const { rebalance, known } = input;
   const before = inForce(known, rebalance.session - 1);
   const { transition } = before ?? {};
@@ -59,7 +59,7 @@ function continued(composer: Composer, input: DecideDue): DecidedOne {
 }
 
 /** Adds a review of share counts that the composition already includes. */
-function joined({ review, rebalance, known }: DecideDue): DecidedOne {
+function join({ review, rebalance, known }: DecideDue): DecidedOne {
   const current = inForce(known, rebalance.session);
   if (current?.session !== rebalance.session) return { findings: [] };
   return { composition: { ...current, reviews: [...reviewsIn(current), review.id] }, findings: [] };

@@ -108,8 +108,8 @@ function withFactors(decided: Decided, { columns, weights: held, uncapped: raw }
   const isCapped = !isEqual(held, raw);
   const factored = isCapped ? values.map((value, k) => (value * held[k]!) / raw[k]!) : values;
   const scale = sumOver(factored, (k) => factored[k]!) / sumOver(factored, (k) => held[k]!);
-  const weights = normalised(factored.map((value, k) => (value === value ? value : scale * held[k]!)));
-  const uncapped = normalised(values.map((value, k) => (value === value ? value : weights[k]!)));
+  const weights = normalise(factored.map((value, k) => (value === value ? value : scale * held[k]!)));
+  const uncapped = normalise(values.map((value, k) => (value === value ? value : weights[k]!)));
   const redistributed = weightMoved(uncapped, weights);
   return { ...decided, columns, weights, uncapped, cap: null, capped: new Int32Array(0), redistributed };
 }
@@ -119,7 +119,7 @@ function sumOver(values: Float64Array, of: (position: number) => number): number
   return values.reduce((sum, value, k) => (value === value ? sum + of(k) : sum), 0);
 }
 
-function normalised(values: Float64Array): Float64Array {
+function normalise(values: Float64Array): Float64Array {
   const sum = values.reduce((total, value) => total + value, 0);
   return values.map((value) => value / sum);
 }

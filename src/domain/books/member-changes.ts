@@ -122,11 +122,11 @@ function decide(watch: Watch, rebalance: DueRebalance, standing: Standing): void
   }
   const decided = decideOne(watch.whole, { indexId, rebalance, known });
   findings.push(...decided.findings);
-  if (decided.composition) insert(known, refilled(watch, decided.composition));
+  if (decided.composition) insert(known, refill(watch, decided.composition));
 }
 
 /** Adds to a composition of a review replacements for securities that left while its shares were pending. */
-export function refilled(watch: Watch, composition: Composition): Composition {
+export function refill(watch: Watch, composition: Composition): Composition {
   const { events, composer, indexId, pool, sm, findings } = watch;
   const { targets, columns, weights, session, ranking = new Int32Array(0) } = composition;
   const wanted = (targets?.columns.length ?? 0) - columns.length;

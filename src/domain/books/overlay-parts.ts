@@ -18,7 +18,7 @@ export function partsOf(
     })),
   );
   const { exchange } = path;
-  if (exchange === null) return joined([...own, ...inherited]);
+  if (exchange === null) return join([...own, ...inherited]);
   const currency = path.growth.map((_, t) => {
     if (t === 0) return 0;
     return layers.reduce(
@@ -27,11 +27,11 @@ export function partsOf(
     );
   });
   const converted = hasCurrencyPart ? [{ indexId, part: 'currency' as const, contributions: currency }] : [];
-  return joined([...own, ...converted, ...inherited]);
+  return join([...own, ...converted, ...inherited]);
 }
 
 /** Returns each part once: an overlay may be an underlying of another in several ways. */
-function joined(parts: readonly BookPart[]): BookPart[] {
+function join(parts: readonly BookPart[]): BookPart[] {
   const byKey = new Map<string, BookPart>();
   for (const part of parts) {
     const key = `${part.indexId} ${part.part}`;

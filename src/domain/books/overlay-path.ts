@@ -47,7 +47,7 @@ export function overlayPath(overlay: OverlayOn, beneath: Beneath): OverlayPath {
     level = path.growth.subarray(1).reduce((value, growth) => value * growth, level);
     return path;
   });
-  return paths.reduce(joined);
+  return paths.reduce(join);
 }
 
 function segmentsOf({ sm, first, document }: OverlayOn, to: number): Segment[] {
@@ -70,14 +70,14 @@ function sharesOf(shares: BookOverlay['shares'], segment: Segment, first: number
 }
 
 /** Joins a path and one that begins at its last close: the exposures after that close are those of the second. */
-function joined(before: OverlayPath, after: OverlayPath): OverlayPath {
+function join(before: OverlayPath, after: OverlayPath): OverlayPath {
   const shift = before.growth.length - 1;
   const begins = Uint8Array.from(before.growth, (_, t) => (t === shift ? 1 : 0));
   const { explain: earlier } = before;
   const { explain: later } = after;
   return {
     growth: behind(before.growth, after.growth),
-    exposures: before.exposures.map((exposure, k) => concatenated(exposure.subarray(0, shift), after.exposures[k]!)),
+    exposures: before.exposures.map((exposure, k) => concatenate(exposure.subarray(0, shift), after.exposures[k]!)),
     exchange: before.exchange && after.exchange && behind(before.exchange, after.exchange),
     parts: joinedParts(before, after),
     resets:
@@ -87,7 +87,7 @@ function joined(before: OverlayPath, after: OverlayPath): OverlayPath {
   };
 }
 
-function concatenated(before: Float64Array, after: Float64Array): Float64Array {
+function concatenate(before: Float64Array, after: Float64Array): Float64Array {
   const whole = new Float64Array(before.length + after.length);
   whole.set(before);
   whole.set(after, before.length);
@@ -95,7 +95,7 @@ function concatenated(before: Float64Array, after: Float64Array): Float64Array {
 }
 
 function behind(before: Float64Array, after: Float64Array): Float64Array {
-  return concatenated(before, after.subarray(1));
+  return concatenate(before, after.subarray(1));
 }
 
 function joinedParts(before: OverlayPath, after: OverlayPath): OverlayPart[] {

@@ -3,7 +3,7 @@ import type { Finding } from '../refusals/findings.js';
 import type { Day } from '../time/days.js';
 import { inForce, isReview, type Composer, type Composition } from './compositions.js';
 import { exitFast } from './fast-changes.js';
-import { createWatch, hasMemberChanges, refilled, withoutReviews } from './member-changes.js';
+import { createWatch, hasMemberChanges, refill, withoutReviews } from './member-changes.js';
 import { bookOf, type Standing, type Watch } from './member-watch.js';
 import { areAnnounced, dueOn, nextRebalances } from './next-rebalance.js';
 
@@ -65,7 +65,7 @@ export function withReplacements(
 ): { readonly composition: Composition; readonly findings: readonly Finding[] } {
   if (!hasMemberChanges(composer, at.indexId)) return { composition, findings: [] };
   const watch = watchAt(composer, at, composition.amendment ?? 0);
-  return { composition: refilled(watch, composition), findings: watch.findings };
+  return { composition: refill(watch, composition), findings: watch.findings };
 }
 
 function watchAt(composer: Composer, { indexId, session, list }: IndexAtClose, amendment: number): Watch {

@@ -133,13 +133,13 @@ function withoutLeavers(
   if (staying.length === columns.length) return decided;
   const stays = new Set(staying);
   const isStaying = (_: number, k: number): boolean => stays.has(columns[k]!);
-  const rescaled = (values: Float64Array): Float64Array =>
+  const rescale = (values: Float64Array): Float64Array =>
     takeOver(
       values.filter(isStaying),
       values.filter((value, k) => !isStaying(value, k)),
     );
-  const applied = rescaled(weights);
-  const raw = rescaled(uncapped);
+  const applied = rescale(weights);
+  const raw = rescale(uncapped);
   const appliedSum = weights.reduce((total, value, k) => (stays.has(columns[k]!) ? total + value : total), 0);
   return {
     ...rest,

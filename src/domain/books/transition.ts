@@ -38,7 +38,7 @@ export function beginPhase(index: TakingIndex, due: DueRebalance, { before, whol
   });
   const isCapped = !isEqual(before.weights, before.uncapped) || !isEqual(whole.weights, whole.uncapped);
   const { targets = { columns: whole.columns, weights: whole.weights, uncapped: whole.uncapped } } = whole;
-  return mixed({ ...whole, targets }, due, {
+  return mix({ ...whole, targets }, due, {
     applied: { held: held(before.weights), target: target(whole.weights) },
     ...(isCapped ? { uncapped: { held: held(before.uncapped), target: target(whole.uncapped) } } : {}),
     caps: { cap: whole.cap, capped: whole.capped, redistributed: whole.redistributed },
@@ -63,7 +63,7 @@ export function continuePhase(
     const drifted = advanced(index, target, from, due.session);
     return { held: later, target: isFixed ? keepingWeights(target, drifted, later.value) : drifted };
   };
-  return mixed(before, due, {
+  return mix(before, due, {
     ...transition,
     applied: advance(transition.applied),
     ...(uncapped === undefined ? {} : { uncapped: advance(uncapped) }),
@@ -112,7 +112,7 @@ function countsFor(columns: Int32Array, legs: readonly Pick<Leg, 'columns' | 'co
 }
 
 /** Returns the composition of a close: the completed fraction of the target, and the rest of the previous holdings. */
-function mixed(like: Composition, due: DueRebalance, transition: Transition): Composition {
+function mix(like: Composition, due: DueRebalance, transition: Transition): Composition {
   const { fraction } = due.phase!; // only closes of a phase reach this function
   const { applied, uncapped = applied, isBasket } = transition;
   const { columns, weights, value } = mixOf(applied, fraction);

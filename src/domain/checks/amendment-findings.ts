@@ -3,7 +3,7 @@ import { changesMembers } from '../documents/events-spec.js';
 import { countedShares } from '../documents/share-terms.js';
 import { overlayTypeOf } from '../overlays/catalogue.js';
 import { AMENDABLE, FIXED_TREATMENT } from '../documents/amendment.js';
-import { amended } from '../documents/amended-texts.js';
+import { amend } from '../documents/amended-texts.js';
 import {
   IndexDocument,
   isOverlayDocument,
@@ -26,7 +26,7 @@ export function amendmentFindings(body: Raw, check: (text: Raw) => readonly Find
   if (findings.length > 0) return findings;
   let text: Raw = first;
   return amendments.flatMap((amendment, k) => {
-    text = amended(text, amendment) as Raw; // A patched object is an object.
+    text = amend(text, amendment) as Raw; // A patched object is an object.
     return [...check(text), ...fixedMembers(first, text), ...bookFindings(first, text)]
       .filter(({ severity }) => severity === 'error')
       .map((finding) => ({ ...finding, path: `amendments[${k}].changes.${finding.path}` }));
@@ -109,13 +109,13 @@ function fixedOverlay(first: Raw, text: Raw): Finding[] {
   const [before, after] = [first, text].map((one) => IndexDocument.safeParse(one).data);
   if (before === undefined || after === undefined) return []; // The checks of that version report it.
   if (!isOverlayDocument(before) && !isOverlayDocument(after)) return [];
-  const kept = (document: IndexDocument): string => {
+  const readKept = (document: IndexDocument): string => {
     if (!isOverlayDocument(document)) return '';
     const type = overlayTypeOf(document.overlay);
     const { overlay } = document;
     return JSON.stringify([overlay.type, sourcesOf(document), type.currency(overlay), type.weighed(overlay)]);
   };
-  if (kept(before) === kept(after)) return [];
+  if (readKept(before) === readKept(after)) return [];
   const message = 'An amendment cannot change the type, the currencies or the underlying indices of an overlay.';
   return [error('IMMUTABLE_FIELD', 'overlay', message)];
 }

@@ -7,7 +7,7 @@ import {
   type UnkeptRow,
 } from '../compliance/kept-by-weighting.js';
 import { DEFAULT_LIMIT_RULE, LIMIT_RULE_NAMES, type LimitRuleName } from '../compliance/rules.js';
-import { requested } from '../datapoints/field-use.js';
+import { toRequest } from '../datapoints/field-use.js';
 import { asNode, type ExpressionNode } from '../datapoints/expressions/tree.js';
 import type { WeightingSpec } from '../documents/weighting-spec.js';
 import { smallValue, type Finding } from '../refusals/findings.js';
@@ -64,7 +64,7 @@ function unkeptUnder(rule: LimitRuleName, weighting: WeightingSpec): UnkeptRow |
 
 /** Returns the maximum weight under the cap of a weighting, if it states a number; null for any weight. */
 function capBound({ cap }: WeightingSpec): number | null {
-  const bound = cap === null ? Infinity : typeof cap === 'number' ? cap : boundOf(asNode(requested(cap)));
+  const bound = cap === null ? Infinity : typeof cap === 'number' ? cap : boundOf(asNode(toRequest(cap)));
   return bound < 1 ? bound : null;
 }
 

@@ -32,7 +32,7 @@ export function unknownNames(document: IndexDocument, market: MarketData): Findi
   const { universe, pipeline, derivation, reviews = [] } = document;
   const names = strangers(
     [
-      ...listed({ params: UniverseSpec }, universe, { path: 'universe' }),
+      ...listValues({ params: UniverseSpec }, universe, { path: 'universe' }),
       ...(pipeline === null ? [] : pipelineNames(pipeline, 'pipeline')),
       ...reviews.flatMap((review, i) => pipelineNames(review, `reviews[${i}]`)),
       ...(derivation === null ? [] : derivationNames(derivation)),
@@ -53,24 +53,24 @@ function pipelineNames(
 ): ListedName[] {
   return [
     ...selection.flatMap(({ id, type, params }, i) =>
-      listed(selectionClassOf(type), params, { path: `${path}.selection[${i}].params`, rowId: id }),
+      listValues(selectionClassOf(type), params, { path: `${path}.selection[${i}].params`, rowId: id }),
     ),
     ...(weighting === undefined
       ? []
-      : listed(weightingClassOf(weighting.type), weighting.params, { path: `${path}.weighting.params` })),
+      : listValues(weightingClassOf(weighting.type), weighting.params, { path: `${path}.weighting.params` })),
   ];
 }
 
 function derivationNames({ constraints, expected_returns: returns }: DerivationPayload): ListedName[] {
   return [
     ...rowNames(constraints, 'derivation.constraints'),
-    ...listed(findReturnsClass(returns?.type ?? ''), returns, { path: 'derivation.expected_returns' }),
+    ...listValues(findReturnsClass(returns?.type ?? ''), returns, { path: 'derivation.expected_returns' }),
   ];
 }
 
 function rowNames(rows: readonly ConstraintRow[], path: string): ListedName[] {
   return rows.flatMap(({ id, type, params }, i) =>
-    listed(findConstraintClass(type), params, { path: `${path}[${i}].params`, rowId: id === '' ? null : id }),
+    listValues(findConstraintClass(type), params, { path: `${path}[${i}].params`, rowId: id === '' ? null : id }),
   );
 }
 
@@ -80,7 +80,7 @@ interface Place {
 }
 
 /** Returns securities in the parameters of a class, with the list that contains each. */
-function listed(
+function listValues(
   entry: { readonly params: z.ZodObject } | undefined,
   params: unknown,
   { path, rowId = null }: Place,

@@ -22,7 +22,7 @@ export function overlayOnMarket(document: OverlayDocument, on: OnMarket): Findin
   const missing = [...missingSeries(document, on), ...otherCurrencies(document, on), ...missingPairs(document, on)];
   if (on.severity === 'error') return missing;
   const base = Math.max(dayFrom(document.base_date), on.market.dates[0] ?? 0);
-  return [...missing, ...lateFindings(document, on, base), ...unquoted(document, on)];
+  return [...missing, ...lateFindings(document, on, base), ...unquote(document, on)];
 }
 
 /** Finds series that a market lacks, and series whose values cannot be rates. */
@@ -115,7 +115,7 @@ export function currenciesInto(document: OverlayDocument, indexOf: IndexContext[
 }
 
 /** Finds hedged currencies in which no security of the market is quoted. */
-function unquoted(document: OverlayDocument, { market, indexOf, severity }: OnMarket): Finding[] {
+function unquote(document: OverlayDocument, { market, indexOf, severity }: OnMarket): Finding[] {
   const { overlay } = document;
   const beneath = sourcesOf(document).flatMap((source) => indexOf(source)?.currency ?? []);
   const quoted = new Set([...currenciesOf(market), ...beneath].map(majorUnit));

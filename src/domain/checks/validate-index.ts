@@ -60,7 +60,7 @@ export function validateIndex(sent: Raw, context: IndexContext): CheckedIndex {
     ...idleDatapoints(body),
   ];
   if (!hasErrors(findings) && shaped.value !== undefined) findings.push(...overlayTermsFindings(shaped.value, context));
-  const document = hasErrors(findings) || shaped.value === undefined ? undefined : accepted(shaped.value);
+  const document = hasErrors(findings) || shaped.value === undefined ? undefined : accept(shaped.value);
   if (document !== undefined) {
     findings.push(
       ...inheritanceFindings(document, context),
@@ -123,10 +123,10 @@ export function readIndex(body: unknown): IndexDocument | undefined {
 /** Returns a body as it would be stored, with current defaults; undefined if it does not satisfy the schema. */
 export function acceptedIndex(body: unknown): IndexDocument | undefined {
   const { data } = IndexDocument.safeParse(body);
-  return data && accepted(data);
+  return data && accept(data);
 }
 
-const accepted = (document: IndexDocument): IndexDocument => statedIndex(withDefaultUniverse(document), 'today');
+const accept = (document: IndexDocument): IndexDocument => statedIndex(withDefaultUniverse(document), 'today');
 
 /**
  * Adds the universe of an index that selects by rules: all securities by default. A derived one has that of its source.

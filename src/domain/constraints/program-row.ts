@@ -136,7 +136,7 @@ export type NonConvexRow = CountRow | ThresholdRow | ConcentrationRow;
 export type ProgramRow = ConvexRow | NonConvexRow;
 
 /** Returns a limit that equals a parameter. */
-export const stated = (value: number, parameter: string, slope = 1): Limit => ({ value, parameter, slope });
+export const state = (value: number, parameter: string, slope = 1): Limit => ({ value, parameter, slope });
 
 /** Returns a limit that no parameter moves. */
 export const fixed = (value: number): Limit => ({ value, parameter: null, slope: 0 });

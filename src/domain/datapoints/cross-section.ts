@@ -192,7 +192,7 @@ function crossSection(
   const orders = new WeakMap<Float64Array, Map<string, Int32Array>>();
 
   /** The selection only shrinks, so a vector computed for an earlier selection contains the later ones. */
-  const cached = (key: string, columns: Int32Array, compute: () => Float64Array): Float64Array => {
+  const cacheValue = (key: string, columns: Int32Array, compute: () => Float64Array): Float64Array => {
     const known = cache.get(key);
     const picked = known === undefined ? undefined : pick(known.columns, known.values, columns);
     if (picked !== undefined) return picked;
@@ -204,7 +204,7 @@ function crossSection(
 
   const plain = (field: FieldRequest, columns: Int32Array, convert: boolean): Float64Array => {
     const key = `${convert ? '$' : ''}${requestKey({ ...field, transform: 'none' })}`;
-    return cached(key, columns, () => compute(field, columns, convert));
+    return cacheValue(key, columns, () => compute(field, columns, convert));
   };
 
   const compute = (field: FieldRequest, columns: Int32Array, convert: boolean): Float64Array => {

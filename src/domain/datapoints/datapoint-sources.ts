@@ -77,7 +77,7 @@ export const isMoney = (name: string): boolean => MONEY.has(name);
 /** Datapoints computed from growth factors, which are in index currency. */
 export const GROWTH_BASED: ReadonlySet<string> = new Set(['RETURN', 'PRICE_RETURN', 'VOLATILITY', 'MOMENTUM', 'BETA']);
 
-const annualised =
+const annualise =
   (periods: number): Statistic =>
   (windows, out) => {
     deviation(windows, out);
@@ -96,7 +96,7 @@ export function sourceOf({ sm, table }: Shared, field: FieldRequest): Source {
   if (name === 'BETA') return { kind: 'beta' };
   // A return is its growth factor minus one, so both have the same deviation.
   if (name === 'VOLATILITY') {
-    const statistic = annualised(periodsPerYear(sm.calendar.sessions));
+    const statistic = annualise(periodsPerYear(sm.calendar.sessions));
     return { kind: 'windowed', statistic, isWhole: false };
   }
   if (name === 'MOMENTUM') return { kind: 'windowed', statistic: product, isWhole: true };

@@ -1,7 +1,7 @@
 import type { Day } from '../time/days.js';
 import type { ReferenceValue } from '../market/market-data.js';
 import { evaluatorOn, type Source } from './expressions/compute.js';
-import { called } from './expressions/canonical.js';
+import { callFunction } from './expressions/canonical.js';
 import { functionOf } from './expressions/functions/catalogue.js';
 import type { CrossSectional, DecisionFacts, Evaluator, OverTime } from './expressions/functions/function-entry.js';
 import {
@@ -106,7 +106,7 @@ export function namedDatapoints(definitions: ReadonlyMap<string, ExpressionNode>
       const definition = field.dataset === null ? definitions.get(field.name) : undefined;
       if (definition === undefined) return null;
       const key = requestKey(field);
-      const found = known.get(key) ?? applied(definition, field);
+      const found = known.get(key) ?? apply(definition, field);
       known.set(key, found);
       return found;
     },
@@ -115,14 +115,14 @@ export function namedDatapoints(definitions: ReadonlyMap<string, ExpressionNode>
 }
 
 /** Applies the requested lag, aggregate and transform to a definition. */
-function applied(definition: ExpressionNode, { lag, window, aggregate, transform }: FieldRequest): ExpressionNode {
+function apply(definition: ExpressionNode, { lag, window, aggregate, transform }: FieldRequest): ExpressionNode {
   const read =
     aggregate === 'last'
       ? lag === 0
         ? definition
-        : called('last', [definition], { lag })
-      : called(aggregate, [definition], { window: window ?? undefined, lag });
-  return transform === 'none' ? read : called(transform, [read], {});
+        : callFunction('last', [definition], { lag })
+      : callFunction(aggregate, [definition], { window: window ?? undefined, lag });
+  return transform === 'none' ? read : callFunction(transform, [read], {});
 }
 
 /** Evaluates expressions of datapoints from those of the market. */
@@ -136,7 +136,7 @@ export function expressionSection(leaves: Leaves, named: NamedDatapoints, contex
     if (isField(node)) return numbers(node, columns);
     const of = known.get(columns) ?? new Map<ExpressionNode, Float64Array>();
     known.set(columns, of);
-    const found = of.get(node) ?? evaluated(node, columns);
+    const found = of.get(node) ?? evaluate(node, columns);
     of.set(node, found);
     return found;
   };
@@ -145,7 +145,7 @@ export function expressionSection(leaves: Leaves, named: NamedDatapoints, contex
    * Arithmetic of columns is computed in one pass where each has a value on the session; only missing values are
    * searched on earlier sessions.
    */
-  const evaluated = (node: ExpressionNode, columns: Int32Array): Float64Array => {
+  const evaluate = (node: ExpressionNode, columns: Int32Array): Float64Array => {
     if (!named.isArithmetic(node)) return evaluatorOn(sourceOn(columns, 0)).numbers(node);
     const values = leaves.onSession(leaves.seriesOf(node), columns);
     let missing = 0;
@@ -164,11 +164,12 @@ export function expressionSection(leaves: Leaves, named: NamedDatapoints, contex
   };
 
   const sourceOn = (columns: Int32Array, shift: number): Source => {
-    const shifted = (field: FieldRequest): FieldRequest => (shift === 0 ? field : { ...field, lag: field.lag + shift });
+    const shiftDigits = (field: FieldRequest): FieldRequest =>
+      shift === 0 ? field : { ...field, lag: field.lag + shift };
     return {
       count: columns.length,
-      numbers: (field) => numbers(shifted(field), columns),
-      values: (field) => values(shifted(field), columns),
+      numbers: (field) => numbers(shiftDigits(field), columns),
+      values: (field) => values(shiftDigits(field), columns),
       isNumber,
       call: (node, at) => call(node, { columns, shift, at }),
     };
@@ -206,7 +207,7 @@ export function expressionSection(leaves: Leaves, named: NamedDatapoints, contex
       node.by === undefined
         ? entry.across(values, node)
         : inGroups(values, groupsOf(node.by, set), (own) => entry.across(own, node));
-    return set === columns ? result : picked(set, result, columns);
+    return set === columns ? result : pick(set, result, columns);
   }
 
   const groupsOf = (by: string, set: Int32Array): Grouping =>
@@ -284,7 +285,7 @@ function inGroups(
 }
 
 /** Returns values of some of the columns of a set; missing for others. */
-function picked(set: Int32Array, values: Float64Array, columns: Int32Array): Float64Array {
+function pick(set: Int32Array, values: Float64Array, columns: Int32Array): Float64Array {
   const place = new Map(Array.from(set, (column, position) => [column, position]));
   return Float64Array.from(columns, (column) => values[place.get(column) ?? -1] ?? NaN);
 }

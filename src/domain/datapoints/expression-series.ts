@@ -34,7 +34,7 @@ export function createExpressionSeries(source: SeriesSource): (node: ExpressionN
         return arithmeticSeries(node, seriesOf);
       case 'function': {
         const [only] = node.operands;
-        if (functionOf(node)?.form === 'elementwise') return computed(node);
+        if (functionOf(node)?.form === 'elementwise') return computeValue(node);
         if (node.name === 'last' && node.window === undefined) return earlier(seriesOf(only!), node.lag ?? 0);
         throw new Error(`${node.name} has no series: trees are checked before they are evaluated`);
       }
@@ -52,7 +52,7 @@ export function createExpressionSeries(source: SeriesSource): (node: ExpressionN
   }
 
   /** Computes a function of the values of each session. */
-  function computed(node: ExpressionNode): Series {
+  function computeValue(node: ExpressionNode): Series {
     return {
       fill(session, columns, out) {
         const values = (field: FieldRequest): readonly ReferenceValue[] =>

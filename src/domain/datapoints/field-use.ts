@@ -17,11 +17,11 @@ export interface FieldUse {
 
 /** Returns the use of a numeric datapoint. */
 export function numeric(field: DatapointExpression | string, path = '', money = false): FieldUse {
-  return { field: requested(field), path, as: 'number', money };
+  return { field: toRequest(field), path, as: 'number', money };
 }
 
 /** Returns a datapoint from a parameter: a plain name refers to its latest value. */
-export function requested(field: DatapointExpression | string): DatapointExpression {
+export function toRequest(field: DatapointExpression | string): DatapointExpression {
   return typeof field === 'string' ? latest(field) : field;
 }
 

@@ -129,7 +129,7 @@ export function createSeriesTable(sm: SessionMarket, terms: SeriesTerms): Series
 
   function freeFloat(): Series {
     const own: Series[] = [];
-    if (sm.market.fields.has('FREE_FLOAT')) own.push(carried(table.market('FREE_FLOAT'), terms.maxStaleSessions));
+    if (sm.market.fields.has('FREE_FLOAT')) own.push(carry(table.market('FREE_FLOAT'), terms.maxStaleSessions));
     if (sm.market.reference.columns.includes('FREE_FLOAT')) own.push(table.reference('FREE_FLOAT'));
     return firstOf([...own, constant(1)]);
   }
@@ -235,7 +235,7 @@ function firstOf(series: readonly Series[]): Series {
 }
 
 /** Returns the latest value that is at most `sessionsMax` sessions old. */
-function carried(series: Series, sessionsMax: number): Series {
+function carry(series: Series, sessionsMax: number): Series {
   let scratch = new Float64Array(0);
   return {
     fill(session, columns, out) {

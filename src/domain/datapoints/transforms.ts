@@ -52,7 +52,7 @@ export function zScores(values: Float64Array): Float64Array {
  * Computes the share of the sum from each value and all larger ones: equal values have the same share. NaN for a sum of
  * 0.
  */
-export function covered(values: Float64Array): Float64Array {
+export function coverGaps(values: Float64Array): Float64Array {
   const result = new Float64Array(values.length).fill(NaN);
   const order = ranked(values, withValue(values, allOf(values)), false);
   const total = order.reduce((sum, i) => sum + values[i]!, 0);

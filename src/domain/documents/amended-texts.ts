@@ -31,14 +31,14 @@ function readTexts(whole: IndexDocument, amendments: readonly Amendment[]): Inde
   const { amendments: _ofLater, ...first } = whole;
   const texts: IndexText[] = [{ position: 0, from: -Infinity, document: first, amendment: null }];
   for (const [k, amendment] of amendments.entries()) {
-    const document = IndexDocument.parse(amended(texts[k]!.document, amendment)); // It was checked before it was saved.
+    const document = IndexDocument.parse(amend(texts[k]!.document, amendment)); // It was checked before it was saved.
     texts.push({ position: k + 1, from: dayFrom(amendment.effective_from), document, amendment });
   }
   return texts;
 }
 
 /** Applies the changes of an amendment to a body. */
-export function amended(body: object, { changes }: Pick<Amendment, 'changes'>): unknown {
+export function amend(body: object, { changes }: Pick<Amendment, 'changes'>): unknown {
   return mergePatch(body, changes);
 }
 

@@ -40,17 +40,17 @@ export function checkConstraintSet(body: Readonly<Record<string, unknown>>): Che
     unknownFields: 'warning',
   });
   const findings = [...shaped.findings, ...reservedId(body['id']), ...ofTexts, ...checkRows(rows, 'constraints')];
-  const set = hasErrors(findings) || shaped.value === undefined ? undefined : stated(shaped.value, 'today');
+  const set = hasErrors(findings) || shaped.value === undefined ? undefined : state(shaped.value, 'today');
   return { set, findings: orderFindings(findings) };
 }
 
 /** Reads a stored body as a set with its defaults; undefined if it does not satisfy the schema. */
 export function readConstraintSet(body: unknown): ConstraintSet | undefined {
   const { data } = ConstraintSet.safeParse(body);
-  return data && stated(data, 'earlier');
+  return data && state(data, 'earlier');
 }
 
-function stated(set: ConstraintSet, version: 'earlier' | 'today'): ConstraintSet {
+function state(set: ConstraintSet, version: 'earlier' | 'today'): ConstraintSet {
   return { ...set, constraints: statedRows(set.constraints, version) };
 }
 

@@ -1,6 +1,6 @@
 import type { Definitions } from '../datapoints/expressions/reads.js';
 import { asNode, type ExpressionNode } from '../datapoints/expressions/tree.js';
-import { requested } from '../datapoints/field-use.js';
+import { toRequest } from '../datapoints/field-use.js';
 import type { IndexDocument } from './index-document.js';
 import { pluginDefinitions } from './plugin-document.js';
 
@@ -26,7 +26,7 @@ function expressionsOf(datapoints: NonNullable<IndexDocument['datapoints']>): De
   const found =
     known.get(datapoints) ??
     new Map(
-      Object.entries(datapoints).map(([name, given]): [string, ExpressionNode] => [name, asNode(requested(given))]),
+      Object.entries(datapoints).map(([name, given]): [string, ExpressionNode] => [name, asNode(toRequest(given))]),
     );
   known.set(datapoints, found);
   return found;

@@ -35,7 +35,7 @@ export function withTrees<T>(schema: z.ZodType, value: T, place: TextPlace): Wit
   const visit = (at: z.ZodType, given: unknown, path: string): unknown => {
     const expected = expectedBy(at);
     if (expected !== undefined) return treeOf(given, { ...place, path }, { expected, findings, texts });
-    const inner = unwrapped(at);
+    const inner = unwrap(at);
     if (inner !== at) return visit(inner, given, path);
     if (at instanceof z.ZodArray && Array.isArray(given))
       return given.map((item: unknown, i) => visit(at.element as z.ZodType, item, `${path}[${i}]`));
@@ -55,7 +55,7 @@ function expectedBy(schema: z.ZodType): Expected | undefined {
   return format === 'condition' ? 'condition' : undefined;
 }
 
-function unwrapped(schema: z.ZodType): z.ZodType {
+function unwrap(schema: z.ZodType): z.ZodType {
   const isWrapper =
     schema instanceof z.ZodDefault ||
     schema instanceof z.ZodPrefault ||

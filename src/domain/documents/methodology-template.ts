@@ -82,12 +82,10 @@ export function documentsOfTemplate(template: MethodologyTemplate, { indexId, ba
 /** Replaces ids of documents in texts: a whole text, or a quoted part of an expression. */
 function withNames(value: unknown, renamed: ReadonlyMap<string, string>): unknown {
   if (typeof value === 'string')
-    return (
-      renamed.get(value) ?? value.replaceAll(/"([^"]*)"/g, (all, name: string) => quoted(renamed.get(name)) ?? all)
-    );
+    return renamed.get(value) ?? value.replaceAll(/"([^"]*)"/g, (all, name: string) => quote(renamed.get(name)) ?? all);
   if (Array.isArray(value)) return value.map((item) => withNames(item, renamed));
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, withNames(member, renamed)]));
 }
 
-const quoted = (name: string | undefined): string | undefined => (name === undefined ? undefined : `"${name}"`);
+const quote = (name: string | undefined): string | undefined => (name === undefined ? undefined : `"${name}"`);

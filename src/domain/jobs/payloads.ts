@@ -21,11 +21,11 @@ import type { Patch, SweepBase } from '../sweeps/variants.js';
  * that runs it. Documents and requests were validated on submission and are trusted here. If an earlier version stored
  * less, the schema adds the defaults of that version.
  */
-const accepted = <T>() => z.custom<T>((value) => typeof value === 'object' && value !== null);
+const accept = <T>() => z.custom<T>((value) => typeof value === 'object' && value !== null);
 
-const plan = accepted<BacktestPlan>().transform(planWithDefaults);
-const documents = accepted<BacktestPlan['documents']>().transform(documentsWithDefaults);
-const treatment = accepted<TreatmentSpec>().transform((stored) =>
+const plan = accept<BacktestPlan>().transform(planWithDefaults);
+const documents = accept<BacktestPlan['documents']>().transform(documentsWithDefaults);
+const treatment = accept<TreatmentSpec>().transform((stored) =>
   'entry_stale_sessions' in stored ? stored : runTreatment(stored),
 );
 
@@ -66,21 +66,21 @@ export type RunDifferencePayload = Readonly<z.infer<typeof RunDifferencePayload>
 
 export const SweepPayload = z.object({
   sweep_id: z.string(),
-  base: accepted<SweepBase>().transform((base) => ({ ...base, document: documentWithDefaults(base.document) })),
+  base: accept<SweepBase>().transform((base) => ({ ...base, document: documentWithDefaults(base.document) })),
   /** Stored index of the base; null for a document of the request. */
   stored_id: z.string().nullable().default(null),
   /** Variants: individual patches, or a grid. */
-  patches: accepted<readonly Patch[]>().nullable().default(null),
-  grid: accepted<Readonly<Record<string, readonly unknown[]>>>().nullable().default(null),
+  patches: accept<readonly Patch[]>().nullable().default(null),
+  grid: accept<Readonly<Record<string, readonly unknown[]>>>().nullable().default(null),
   /** Set if some variants have not been checked. */
   is_unchecked: z.boolean().default(false),
   /** Documents that variants refer to, in addition to themselves. */
   documents,
   /** Stored risk models that the variants use; absent if there are none. */
-  models: accepted<PlannedModels>().optional(),
+  models: accept<PlannedModels>().optional(),
   rank_by: z.custom<RankingName>((value) => typeof value === 'string'),
   partitions: z.int(),
-  folds: accepted<SweepFolds>().nullable().default(null),
+  folds: accept<SweepFolds>().nullable().default(null),
   ...dataVersion,
   engine_version: z.string(),
 });
@@ -99,7 +99,7 @@ export type RerunPayload = Readonly<z.infer<typeof RerunPayload>>;
 export const SimulationPayload = z.object({
   run_id: z.string(),
   ...whichRun,
-  request: accepted<SimulationRequest>(),
+  request: accept<SimulationRequest>(),
   calendar: z.string(),
   /** Future sessions, YYYY-MM-DD, [horizon]. */
   dates: z.array(z.string()).readonly(),
@@ -111,18 +111,18 @@ export const OptimisationPayload = z.object({
   /** The index and every document it refers to. */
   documents,
   /** Stored risk models that the documents and the request use; absent if there are none. */
-  models: accepted<PlannedModels>().optional(),
-  constraints: accepted<readonly ConstraintRow[]>(),
+  models: accept<PlannedModels>().optional(),
+  constraints: accept<readonly ConstraintRow[]>(),
   request: OptimisationRequest,
 });
 export type OptimisationPayload = Readonly<z.infer<typeof OptimisationPayload>>;
 
 export const BatchPayload = z.object({
   batch_id: z.string(),
-  terms: accepted<Omit<BatchTerms, 'batch_id'>>(),
+  terms: accept<Omit<BatchTerms, 'batch_id'>>(),
   /** The parent and every document that it refers to. */
   documents,
-  models: accepted<PlannedModels>(),
+  models: accept<PlannedModels>(),
   /** Accounts as sent: each is checked when it is solved. */
   accounts: z.array(z.unknown()).readonly(),
   ...dataVersion,
@@ -164,7 +164,7 @@ export type RiskValidationPayload = Readonly<z.infer<typeof RiskValidationPayloa
 /** Report to render: its template at the time of submission, with every block bound. */
 export const RenderPayload = z.object({
   render_id: z.string(),
-  template: accepted<ReportTemplateDocument>(),
+  template: accept<ReportTemplateDocument>(),
   /** Index of a built-in report, null for a stored template. */
   index_id: z.string().nullable(),
   /** Runs that are shown instead of the newest, by index; absent if there are none. */
@@ -194,6 +194,6 @@ export const GeneratePayload = z.object({
   store_id: z.string(),
   name: z.string(),
   created_at: z.string(),
-  request: accepted<GenerateRequest>(),
+  request: accept<GenerateRequest>(),
 });
 export type GeneratePayload = Readonly<z.infer<typeof GeneratePayload>>;

@@ -77,7 +77,7 @@ export function scanJson(text: string, depthMax: number = LIMITS.MAX_JSON_DEPTH)
       if (count > KEYS_MAX) throw new Fault(`an object has more than ${KEYS_MAX} keys`, keyAt);
       if (count > KEYS_LISTED) set ??= new Set(listed);
       if (set === undefined ? listed.includes(key) : set.has(key))
-        throw new Fault(`the key ${quoted(key)} is given twice in one object`, keyAt);
+        throw new Fault(`the key ${quote(key)} is given twice in one object`, keyAt);
       if (set === undefined) listed.push(key);
       else set.add(key);
       skipSpace();
@@ -187,7 +187,7 @@ export function scanJson(text: string, depthMax: number = LIMITS.MAX_JSON_DEPTH)
 
   function unexpected(wanted: string): Fault {
     const found =
-      at < text.length ? `${quoted(String.fromCodePoint(text.codePointAt(at) ?? 0))} stands` : 'the body ends';
+      at < text.length ? `${quote(String.fromCodePoint(text.codePointAt(at) ?? 0))} stands` : 'the body ends';
     return new Fault(`${found} where ${wanted} is expected`, at);
   }
 }
@@ -217,4 +217,4 @@ const ESCAPABLE = new Set([QUOTE, BACKSLASH, 0x2f, 0x62, 0x66, 0x6e, 0x72, 0x74]
 
 const isDigit = (code: number) => code >= ZERO && code <= 0x39;
 const isHex = (code: number) => isDigit(code) || (code >= 0x41 && code <= 0x46) || (code >= 0x61 && code <= 0x66);
-const quoted = (text: string) => JSON.stringify(text.length <= 64 ? text : `${text.slice(0, 61)}...`);
+const quote = (text: string) => JSON.stringify(text.length <= 64 ? text : `${text.slice(0, 61)}...`);

@@ -167,7 +167,7 @@ export function openWithoutActions(handle: MarketHandle): MarketData {
   const places = new Int32Array(handle.actionPlaces);
   const first = places.length === 0 ? bytes.length : places[2]! - ACTIONS_HEAD.length;
   const last = places.length === 0 ? bytes.length : places.at(2 - PLACE_WIDTH)! + places.at(3 - PLACE_WIDTH)! + 3;
-  return openMarket({ ...handle, tables: joined(bytes.subarray(0, first), bytes.subarray(last)) });
+  return openMarket({ ...handle, tables: joinParts(bytes.subarray(0, first), bytes.subarray(last)) });
 }
 
 /** Returns true if an ordinary dividend was paid on an ex-date up to a day. */
@@ -212,7 +212,7 @@ function actionsWhere(handle: MarketHandle, isWanted: (all: Int32Array, p: numbe
 const BRACKET = 91;
 const COMMA = 44;
 
-function joined(a: Uint8Array, b: Uint8Array): SharedArrayBuffer {
+function joinParts(a: Uint8Array, b: Uint8Array): SharedArrayBuffer {
   const both = new Uint8Array(new SharedArrayBuffer(a.length + b.length));
   both.set(a);
   both.set(b, a.length);

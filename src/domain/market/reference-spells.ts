@@ -44,7 +44,7 @@ export function referenceSpells(market: MarketData, column: string): ColumnSpell
 function declaredSpells(market: MarketData, column: string): ColumnSpells {
   const spells = spellsOf(market, column);
   const { currency = null } = market;
-  return column === 'CURRENCY' && currency !== null ? spells.map((own) => filled(own, currency)) : spells;
+  return column === 'CURRENCY' && currency !== null ? spells.map((own) => fill(own, currency)) : spells;
 }
 
 function countOf(column: ColumnSpells): number {
@@ -68,7 +68,7 @@ function spellsOf(market: MarketData, column: string): ColumnSpells {
 }
 
 /** Fills spells without a value. */
-function filled(spells: readonly ReferenceSpell[], value: ReferenceValue): ReferenceSpell[] {
+function fill(spells: readonly ReferenceSpell[], value: ReferenceValue): ReferenceSpell[] {
   const whole: ReferenceSpell[] = [{ from: -Infinity, value }];
   for (const spell of spells) {
     const next = { from: spell.from, value: isBlank(spell.value) ? value : spell.value };

@@ -219,7 +219,7 @@ function lastBars(
       continue;
     }
     const resuming = takeBars({ close, from: row * names, bars, to, session }, resumed);
-    if (3 * (count + resuming) > gaps.length) gaps = widened(gaps);
+    if (3 * (count + resuming) > gaps.length) gaps = widen(gaps);
     for (let k = 0; k < resuming; k++) {
       const column = resumed[k]!;
       const before = bars[to - names + column]!;
@@ -232,7 +232,7 @@ function lastBars(
   return { lastBar: bars, gaps: gaps.subarray(0, 3 * count) };
 }
 
-function widened(values: Int32Array<ArrayBuffer>): Int32Array<ArrayBuffer> {
+function widen(values: Int32Array<ArrayBuffer>): Int32Array<ArrayBuffer> {
   const wide = new Int32Array(2 * values.length);
   wide.set(values);
   return wide;

@@ -13,12 +13,12 @@ const cache = new WeakMap<MarketData, Map<string, MarketData>>();
 export function withSeries(market: MarketData, series: PriceSeries): MarketData {
   const known = cache.get(market) ?? new Map<string, MarketData>();
   cache.set(market, known);
-  const made = known.get(series.identifier) ?? widened(market, series);
+  const made = known.get(series.identifier) ?? widen(market, series);
   known.set(series.identifier, made);
   return made;
 }
 
-function widened(market: MarketData, { identifier, currency, days, closes }: PriceSeries): MarketData {
+function widen(market: MarketData, { identifier, currency, days, closes }: PriceSeries): MarketData {
   const { dates, reference } = market;
   const width = market.identifiers.length;
   const identifiers = [...market.identifiers, identifier].toSorted(compareText);

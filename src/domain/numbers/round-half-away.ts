@@ -6,12 +6,12 @@
 export function roundHalfAway(value: number, decimals: number): number {
   if (!Number.isFinite(value)) return value;
   const magnitude = Math.abs(value);
-  const rounded = shifted(Math.round(shifted(magnitude, decimals)), -decimals);
+  const rounded = shift(Math.round(shift(magnitude, decimals)), -decimals);
   return value < 0 ? 0 - rounded : rounded;
 }
 
 /** Multiplies a number by a power of ten, by its decimal digits. */
-function shifted(value: number, by: number): number {
+function shift(value: number, by: number): number {
   const [digits, exponent = '0'] = String(value).split('e');
   return Number(`${digits}e${Number(exponent) + by}`);
 }

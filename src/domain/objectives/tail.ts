@@ -18,11 +18,11 @@ export interface TailGoal {
 /** Returns a goal from simple returns by session, [T x N]. @cost T N for drawdowns */
 export function tailGoal(measure: TailMeasure, confidence: number, returns: Float64Array, names: number): TailGoal {
   const scenarios = returns.length / names;
-  const sums = measure === 'loss' ? returns : cumulated(returns, names);
+  const sums = measure === 'loss' ? returns : cumulate(returns, names);
   return { form: 'tail', measure, confidence, scenarios, returns: sums };
 }
 
-function cumulated(returns: Float64Array, names: number): Float64Array {
+function cumulate(returns: Float64Array, names: number): Float64Array {
   const sums = returns.slice();
   for (let e = names; e < sums.length; e++) sums[e]! += sums[e - names]!;
   return sums;

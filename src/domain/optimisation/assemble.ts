@@ -59,7 +59,7 @@ export interface Assembled {
 /** Assembles the convex program of a problem: objective (w - b)' Sigma (w - b) and the tie-breaking term. */
 export function assembleProgram(problem: Problem, assembly: Assembly = {}): Assembled {
   if (assembly.base !== undefined && assembly.radii === undefined)
-    return withPlanes(problem, restricted(withoutPlanes(assembly.base), assembly.restriction), assembly);
+    return withPlanes(problem, restrict(withoutPlanes(assembly.base), assembly.restriction), assembly);
   const { index, metric } = problem;
   const n = index.length;
   const parts = createParts(n);
@@ -76,7 +76,7 @@ export function assembleProgram(problem: Problem, assembly: Assembly = {}): Asse
     centre: index,
     linear: new Float64Array(n),
   });
-  return withPlanes(problem, restricted(whole, assembly.restriction), assembly);
+  return withPlanes(problem, restrict(whole, assembly.restriction), assembly);
 }
 
 /** Adds the known cutting planes for the tails that rows limit. */
@@ -110,7 +110,7 @@ export function withoutPlanes(assembled: Assembled): Assembled {
 }
 
 /** Applies the bounds and sums of a restriction. */
-function restricted(assembled: Assembled, restriction: Restriction | undefined): Assembled {
+function restrict(assembled: Assembled, restriction: Restriction | undefined): Assembled {
   if (restriction === undefined) return assembled;
   const { program, linear } = assembled;
   const { least, most, sums } = restriction;

@@ -5,7 +5,7 @@ import { findConstraintClass } from '../constraints/catalogue.js';
 import type { MeasuredPortfolio } from '../constraints/constraint-class.js';
 import type { ConstraintRow } from '../constraints/constraint-row.js';
 import type { CrossSections } from '../datapoints/cross-section.js';
-import { requested } from '../datapoints/field-use.js';
+import { toRequest } from '../datapoints/field-use.js';
 import type { IndexWeights } from '../datapoints/expression-section.js';
 import { Refusal } from '../refusals/refusal.js';
 import { dayFrom, formatDay, type Day } from '../time/days.js';
@@ -65,5 +65,5 @@ function parentAt(day: Day, { composer, parentId, datapoints, indexWeights }: Pa
   const cross = datapoints()
     .at(review.decision, columns)
     .given({ incumbents: null, indexWeights: (id) => indexWeights(id, review.decision) });
-  return { weights, numbers: (field) => cross.numbers(requested(field), columns) };
+  return { weights, numbers: (field) => cross.numbers(toRequest(field), columns) };
 }

@@ -56,10 +56,10 @@ function leastWays(
   const toEnd = (way: Way): WayMove => ({ movable: way, to: way.end });
   const least = (way: Way, others: readonly WayMove[]): WayMove => ({
     movable: way,
-    to: halved({ ...way, within: EXACT }, (to) => isEnough([...others, { movable: way, to }])),
+    to: halve({ ...way, within: EXACT }, (to) => isEnough([...others, { movable: way, to }])),
   });
   /** Shortens sufficient moves as far as the others allow, last ones first. */
-  const shortened = (taken: readonly WayMove[]): readonly WayMove[] =>
+  const shorten = (taken: readonly WayMove[]): readonly WayMove[] =>
     taken.reduceRight<readonly WayMove[]>((moves, each) => {
       const others = moves.filter((move) => move !== each);
       return isEnough(others) ? others : moves.map((move) => (move === each ? least(each.movable, others) : move));
@@ -69,9 +69,9 @@ function leastWays(
     const level = ways.filter(({ origin }) => origin.priority === priority);
     const alone = level.filter((way) => isEnough([...taken, toEnd(way)])).map((way) => least(way, taken));
     const [first] = alone.toSorted((a, b) => Math.abs(a.to - a.movable.from) - Math.abs(b.to - b.movable.from));
-    if (first !== undefined) return shortened([...taken, first]);
+    if (first !== undefined) return shorten([...taken, first]);
     taken = [...taken, ...level.map(toEnd)];
-    if (level.length > 1 && isEnough(taken)) return shortened(taken);
+    if (level.length > 1 && isEnough(taken)) return shorten(taken);
   }
   return undefined;
 }
@@ -252,7 +252,7 @@ function leastByHalving(problem: Problem, search: Search): Least | undefined {
   const first = isWhole ? undefined : leastByCounts(problem, search);
   if (first !== undefined && succeeds(first)) return { to: first, bound: first };
   if (!succeeds(end)) return undefined;
-  const to = halved(search, succeeds);
+  const to = halve(search, succeeds);
   return { to, bound: isWhole && Math.abs(to - bound) === 1 ? to : bound };
 }
 
@@ -261,7 +261,7 @@ function leastByCounts(problem: Problem, search: Search): number | undefined {
   const { origin, parameter, from, end } = search;
   const isOut = (to: number) => isRuledOut(problem, { changes: [{ origin, parameter, to }] });
   if (!isOut(from) || isOut(end)) return undefined;
-  return halved({ ...search, within: ROUNDING }, (to) => !isOut(to)) * (1 + ROUNDING);
+  return halve({ ...search, within: ROUNDING }, (to) => !isOut(to)) * (1 + ROUNDING);
 }
 
 /** Tolerance of sums of weights. */
@@ -283,7 +283,7 @@ function toleranceAt({ isWhole, within }: Pick<Search, 'isWhole' | 'within'>, va
 }
 
 /** Finds by halving the value nearest to the start of the search for which it succeeds; it succeeds at the end. */
-function halved(
+function halve(
   { from, end, isWhole, within }: Way & Pick<Search, 'within'>,
   succeeds: (to: number) => boolean,
 ): number {

@@ -1,12 +1,12 @@
 import type { CrossSection } from '../datapoints/cross-section.js';
 import { latest } from '../datapoints/field-request.js';
 import type { Datapoints } from './row-context.js';
-import { requested } from '../datapoints/field-use.js';
+import { toRequest } from '../datapoints/field-use.js';
 
 /** Returns datapoints of some securities as known on the session of a cross-section. */
 export function datapointsOf(cross: CrossSection, columns: Int32Array): Datapoints {
   return {
-    numbers: (field) => cross.numbers(requested(field), columns),
+    numbers: (field) => cross.numbers(toRequest(field), columns),
     categories: (field) => cross.values(latest(field), columns).map((value) => (value === null ? null : String(value))),
     medianValueTraded: (window) => cross.numbers(latest('VALUE_TRADED', { aggregate: 'median', window }), columns),
   };

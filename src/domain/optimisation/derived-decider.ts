@@ -13,7 +13,7 @@ import { returnsOf } from './insufficient-risk.js';
 import { trackingVariance } from './solve-convex.js';
 import { relaxedFindings, stepFindings } from './relaxed-findings.js';
 import { uncoveredSentence } from './uncovered.js';
-import { refused, unsolved } from './unsolved.js';
+import { refuse, unsolved } from './unsolved.js';
 
 export interface DerivedDeciderInput {
   readonly document: DerivedDocument;
@@ -44,16 +44,16 @@ export function createDerivedDecider({ document, composer, engine }: DerivedDeci
     },
     decide(session, _incumbents, outgoing = null) {
       const parent = composer.decidedOn(parentId, session);
-      if (parent === undefined) return refused('EMPTY_INDEX', `the parent ${parentId} has no composition yet.`);
+      if (parent === undefined) return refuse('EMPTY_INDEX', `the parent ${parentId} has no composition yet.`);
       const latest = solved.findLast((entry) => entry.session < session);
       const standing = { previous: latest?.weights ?? null, outgoing };
       const target = targetAt(parent, session, composer.market(parentId));
       const solve = solvedOrRefused(() => solver.solve(target, standing));
-      if (solve instanceof Refusal) return refused(solve.code, solve.message, () => solve, 'derivation.risk_model');
+      if (solve instanceof Refusal) return refuse(solve.code, solve.message, () => solve, 'derivation.risk_model');
       if (solve.outcome.kind !== 'solved') return unsolved(solver.solvers, solve);
       const weights = heldWeights(solve);
       solved.push({ session, weights });
-      return { ...decided(weights, findingsOf(solve, composer.market(parentId))), ...forecastOf(solve) };
+      return { ...toDecision(weights, findingsOf(solve, composer.market(parentId))), ...forecastOf(solve) };
     },
   };
 }
@@ -89,7 +89,7 @@ export function heldWeights({ columns, outcome }: DerivedSolve): SolvedWeights {
   return heldPlaces(columns, outcome.solution.weights);
 }
 
-function decided({ columns, weights }: SolvedWeights, findings: readonly Finding[]): Decided {
+function toDecision({ columns, weights }: SolvedWeights, findings: readonly Finding[]): Decided {
   return {
     kind: 'decided',
     columns,

@@ -56,10 +56,10 @@ export function rowUses(rows: readonly ConstraintRow[], path: string): PlacedUse
 export function specUses(spec: OptimisationSpec, path: string): PlacedUse[] {
   const { entry, params } = objectiveOf(spec.objective);
   const returns = returnsOf(spec);
-  const placed = (at: string) => (use: FieldUse) => ({ use, path: `${path}${at}.${use.path}`, rowId: null });
+  const place = (at: string) => (use: FieldUse) => ({ use, path: `${path}${at}.${use.path}`, rowId: null });
   return [
-    ...entry.reads(params).map(placed('objective')),
-    ...(returns === null ? [] : returns.entry.reads(returns.params).map(placed('expected_returns'))),
+    ...entry.reads(params).map(place('objective')),
+    ...(returns === null ? [] : returns.entry.reads(returns.params).map(place('expected_returns'))),
   ];
 }
 

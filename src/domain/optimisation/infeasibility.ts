@@ -10,7 +10,7 @@ import { conflictRows, findConflict, type Conflict, type ConflictRow } from './p
 import { singleMoves, toRelaxation, type Move, type Moved, type Relaxation } from './relaxation.js';
 import { EXACT_NAMES_MAX } from './search.js';
 import { createTrials, WORK_MAX, type Trials } from './trials.js';
-import { limited, usualWork } from './work-meter.js';
+import { withLimit, usualWork } from './work-meter.js';
 import type { Solvers } from './name-search.js';
 
 /** Detail of the error INFEASIBLE: reasons why a problem has no solution. */
@@ -80,10 +80,10 @@ export function explainRows(
   problem: Problem,
   workMax = workOf(problem),
 ): Explanation | undefined {
-  const trying = limited(inner, CONFLICT_SHARE * workMax);
-  const conflict = findConflict(limited(inner, workOf(problem)), problem, { trying });
+  const trying = withLimit(inner, CONFLICT_SHARE * workMax);
+  const conflict = findConflict(withLimit(inner, workOf(problem)), problem, { trying });
   if (conflict === null) return undefined;
-  const solver = limited(inner, (1 - CONFLICT_SHARE) * workMax);
+  const solver = withLimit(inner, (1 - CONFLICT_SHARE) * workMax);
   const solvers = { solver, algebra };
   const trials = createTrials(solvers, problem);
   const convex = singleMoves(solvers, problem, conflict.origins);

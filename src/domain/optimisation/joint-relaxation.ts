@@ -38,7 +38,7 @@ export function jointRelaxation({ solver }: Solvers, problem: Problem, among: re
     (views) => leastJoint(solver, { problem, movables, views }),
     valueIn,
   );
-  return joint === undefined ? undefined : toMoves(movables, measured(problem, movables, joint));
+  return joint === undefined ? undefined : toMoves(movables, measure(problem, movables, joint));
 }
 
 interface JointSearch {
@@ -94,7 +94,7 @@ function leastJoint(solver: Solver, search: JointSearch): Joint | undefined {
  * Adjusts moves of limits on lengths to the measures of the weights, if solver rounding left them short: an effective
  * number of securities magnifies it beyond the attainable value.
  */
-function measured(problem: Problem, movables: readonly Movable[], { moved, weights }: Joint): Float64Array {
+function measure(problem: Problem, movables: readonly Movable[], { moved, weights }: Joint): Float64Array {
   return moved.map((move, k) => {
     const { origin, from, direction } = movables[k]!;
     const row = problem.rows.find((placed) => placed.origin === origin)?.row;

@@ -13,7 +13,7 @@ import { nonConvexRows, type Problem } from './problem.js';
 import { restrictionOf, shortSide, supportOf } from './restriction.js';
 import type { Solution } from './search.js';
 import { withoutDust } from './solve-convex.js';
-import { mixed, ofMost, tracedFrontier, withRow, type Trace } from './traced-frontier.js';
+import { mix, ofMost, tracedFrontier, withRow, type Trace } from './traced-frontier.js';
 import { metered } from './work-meter.js';
 
 /** Portfolio with the least risk of an objective at an expected return. */
@@ -113,7 +113,7 @@ function leastTails(inner: Solver, { problem, goal, base, means, most: known }: 
     const rows = withFloor(base, means, from + ((to - from) * k) / (count - 1));
     const found = solveTailGoal(solver, alone, goal, rows, start);
     start = found?.start ?? start;
-    return found?.answer.point.x ?? mixed(least, most, k / (count - 1));
+    return found?.answer.point.x ?? mix(least, most, k / (count - 1));
   });
 }
 

@@ -11,7 +11,7 @@ import type { PlacedCurve } from './curved-rows.js';
 import { betweenCorners, type Between, type Corner } from './priced-corners.js';
 import { amongAll, restingAt, withResting } from './goals/resting-names.js';
 import { firstVariables, UNITS } from './goals/solve-tail.js';
-import { isSame, setAt, united } from './goals/tail-sets.js';
+import { isSame, setAt, unite } from './goals/tail-sets.js';
 import { tailForces, tailProgram, tailShares, type TailSet } from './goals/tail-program.js';
 import type { PlacedRow } from './problem.js';
 import type { TailCut, TailCuts } from './tail-cuts.js';
@@ -107,7 +107,7 @@ export function pricedTail(
         const { weights, plane } = found;
         const outcomes = outcomesAt(goal, weights);
         const tail = tailAverage(outcomes, size);
-        const grown = united(set, setAt(goal, weights, outcomes));
+        const grown = unite(set, setAt(goal, weights, outcomes));
         const isWhole = isSame(grown, set) || tail - dot(plane.slopes, weights) <= MET * (1 + most);
         set = grown;
         if (isWhole) return { ...found, tail, cost: costAt(bare.program, weights) };
@@ -125,7 +125,7 @@ export function pricedTail(
     const tail = tailAverage(outcomesAt(goal, found.weights), size);
     if (Math.abs(tail - most) <= MET * (1 + most)) last = found;
     planes.push(found.plane);
-    set = united(known, setAt(goal, found.weights));
+    set = unite(known, setAt(goal, found.weights));
     return { tail, isWhole: isSame(set, known) };
   });
   for (const plane of planes) tails.hold(plane);

@@ -49,9 +49,7 @@ export function stepFindings({ parent, steps }: Pick<DerivedSolve, 'parent' | 's
 
 /** Describes, for a choice of securities, how far the change found may be above the minimum. */
 function openSentence(bound: number | undefined): string {
-  return bound === undefined
-    ? ''
-    : ` A search found this value; values up to ${rounded(bound)} are proven insufficient.`;
+  return bound === undefined ? '' : ` A search found this value; values up to ${round(bound)} are proven insufficient.`;
 }
 
 /** Maximum number of forced sales listed individually. */
@@ -63,13 +61,13 @@ function forcedSales({ type, params }: Origin, all: DerivedSolve['leavers']): st
   if (type !== 'Turnover' || (reference !== 'previous' && reference !== 'held')) return '';
   const leavers = all[reference];
   if (leavers.length === 0) return '';
-  const named = leavers.slice(0, NAMED_MAX).map(({ identifier, weight }) => `${identifier} ${rounded(weight)}`);
+  const named = leavers.slice(0, NAMED_MAX).map(({ identifier, weight }) => `${identifier} ${round(weight)}`);
   const rest = leavers.length - named.length;
   const total = leavers.reduce((sum, { weight }) => sum + Math.abs(weight), 0);
-  return ` Sold because they left the source index: ${named.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}; ${rounded(total)} in total.`;
+  return ` Sold because they left the source index: ${named.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}; ${round(total)} in total.`;
 }
 
-const rounded = (value: number): number => Number(value.toPrecision(6));
+const round = (value: number): number => Number(value.toPrecision(6));
 
 /** Returns how far the bound of one side of a row was relaxed; null if it is unchanged. */
 export function relaxedBy({ placed: { origin, row }, side }: RowSide, relaxed: readonly Moved[]): number | null {

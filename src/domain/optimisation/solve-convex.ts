@@ -135,11 +135,14 @@ function attempt(solver: Solver, problem: Problem, options: Attempt): ConvexSolu
   return undefined;
 }
 
+/** The row itself, not a copy: its identity attributes multipliers to it. */
+const isTailRow = (placed: PlacedRow): placed is ExceededTail['placed'] => placed.row.form === 'tail';
+
 /** Returns rows that take part and whose tails are above their limits. */
 function exceededTails(problem: Problem, weights: Float64Array, options: Attempt): ExceededTail[] {
-  return curvesIn(problem, options).flatMap(({ origin, row }) => {
-    if (row.form !== 'tail' || (origin.soft !== null && options.radii?.get(origin) === undefined)) return [];
-    const placed = { origin, row };
+  return curvesIn(problem, options).flatMap((placed) => {
+    const { origin } = placed;
+    if (!isTailRow(placed) || (origin.soft !== null && options.radii?.get(origin) === undefined)) return [];
     return excessOf(problem, placed, weights, options) > 0 ? [{ placed, most: largestOf(placed, options) }] : [];
   });
 }

@@ -77,7 +77,7 @@ export function tracedFrontier(
   const solved = targets.map((target, k) => {
     if (k === 0) return { x: least, slope: null };
     const corner = k === count - 1 ? end : undefined;
-    return corner ?? at(target) ?? { x: mixed(least, most, k / (count - 1)), slope: null };
+    return corner ?? at(target) ?? { x: mix(least, most, k / (count - 1)), slope: null };
   });
   return { targets, solved, at, trace };
 }
@@ -121,7 +121,7 @@ function withIdleRows(
   count: number,
 ): Pick<ProgramAnswer, 'point' | 'state'> {
   return {
-    point: { ...point, rowMultipliers: lengthened(point.rowMultipliers, count) },
+    point: { ...point, rowMultipliers: lengthen(point.rowMultipliers, count) },
     state: { ...state, rows: Int8Array.from({ length: count }, (_, r) => state.rows[r] ?? IDLE) },
   };
 }
@@ -172,7 +172,7 @@ function valueOf({ coefficients }: Program['rows'], r: number, n: number, x: Flo
   return value;
 }
 
-function lengthened(values: Float64Array, length: number): Float64Array {
+function lengthen(values: Float64Array, length: number): Float64Array {
   const long = new Float64Array(length);
   long.set(values);
   return long;
@@ -223,7 +223,7 @@ function tracer(
   let lost = 0;
   return (target) => {
     const same = nearest(earlier, target);
-    const before = same === undefined ? undefined : resumed(program, same);
+    const before = same === undefined ? undefined : resume(program, same);
     if (before !== undefined && before.target === target && before.isKept) return taken(before.traced);
     const own = nearest(known, target)!; // It begins with the least variance.
     const isNearer = before !== undefined && Math.abs(before.target - target) <= Math.abs(own.target - target);
@@ -255,7 +255,7 @@ interface Resumed {
  * Returns an optimum of a program with fewer rows, whose last row is that of the target, as one where the others are
  * wide enough.
  */
-function resumed(program: Program, { target, program: { rows: before }, answer: { point, state } }: Traced): Resumed {
+function resume(program: Program, { target, program: { rows: before }, answer: { point, state } }: Traced): Resumed {
   const { n, rows } = program;
   const last = before.count - 1;
   const own = targeted(rows, target);
@@ -278,7 +278,7 @@ function resumed(program: Program, { target, program: { rows: before }, answer: 
 }
 
 /** Mixes two portfolios: feasible at its return, if not of least variance, where the solver found none. */
-export function mixed(from: Float64Array, to: Float64Array, share: number): Float64Array {
+export function mix(from: Float64Array, to: Float64Array, share: number): Float64Array {
   return from.map((weight, i) => weight + share * (to[i]! - weight));
 }
 

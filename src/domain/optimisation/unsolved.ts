@@ -59,7 +59,7 @@ export function unsolved(solvers: Solvers, solve: Unsolved): Undecided {
   const explain = () => refusalOf(solvers, solve);
   const [code, message] = reasonOf(solvers, problem, outcome);
   const path = code === 'OBJECTIVE_UNATTAINABLE' ? 'derivation.objective' : undefined;
-  return refused(code, message, explain, path);
+  return refuse(code, message, explain, path);
 }
 
 function reasonOf(solvers: Solvers, problem: Problem, outcome: DerivedSolve['outcome']): [Undecided['code'], string] {
@@ -77,7 +77,7 @@ function reasonOf(solvers: Solvers, problem: Problem, outcome: DerivedSolve['out
 }
 
 /** Returns a derived index without weights on a session. @param path path of the part that allows none */
-export function refused(
+export function refuse(
   code: Undecided['code'],
   message: string,
   explain?: () => Refusal,

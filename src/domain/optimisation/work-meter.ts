@@ -46,7 +46,7 @@ export interface LimitedSolver extends MeteredSolver {
 }
 
 /** Creates a solver that fails immediately once its work limit is reached. @param workMax multiplications */
-export function limited(solver: Solver, workMax: number): LimitedSolver {
+export function withLimit(solver: Solver, workMax: number): LimitedSolver {
   const inner = metered(solver);
   let ended = false;
   const isLeft = () => {

@@ -15,14 +15,14 @@ export function heldAsOneFindings({ indexId, transactionCostBps: cost, hasConstr
     ...(cost === 0
       ? []
       : [
-          refused(
+          refusal(
             'transaction_cost_bps',
             `The overlay ${indexId} is one holding; transaction_cost_bps is ${cost}, but must be 0. Its internal trades are charged by cost_bps of the overlay.`,
           ),
         ]),
     ...(hasConstraints
       ? [
-          refused(
+          refusal(
             'constraint_set_id',
             `The overlay ${indexId} is one holding; a constraint set needs the securities of the underlying index.`,
           ),
@@ -31,6 +31,6 @@ export function heldAsOneFindings({ indexId, transactionCostBps: cost, hasConstr
   ];
 }
 
-function refused(path: string, message: string): Finding {
+function refusal(path: string, message: string): Finding {
   return { severity: 'error', code: 'NOT_IN_CHOICES', path, message };
 }

@@ -135,7 +135,11 @@ export function leftSince({ sm, session, decision }: Since, { announced, weights
   const names = gone.map((column) => sm.identifiers[column]!).toSorted(compareText);
   const [from, to] = [formatDay(sm.sessions[decision]!), formatDay(sm.sessions[session]!)];
   return [
-    counted('NOT_IN_INDEX', names, `of the composition of ${from}, ended by ${to}: the others take over its weight.`),
+    countValues(
+      'NOT_IN_INDEX',
+      names,
+      `of the composition of ${from}, ended by ${to}: the others take over its weight.`,
+    ),
   ];
 }
 
@@ -151,7 +155,7 @@ export function carriedPrices({ sm, session, maxStaleSessions }: HeldOn, account
   if (carried.length === 0) return [];
   const day = formatDay(sm.sessions[session]!);
   return [
-    counted(
+    countValues(
       'STALE_FILL',
       carried.toSorted(compareText),
       `to be traded without a price bar on ${day}: priced at the last close.`,
@@ -160,7 +164,7 @@ export function carriedPrices({ sm, session, maxStaleSessions }: HeldOn, account
 }
 
 /** @param names at least one security */
-function counted(code: FindingCode, names: readonly string[], what: string): Finding {
+function countValues(code: FindingCode, names: readonly string[], what: string): Finding {
   const others = names.length === 1 ? '' : ` and ${names.length - 1} more`;
   const message = `${names[0]}${others}: ${what}`;
   return { severity: 'warning', code, message, path: '', count: names.length, places: names.slice(0, 5) };

@@ -1,4 +1,4 @@
-import { giveUp, paid, paidWithout, type Order } from './order.js';
+import { giveUp, payment, paidWithout, type Order } from './order.js';
 import { queueOf } from './order-queue.js';
 
 /** Funds that pay for orders. */
@@ -14,8 +14,8 @@ export interface Funds {
  * @returns the resulting cash
  * @cost O((n + lots given up) log n), of those given up beyond the rounding the last n
  */
-export function lowered(orders: readonly Order[], { net, cash }: Funds): number {
-  const left = orders.reduce((sum, order) => sum - paid(order), cash);
+export function lower(orders: readonly Order[], { net, cash }: Funds): number {
+  const left = orders.reduce((sum, order) => sum - payment(order), cash);
   if (left >= 0) return left;
   const purchases = orders.filter(({ before, after }) => after > before);
   const isRoundedUp = ({ name, after }: Order) => after > (name.weight * net) / name.price;
@@ -56,7 +56,7 @@ function giveUpAlike(purchases: readonly Order[], cash: number): number {
   const lotsAt = ({ name, before, wanted, givenUp }: Order, share: number): number =>
     Math.max(givenUp, Math.floor((share * (wanted - before)) / name.lot));
   const back = (share: number): number =>
-    purchases.reduce((sum, order) => sum + paid(order) - paidWithout(order, lotsAt(order, share)), 0);
+    purchases.reduce((sum, order) => sum + payment(order) - paidWithout(order, lotsAt(order, share)), 0);
   let [enough, short] = [1, 0];
   for (let n = 0; n < HALVINGS; n++) {
     const middle = (enough + short) / 2;

@@ -26,21 +26,21 @@ export function orderCost({ name, before, after }: Order): number {
 }
 
 /** Returns the cash for an order, including its cost; negative for proceeds of a sale. */
-export function paid(order: Order): number {
+export function payment(order: Order): number {
   return (order.after - order.before) * order.name.price + orderCost(order);
 }
 
 /** Returns the cash with a number of lots of a purchase given up. */
 export function paidWithout(order: Order, lots: number): number {
-  return paid({ ...order, after: afterWithout(order, lots) });
+  return payment({ ...order, after: afterWithout(order, lots) });
 }
 
 /** Gives up a number of lots of a purchase. @returns the recovered cash, less than 0 if lots are bought again */
 export function giveUp(order: Order, lots: number): number {
-  const before = paid(order);
+  const before = payment(order);
   order.givenUp = lots;
   order.after = afterWithout(order, lots);
-  return before - paid(order);
+  return before - payment(order);
 }
 
 function afterWithout({ name, before, wanted }: Order, lots: number): number {

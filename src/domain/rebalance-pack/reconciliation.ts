@@ -26,7 +26,7 @@ export interface PackedNames {
 }
 
 /** Compares the orders of the announcement with those of a later close, by account and identifier. */
-export function reconciled(announced: PackedNames, now: PackedNames): ReconciledAccount[] {
+export function reconcile(announced: PackedNames, now: PackedNames): ReconciledAccount[] {
   const priceThen = pricesOf(announced.names);
   const priceNow = pricesOf(now.names);
   return now.accounts.map(({ name, trades }, a) => {

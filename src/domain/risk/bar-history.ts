@@ -60,7 +60,7 @@ function historyOf(sm: SessionMarket, growth: Float64Array): BarHistory {
         note(withoutReturn, column, s);
     }
   }
-  return historyBy({ first, last, barless: packed(withoutBar, last), returnless: packed(withoutReturn, last) });
+  return historyBy({ first, last, barless: pack(withoutBar, last), returnless: pack(withoutReturn, last) });
 }
 
 /**
@@ -107,7 +107,7 @@ export function historyBy({ first, last, barless, returnless }: BarGaps): BarHis
 }
 
 /** Returns missing sessions of each column up to its last bar. */
-function packed(lists: readonly (readonly number[] | undefined)[], last: Int32Array): Int32Array[] {
+function pack(lists: readonly (readonly number[] | undefined)[], last: Int32Array): Int32Array[] {
   return Array.from(last, (until, column) => {
     const list = lists[column];
     return list === undefined ? NONE : Int32Array.from(list.slice(0, lastAtMost(list, until) + 1));

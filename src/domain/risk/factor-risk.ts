@@ -72,7 +72,7 @@ export function factorRiskOf(
       readReturns(window, coverage, panel, engine);
       return of(panel);
     });
-  const estimated = (estimator: 'industries' | 'styles') =>
+  const estimateValue = (estimator: 'industries' | 'styles') =>
     keepEstimated[estimator](window.growth, terms, () =>
       measure((panel) => estimateFactors(engine, window, coverage, { estimator, half_life: null }, panel).model),
     );
@@ -97,8 +97,8 @@ export function factorRiskOf(
           ),
         ),
       ),
-    industries: () => estimated('industries'),
-    styles: () => estimated('styles'),
+    industries: () => estimateValue('industries'),
+    styles: () => estimateValue('styles'),
   };
   const split = splitByFactors(
     models[model](),

@@ -60,7 +60,7 @@ export function applyCaps(input: CapInput): Capped | CapInfeasible {
   const floor = input.floor === null ? 0 : Math.min(input.floor, 1 / n);
   if (input.groups.length > 0) return withGroups({ raw: input.raw, cap, floor, groups: input.groups });
   if (cap === null && floor === 0)
-    return capped({
+    return applyCap({
       raw: input.raw,
       weights: input.raw.slice(),
       scaleOf: () => 1,
@@ -72,7 +72,7 @@ export function applyCaps(input: CapInput): Capped | CapInfeasible {
   if (floor === 0) return waterFill(input.raw, cap!);
   const lambda = scaleFor(input.raw, { floor, cap: cap ?? 1, total: 1 });
   const weights = clipped(input.raw, lambda, { floor, cap: cap ?? 1 });
-  return capped({
+  return applyCap({
     raw: input.raw,
     weights,
     scaleOf: () => lambda,
@@ -97,7 +97,7 @@ function waterFill(raw: Float64Array, cap: number): Capped {
       const weights = new Float64Array(raw.length);
       for (let i = 0; i < raw.length; i++) weights[i] = raw[i]! * scale;
       for (const position of reduced) weights[position] = cap;
-      return capped({ raw, weights, scaleOf: () => scale, floor: 0, cap, reduced, rounds });
+      return applyCap({ raw, weights, scaleOf: () => scale, floor: 0, cap, reduced, rounds });
     }
     for (const i of joined) isCapped[i] = 1;
     count += joined.length;
@@ -154,7 +154,7 @@ function withGroups({ raw, cap, floor, groups }: Grouped): Capped | CapInfeasibl
     const scaled = underOthers(raw, groups, multipliers, -1);
     const weights = clipped(scaled, lambda, limits);
     if (holds(weights, groups))
-      return capped({
+      return applyCap({
         raw,
         weights,
         scaleOf: (position) => (scaled[position]! / raw[position]!) * lambda,
@@ -214,7 +214,7 @@ export interface Outcome {
   readonly rounds: readonly CapRound[];
 }
 
-export function capped({ raw, weights, scaleOf, floor, cap, reduced, rounds }: Outcome): Capped {
+export function applyCap({ raw, weights, scaleOf, floor, cap, reduced, rounds }: Outcome): Capped {
   const redistributed = weightMoved(raw, weights);
   return { kind: 'capped', weights, scaleOf, floor, cap, capped: Int32Array.from(reduced), redistributed, rounds };
 }

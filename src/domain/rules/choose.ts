@@ -78,7 +78,7 @@ export function chooseOn(input: ChooseInput): Choice {
   const columns = areAllWeighed ? survivors : survivors.filter((_, position) => raw.values[position]! > 0);
   if (columns.length === 0) return { ...chosen, raw };
   const unweighted = areAllWeighed ? NOTHING : survivors.filter((_, position) => raw.values[position] === 0);
-  const uncapped = normalised(areAllWeighed ? raw.values : raw.values.filter((value) => value > 0));
+  const uncapped = normalise(areAllWeighed ? raw.values : raw.values.filter((value) => value > 0));
   return { ...chosen, raw, columns, unweighted, uncapped };
 }
 
@@ -155,7 +155,7 @@ export function flagsOf(columns: ArrayLike<number>, names: number): Uint8Array {
 }
 
 /** Divides values by their sum; scaled by the largest first if the sum exceeds the range of a double. */
-function normalised(values: Float64Array): Float64Array {
+function normalise(values: Float64Array): Float64Array {
   let total = 0;
   for (let i = 0; i < values.length; i++) total += values[i]!;
   if (total < Infinity) {
@@ -164,5 +164,5 @@ function normalised(values: Float64Array): Float64Array {
     return shares;
   }
   const largest = values.reduce((most, value) => Math.max(most, value), 0);
-  return normalised(values.map((value) => value / largest));
+  return normalise(values.map((value) => value / largest));
 }

@@ -1,5 +1,5 @@
 import type { LadderCaps } from '../documents/weighting-spec.js';
-import { applyCaps, capped, type Capped } from './capping.js';
+import { applyCaps, applyCap, type Capped } from './capping.js';
 import { TOLERANCE, type CapInfeasible } from './solve-grouping.js';
 
 export interface LadderInput {
@@ -29,7 +29,7 @@ export function applyLadder({ raw, groupOf, ladder }: LadderInput): Capped | Cap
   const reduced = isUnmoved
     ? []
     : Array.from(raw.keys()).filter((position) => weights[position]! < raw[position]! - TOLERANCE);
-  return capped({ raw, weights, scaleOf, floor: 0, cap: largestAfter(ladder), reduced, rounds: [] });
+  return applyCap({ raw, weights, scaleOf, floor: 0, cap: largestAfter(ladder), reduced, rounds: [] });
 }
 
 /** Returns the largest possible weight after the stages. */

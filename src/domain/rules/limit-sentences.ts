@@ -1,5 +1,5 @@
 import { shareText } from '../catalogue/sentence-numbers.js';
-import { requested } from '../datapoints/field-use.js';
+import { toRequest } from '../datapoints/field-use.js';
 import { expressionWords } from '../datapoints/expressions/sentences.js';
 import type { LadderCaps, WeightingSpec } from '../documents/weighting-spec.js';
 
@@ -10,7 +10,7 @@ export function limitSentences(weighting: WeightingSpec): string[] {
     ...(phaseIn === undefined
       ? []
       : [
-          `Raw weights are multiplied by ${expressionWords(requested(phaseIn.field))}, whose changes are phased in over ${phaseIn.steps} reviews in equal steps; a security without a value at an earlier review counts with its next one.`,
+          `Raw weights are multiplied by ${expressionWords(toRequest(phaseIn.field))}, whose changes are phased in over ${phaseIn.steps} reviews in equal steps; a security without a value at an earlier review counts with its next one.`,
         ]),
     ...capSentence(weighting),
     ...(floor === null
@@ -35,7 +35,7 @@ function capSentence({ cap, cap_by: by }: WeightingSpec): string[] {
         ? `No weight is above ${shareText(cap)} (or one over the number of constituents, if that is more); ${spread}.`
         : `No group of ${by} has a total weight above ${shareText(cap)} (or one over the number of groups, if that is more); ${spread}.`,
     ];
-  const text = expressionWords(requested(cap));
+  const text = expressionWords(toRequest(cap));
   return [
     by === undefined
       ? `No weight is above ${text} of its constituent; ${spread}. A constituent whose cap is 0 or less is not held.`

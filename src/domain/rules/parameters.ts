@@ -71,7 +71,7 @@ export const bound = (label: string, help: string, unit?: string) =>
     .meta({ label, help, ...(unit === undefined ? {} : { unit }) });
 
 /** Refinement: the lower bound must not exceed the upper one. */
-export function ordered<K extends string>(low: K, high: K) {
+export function sortBy<K extends string>(low: K, high: K) {
   return {
     check: (params: Readonly<Record<K, number | null>>) =>
       params[low] === null || params[high] === null || params[low] <= params[high],

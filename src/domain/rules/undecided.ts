@@ -85,7 +85,7 @@ export function notHeld(columns: Int32Array, identifiers: readonly string[]): Fi
   return {
     severity: 'warning',
     code: 'NO_WEIGHT_DATA',
-    message: `${columns.length} selected ${columns.length === 1 ? 'security has' : 'securities have'} no weight and ${columns.length === 1 ? 'is' : 'are'} not held: ${listed(columns, identifiers)}.`,
+    message: `${columns.length} selected ${columns.length === 1 ? 'security has' : 'securities have'} no weight and ${columns.length === 1 ? 'is' : 'are'} not held: ${list(columns, identifiers)}.`,
     path: 'pipeline.weighting',
   };
 }
@@ -95,12 +95,12 @@ export function withoutCap(columns: Int32Array, identifiers: readonly string[]):
   return {
     severity: 'warning',
     code: 'NO_WEIGHT_DATA',
-    message: `${count} without a value of the cap ${verb} not capped: ${listed(columns, identifiers)}.`,
+    message: `${count} without a value of the cap ${verb} not capped: ${list(columns, identifiers)}.`,
     path: 'pipeline.weighting.cap',
   };
 }
 
-function listed(columns: Int32Array, identifiers: readonly string[]): string {
+function list(columns: Int32Array, identifiers: readonly string[]): string {
   const first = Array.from(columns.subarray(0, NAMES_LISTED_MAX), (column) => identifiers[column]!).join(', ');
   return columns.length > NAMES_LISTED_MAX ? `${first} and ${columns.length - NAMES_LISTED_MAX} more` : first;
 }

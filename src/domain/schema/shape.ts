@@ -243,12 +243,12 @@ function describe(issue: Issue, value: unknown, name: string): Description {
     case 'too_small':
       return {
         code: 'OUT_OF_RANGE',
-        message: `${name} ${measured(issue.origin, value)}; ${issue.inclusive === false ? 'more than' : 'at least'} ${bound(issue.origin, issue.minimum)} needed.`,
+        message: `${name} ${measure(issue.origin, value)}; ${issue.inclusive === false ? 'more than' : 'at least'} ${bound(issue.origin, issue.minimum)} needed.`,
       };
     case 'too_big':
       return {
         code: 'OUT_OF_RANGE',
-        message: `${name} ${measured(issue.origin, value)}; ${issue.inclusive === false ? 'less than' : 'at most'} ${bound(issue.origin, issue.maximum)} accepted.`,
+        message: `${name} ${measure(issue.origin, value)}; ${issue.inclusive === false ? 'less than' : 'at most'} ${bound(issue.origin, issue.maximum)} accepted.`,
       };
     case 'not_multiple_of':
       return { code: 'WRONG_TYPE', message: `${name} is ${got}; it must be a multiple of ${issue.divisor}.` };
@@ -266,9 +266,9 @@ function printable(value: unknown): string {
   return text.length <= 80 ? text : `${text.slice(0, 77)}...`;
 }
 
-function measured(origin: string, value: unknown): string {
-  if (origin === 'string') return `has ${counted((value as string).length, 'character')}`;
-  if (origin === 'array') return `has ${counted((value as unknown[]).length, 'entry')}`;
+function measure(origin: string, value: unknown): string {
+  if (origin === 'string') return `has ${countValues((value as string).length, 'character')}`;
+  if (origin === 'array') return `has ${countValues((value as unknown[]).length, 'entry')}`;
   return `is ${printable(value)}`;
 }
 
@@ -278,7 +278,7 @@ function bound(origin: string, limit: number | bigint): string {
   return `${limit} ${isCount && limit !== 1 ? 'are' : 'is'}`;
 }
 
-function counted(count: number, noun: 'character' | 'entry'): string {
+function countValues(count: number, noun: 'character' | 'entry'): string {
   if (count === 1) return `1 ${noun}`;
   return `${count} ${noun === 'entry' ? 'entries' : 'characters'}`;
 }

@@ -47,7 +47,7 @@ export function refusedVariants(variation: Variation): RefusedVariants {
       const all = unlisted === 0 ? findings : [...findings, moreOf(member, unlisted)];
       const { code, message, detail } = refuseWithFindings('sweep', all);
       const variants = [...refused];
-      const said = `${message.slice(0, -1)}: ${listed(variants)} of ${variantCount(variation)} ${variants.length === 1 ? 'is' : 'are'} refused.`;
+      const said = `${message.slice(0, -1)}: ${list(variants)} of ${variantCount(variation)} ${variants.length === 1 ? 'is' : 'are'} refused.`;
       throw new Refusal(code, said, { ...detail, variants });
     },
   };
@@ -77,14 +77,14 @@ const moreOf = (path: string, count: number): Finding => ({
 
 /** Returns the changes of a variant: `/document/overlay/factor 0`. */
 export function variantName(patch: Patch): string {
-  const set = Object.entries(patch).map(([pointer, value]) => `${pointer} ${shortened(JSON.stringify(value) ?? '')}`);
+  const set = Object.entries(patch).map(([pointer, value]) => `${pointer} ${shorten(JSON.stringify(value) ?? '')}`);
   return set.length === 0 ? 'the base' : set.join(', ');
 }
 
-const shortened = (text: string): string => (text.length <= VALUE_MAX ? text : `${text.slice(0, VALUE_MAX - 3)}...`);
+const shorten = (text: string): string => (text.length <= VALUE_MAX ? text : `${text.slice(0, VALUE_MAX - 3)}...`);
 
 /** Returns `variant 3` or `variants 0, 3 and 7`. */
-function listed(variants: readonly number[]): string {
+function list(variants: readonly number[]): string {
   const named = variants.slice(0, NAMED_MAX).map(String);
   const rest = variants.length - named.length;
   if (rest > 0) return `variants ${named.join(', ')} and ${rest} more`;

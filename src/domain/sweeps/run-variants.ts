@@ -59,7 +59,7 @@ export function runVariants(input: VariantsInput): VariantOutcome[] {
     try {
       for (const position of group) {
         const tick = (fraction: number): void => report((done + fraction) / variants.length);
-        const run = computed(input, { variant: variants[position]!, before, room: isSparse ? room : null, tick });
+        const run = computeValue(input, { variant: variants[position]!, before, room: isSparse ? room : null, tick });
         outcomes[position] = run.outcome;
         before = run.computed ?? before;
         first ??= before;
@@ -94,7 +94,7 @@ interface VariantInput {
   readonly tick: (fraction: number) => void;
 }
 
-function computed(
+function computeValue(
   { market, calendars, documents, models, createDecider, known }: VariantsInput,
   { variant, before, room, tick }: VariantInput,
 ): { readonly outcome: VariantOutcome; readonly computed?: ComputedRun } {

@@ -6,7 +6,7 @@ export function batchHandlers(batches: Batches): Handlers<typeof batchRoutes> {
   return {
     async startBatch({ body, upload, origin }) {
       const file = upload();
-      const request = file === undefined ? body() : batches.requestFrom(await joined(file.bytes));
+      const request = file === undefined ? body() : batches.requestFrom(await join(file.bytes));
       const status = await batches.start(request, origin);
       return { json: status, headers: { Location: `/jobs/${status.job_id}` } };
     },
@@ -16,7 +16,7 @@ export function batchHandlers(batches: Batches): Handlers<typeof batchRoutes> {
 }
 
 /** Joins the chunks of an upload, whose size the route limits. */
-async function joined(chunks: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
+async function join(chunks: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
   const parts: Uint8Array[] = [];
   for await (const chunk of chunks) parts.push(chunk);
   return Buffer.concat(parts);

@@ -10,7 +10,9 @@ import type { ActionRow, Repair } from './doubt.js';
 /** The content with repairs applied in the order given; the content itself is left as it is. */
 export function applyRepairs(content: MarketContent, repairs: readonly Repair[]): MarketContent {
   const touched = new Set(repairs.flatMap(columnsOf));
-  const fields = new Map([...content.fields].map(([name, panel]) => [name, touched.has(name) ? copied(panel) : panel]));
+  const fields = new Map(
+    [...content.fields].map(([name, panel]) => [name, touched.has(name) ? copyValues(panel) : panel]),
+  );
   let actions = [...content.actions];
   for (const repair of repairs) {
     switch (repair.kind) {
@@ -91,7 +93,7 @@ function holdsValues(content: MarketContent, repair: CellRepair): boolean {
   return values > 0;
 }
 
-function copied(panel: Float64Array): Float64Array {
+function copyValues(panel: Float64Array): Float64Array {
   const copy = keptFloats(panel.length);
   copy.set(panel);
   return copy;

@@ -236,15 +236,15 @@ function* unadjusted(
   const column = ADJUSTED.find((name) => fields.has(name));
   if (column === undefined) return;
   const panel = fields.get(column)!;
-  const adjusted = (bar: number) => panel[rows[bar]! * identifiers.length + position]!;
-  const factor = (bar: number) => adjusted(bar) / close[bar]!;
+  const adjust = (bar: number) => panel[rows[bar]! * identifiers.length + position]!;
+  const factor = (bar: number) => adjust(bar) / close[bar]!;
   for (const payment of payments) {
     const { bar, yield: share } = payment;
     const step = factor(bar) / factor(bar - 1);
     const due = 1 / (1 - share);
     if (share < YIELD_ADJUSTED_MIN || !Number.isFinite(step) || share >= 1) continue;
-    const unit = lastDigit(Array.from({ length: Math.min(bar, ROUNDING_BARS) + 1 }, (_, i) => adjusted(bar - i)));
-    const rounding = unit / 2 / adjusted(bar) + unit / 2 / adjusted(bar - 1);
+    const unit = lastDigit(Array.from({ length: Math.min(bar, ROUNDING_BARS) + 1 }, (_, i) => adjust(bar - i)));
+    const rounding = unit / 2 / adjust(bar) + unit / 2 / adjust(bar - 1);
     if (Math.abs(step - due) < 0.5 * share + rounding) continue;
     yield {
       ...about(payment, 'dividend_not_adjusted'),

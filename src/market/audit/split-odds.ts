@@ -175,18 +175,18 @@ function volumeReading(
   { volume, width }: AuditPanels,
 ): VolumeReading | undefined {
   if (volume === undefined) return undefined;
-  const traded = (from: number, to: number) =>
+  const trade = (from: number, to: number) =>
     Float64Array.from(rows.subarray(Math.max(0, from), to), (t) => volume[t * width + position]!).filter(
       (shares) => shares > 0,
     );
-  const before = traded(bar - VOLUME_BARS, bar);
-  const [today] = traded(bar, bar + 1);
+  const before = trade(bar - VOLUME_BARS, bar);
+  const [today] = trade(bar, bar + 1);
   if (before.length < VOLUME_BARS_MIN || today === undefined) return undefined;
   const usual = upperMedian(before);
   const surprise = Math.log(today / usual);
   const spread = (distance: number, size: number) => logStudent(distance / size) - Math.log(size);
   const asSplit = Math.max(spread(surprise, VOLUME_SPREAD), spread(surprise - Math.log(ratio), VOLUME_SPREAD));
-  const after = traded(bar, bar + VOLUME_BARS);
+  const after = trade(bar, bar + VOLUME_BARS);
   return {
     ratio: today / usual,
     logOdds: asSplit - spread(surprise - NEWS_VOLUME.centre, NEWS_VOLUME.spread),

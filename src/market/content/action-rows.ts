@@ -4,7 +4,7 @@ import { didYouMean } from '#base/text/nearest-name.js';
 import { ACTION_KINDS, type ActionStatus, type ActionType, type CorporateAction } from '#domain/market/market-data.js';
 import { notANumber, numberIn, textIn, writtenText, type Cell } from '../formats/cells.js';
 import { electionIn, type ElectionTerms } from './election-terms.js';
-import { quoted } from '../tables/key-problems.js';
+import { quote } from '../tables/key-problems.js';
 import { namedColumns } from '../tables/named-columns.js';
 import { cellPath, type Problems } from '../tables/problems.js';
 import { dateIn, identifierIn, type Path, type TableRows, neededIn } from './table-rows.js';
@@ -164,7 +164,7 @@ function typeIn(cell: Cell | undefined, path: Path, problems: Problems): ActionT
   problems.error({
     code: 'UNKNOWN_ACTION_TYPE',
     path: path(),
-    message: `${text === null ? 'null' : quoted(text)} is not an action type; the accepted set is ${TYPES.join(', ')}.${text === null ? '' : didYouMean(text, TYPES)}`,
+    message: `${text === null ? 'null' : quote(text)} is not an action type; the accepted set is ${TYPES.join(', ')}.${text === null ? '' : didYouMean(text, TYPES)}`,
     value: text,
     accepted: TYPES,
   });
@@ -222,7 +222,7 @@ function statusIn(cell: Cell | undefined, path: Path, problems: Problems): Actio
   problems.error({
     code: 'NOT_IN_CHOICES',
     path: path(),
-    message: `The status is ${quoted(text)}; the accepted set is ${STATUSES.join(', ')}.${didYouMean(text, STATUSES)}`,
+    message: `The status is ${quote(text)}; the accepted set is ${STATUSES.join(', ')}.${didYouMean(text, STATUSES)}`,
     value: text,
     accepted: STATUSES,
   });

@@ -1,7 +1,7 @@
 import { didYouMean } from '#base/text/nearest-name.js';
 import { ELECTIONS, type ActionType, type CorporateAction, type ElectionDefault } from '#domain/market/market-data.js';
 import { numberIn, textIn, writtenText, type Cell } from '../formats/cells.js';
-import { quoted } from '../tables/key-problems.js';
+import { quote } from '../tables/key-problems.js';
 import type { Problems } from '../tables/problems.js';
 import { dateIn, type Path } from './table-rows.js';
 
@@ -82,7 +82,7 @@ function defaultIn(
   const message =
     accepted === undefined
       ? nothingElected(type)
-      : `The election_default of a ${type} is ${quoted(text)}; the accepted set is ${accepted.join(', ')}.${didYouMean(text, accepted)}`;
+      : `The election_default of a ${type} is ${quote(text)}; the accepted set is ${accepted.join(', ')}.${didYouMean(text, accepted)}`;
   problems.error({
     code: 'NOT_IN_CHOICES',
     path: path(),

@@ -113,7 +113,7 @@ function actionLists(
   const errors = new Map(dividendErrors.map(({ identifier, exDay, error }) => [`${identifier} ${exDay}`, error]));
   const errorOf = ({ identifier, exDay, type }: CorporateAction): number =>
     type === 'DIVIDEND' ? (errors.get(`${identifier} ${exDay}`) ?? 0) : 0;
-  const [before, after] = [grouped(held.actions), grouped(actions)];
+  const [before, after] = [group(held.actions), group(actions)];
   const settled = new Map<string, readonly CorporateAction[]>();
   const changed = new Map<string, ChangedActions>();
   held.identifiers.forEach((identifier, n) => {
@@ -141,7 +141,7 @@ function actionLists(
   };
 }
 
-function grouped(actions: readonly CorporateAction[]): Map<string, CorporateAction[]> {
+function group(actions: readonly CorporateAction[]): Map<string, CorporateAction[]> {
   const lists = new Map<string, CorporateAction[]>();
   for (const action of actions) {
     const list = lists.get(action.identifier);

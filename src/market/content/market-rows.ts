@@ -4,7 +4,7 @@ import { isAssetIdentifier } from '#domain/schema/shape.js';
 import { dayIn, notANumber, numberIn, textIn, writtenText, type Cell, type Heading } from '../formats/cells.js';
 import { COUNT_COLUMNS, PRICE_COLUMNS } from '../tables/table-kinds.js';
 import { isMet, valueConflict, type OnDuplicate } from './repeated-rows.js';
-import { badDay, badIdentifier, nonPositivePrice, quoted, repeatedKey } from '../tables/key-problems.js';
+import { badDay, badIdentifier, nonPositivePrice, quote, repeatedKey } from '../tables/key-problems.js';
 import { IDENTIFIERS_MAX, refuseSize, ROWS_MAX, RowsFault } from './market-limits.js';
 import { namedColumns } from '../tables/named-columns.js';
 import { dayPositions } from '../panels/day-positions.js';
@@ -168,7 +168,7 @@ export function createMarketRows(
     problems.error({
       code: 'NOT_A_NUMBER',
       path: cellPath(file.label, fileRow, name),
-      message: `${name} is ${quoted(text)}, which ${notANumber(text)}.`,
+      message: `${name} is ${quote(text)}, which ${notANumber(text)}.`,
       value: text,
     });
   }

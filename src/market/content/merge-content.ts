@@ -144,18 +144,18 @@ function place(
 function mergeReference(held: ReferenceTable, added: ReferenceTable, problems: Problems): ReferenceTable {
   const columns = [...new Set([...held.columns, ...added.columns])];
   const rows = new Map<string, ReferenceRow[]>();
-  const widened = (table: ReferenceTable, { validFrom, values }: ReferenceRow): ReferenceRow => ({
+  const widen = (table: ReferenceTable, { validFrom, values }: ReferenceRow): ReferenceRow => ({
     validFrom,
     values: columns.map((column): ReferenceValue => values[table.columns.indexOf(column)] ?? null),
   });
   for (const [identifier, spells] of held.rows)
     rows.set(
       identifier,
-      spells.map((row) => widened(held, row)),
+      spells.map((row) => widen(held, row)),
     );
   for (const [identifier, spells] of added.rows) {
     const known = rows.get(identifier) ?? [];
-    for (const row of spells.map((spell) => widened(added, spell))) {
+    for (const row of spells.map((spell) => widen(added, spell))) {
       const same = known.find(({ validFrom }) => validFrom === row.validFrom);
       if (same === undefined) known.push(row);
       else if (JSON.stringify(same) !== JSON.stringify(row)) {

@@ -19,24 +19,24 @@ const countText = (count: number, one: string, many = `${one}s`): string => `${c
 
 /** One finding for each security whose restatement for a split was taken. */
 export function splitFindings(splits: readonly SplitTaken[]): Finding[] {
-  return limited(splits, 'SPLIT_RESTATED', ({ identifier, ratio, date }) => {
+  return limit(splits, 'SPLIT_RESTATED', ({ identifier, ratio, date }) => {
     const [one, other] = ratio >= 1 ? [ratio, 1] : [1, 1 / ratio];
     const until = date === null ? '' : ` before ${date}`;
     return {
       severity: 'info',
       code: 'SPLIT_RESTATED',
       path: `market.${identifier}`,
-      message: `The source restated ${identifier} for a ${rounded(one)}:${rounded(other)} split: prices${until} are divided by ${rounded(ratio)}. Its bars and corporate actions are those of the source.`,
+      message: `The source restated ${identifier} for a ${round(one)}:${round(other)} split: prices${until} are divided by ${round(ratio)}. Its bars and corporate actions are those of the source.`,
       value: ratio,
     };
   });
 }
 
-const rounded = (number: number): number => Number(number.toPrecision(6));
+const round = (number: number): number => Number(number.toPrecision(6));
 
 /** One finding for each security that is rejected. */
 export function rejectionFindings(rejections: readonly Rejection[]): Finding[] {
-  return limited(rejections, 'HISTORY_CHANGED', ({ identifier, bars, actions, heldBack, first }) => {
+  return limit(rejections, 'HISTORY_CHANGED', ({ identifier, bars, actions, heldBack, first }) => {
     const later = heldBack === 0 ? '' : `; ${countText(heldBack, 'later bar')} held back`;
     return {
       severity: 'warning',
@@ -78,7 +78,7 @@ export function lateFindings(late: number): Finding[] {
 }
 
 /** Findings of the first items, and one that counts the others. */
-function limited<T extends { readonly identifier: string }>(
+function limit<T extends { readonly identifier: string }>(
   items: readonly T[],
   code: 'SPLIT_RESTATED' | 'HISTORY_CHANGED',
   findingOf: (item: T) => Finding,

@@ -2,7 +2,7 @@ import type { Day } from '#domain/time/days.js';
 import { compareText } from '#domain/refusals/findings.js';
 import type { PriceSeries, SeriesTable } from '#domain/market/series.js';
 import { notANumber, numberIn, textIn, writtenText, type Cell } from '../formats/cells.js';
-import { badDay, quoted, repeatedKey } from '../tables/key-problems.js';
+import { badDay, quote, repeatedKey } from '../tables/key-problems.js';
 import { SERIES_ROWS_MAX } from './market-limits.js';
 import { namedColumns } from '../tables/named-columns.js';
 import { cellPath, type Problems } from '../tables/problems.js';
@@ -105,7 +105,7 @@ function closeIn(
     problems.error({
       code: 'NOT_A_NUMBER',
       path: path(),
-      message: `${column} is ${quoted(writtenText(cell))}, which ${notANumber(writtenText(cell))}.`,
+      message: `${column} is ${quote(writtenText(cell))}, which ${notANumber(writtenText(cell))}.`,
       value: writtenText(cell),
     });
   return value === undefined ? undefined : value + 0; // + 0 turns a negative zero into 0
@@ -122,7 +122,7 @@ function oneOf(
     problems.error({
       code: 'NOT_IN_CHOICES',
       path: path(),
-      message: `${what} is ${quoted(come)}; an earlier row has ${quoted(held)}, and a series has one.`,
+      message: `${what} is ${quote(come)}; an earlier row has ${quote(held)}, and a series has one.`,
       accepted: [held],
       value: come,
     });

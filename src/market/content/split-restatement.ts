@@ -71,7 +71,7 @@ interface Values {
 
 /** Ratios of splits that the closes up to a position leave open, the simplest first. */
 function ratiosIn({ held, fresh }: Values, last: number): number[] {
-  const units = { held: unitOf(priced(held)), fresh: unitOf(priced(fresh)) };
+  const units = { held: unitOf(priceOf(held)), fresh: unitOf(priceOf(fresh)) };
   let [low, high] = [0, Number.POSITIVE_INFINITY];
   for (let t = 0; t <= last; t++) {
     const [before, after] = [held[t]!, fresh[t]!];
@@ -84,7 +84,7 @@ function ratiosIn({ held, fresh }: Values, last: number): number[] {
   return SPLIT_RATIOS.filter((ratio) => ratio >= low && ratio <= high && (ratio < 1 || ratio >= SPLIT_RATIO_MIN));
 }
 
-const priced = (values: readonly number[]): number[] => values.filter((value) => value === value);
+const priceOf = (values: readonly number[]): number[] => values.filter((value) => value === value);
 
 /** Difference that the rounding of a value leaves open. */
 const slackOf = (value: number, unit: number): number => unit / 2 + SINGLE_PRECISION * Math.abs(value);
@@ -111,7 +111,7 @@ function isScaled(
   { factor, last, isVolume }: { readonly factor: number; readonly last: number; readonly isVolume: boolean },
 ): boolean {
   const unit = isVolume ? volumeUnit : unitOf;
-  const units = { held: unit(priced(held)), fresh: unit(priced(fresh)) };
+  const units = { held: unit(priceOf(held)), fresh: unit(priceOf(fresh)) };
   for (let t = 0; t <= last; t++) {
     const [expected, value] = [held[t]! * factor, fresh[t]!];
     if (isSame(expected, value)) continue;

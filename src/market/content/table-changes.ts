@@ -159,7 +159,7 @@ function unequal(before: readonly TableRow[], after: readonly TableRow[]): [Tabl
 }
 
 function referenceRows({ columns, rows }: ReferenceTable): Rows {
-  return grouped(
+  return group(
     [...rows].flatMap(([identifier, spells]) =>
       spells.map(({ validFrom, values }) => ({
         key: JSON.stringify([identifier, validFrom]),
@@ -171,7 +171,7 @@ function referenceRows({ columns, rows }: ReferenceTable): Rows {
 
 /** A corrected dividend is one of the same name, type and ex day. */
 function actionRows(actions: readonly CorporateAction[]): Rows {
-  return grouped(
+  return group(
     actions.map((action) => {
       const { identifier, type, exDay, related } = action;
       const key = JSON.stringify([identifier, type, exDay, related]);
@@ -199,7 +199,7 @@ function termsOf(action: CorporateAction): [string, ReferenceValue][] {
 }
 
 function membershipRows(universes: readonly Membership[]): Rows {
-  return grouped(
+  return group(
     universes.map(({ universe, identifier, start, end }) => ({
       key: JSON.stringify([universe, identifier, start]),
       row: {
@@ -218,7 +218,7 @@ function membershipRows(universes: readonly Membership[]): Rows {
 const valuesOf = (cells: readonly (readonly [string, ReferenceValue])[]): ReadonlyMap<string, ReferenceValue> =>
   new Map(cells.filter(([, value]) => value !== null));
 
-function grouped(rows: readonly { readonly key: string; readonly row: TableRow }[]): Rows {
+function group(rows: readonly { readonly key: string; readonly row: TableRow }[]): Rows {
   const groups = new Map<string, TableRow[]>();
   for (const { key, row } of rows) {
     const known = groups.get(key);

@@ -75,13 +75,13 @@ function* marketGroups(
           codes: picked.map((chosenCell) => chosenCell % assets),
           texts: identifiers,
         },
-        ...panels.map(([name, panel]): ParquetColumn => ({ name, kind: 'double', values: gathered(panel, picked) })),
+        ...panels.map(([name, panel]): ParquetColumn => ({ name, kind: 'double', values: gather(panel, picked) })),
       ],
     };
   }
 }
 
-function gathered(panel: Float64Array, cells: Int32Array): Float64Array {
+function gather(panel: Float64Array, cells: Int32Array): Float64Array {
   const values = new Float64Array(cells.length);
   for (let i = 0; i < cells.length; i++) values[i] = panel[cells[i]!]!;
   return values;
@@ -181,15 +181,15 @@ function universeGroup({ universes }: MarketContent): RowGroup {
 /** A row group a series. */
 function* seriesGroups(series: SeriesTable): Generator<RowGroup> {
   for (const { identifier, currency, name, days, closes } of series.values()) {
-    const repeated = (text: string | null): (string | null)[] => Array.from(days, () => text);
+    const repeat = (text: string | null): (string | null)[] => Array.from(days, () => text);
     yield {
       rows: days.length,
       columns: [
-        { name: 'identifier', kind: 'text', values: repeated(identifier) },
+        { name: 'identifier', kind: 'text', values: repeat(identifier) },
         { name: 'date', kind: 'day', values: [...days] },
         { name: 'CLOSE', kind: 'double', values: closes },
-        { name: 'CURRENCY', kind: 'text', values: repeated(currency) },
-        { name: 'NAME', kind: 'text', values: repeated(name) },
+        { name: 'CURRENCY', kind: 'text', values: repeat(currency) },
+        { name: 'NAME', kind: 'text', values: repeat(name) },
       ],
     };
   }

@@ -28,7 +28,7 @@ export function writeWorkbook(sheets: readonly Sheet[]): Uint8Array<ArrayBuffer>
     },
     {
       name: 'xl/workbook.xml',
-      text: `${DECLARATION}<workbook xmlns="${MAIN}" xmlns:r="${RELATIONS}"><sheets>${sheets.map(({ name }, i) => `<sheet name="${escaped(name)}" sheetId="${i + 1}" r:id="rId${i + 1}"/>`).join('')}</sheets></workbook>`,
+      text: `${DECLARATION}<workbook xmlns="${MAIN}" xmlns:r="${RELATIONS}"><sheets>${sheets.map(({ name }, i) => `<sheet name="${escape(name)}" sheetId="${i + 1}" r:id="rId${i + 1}"/>`).join('')}</sheets></workbook>`,
     },
     {
       name: 'xl/_rels/workbook.xml.rels',
@@ -53,7 +53,7 @@ function sheetXml({ rows }: Sheet): string {
 function cellXml(cell: string | number | null, reference: string, isHeader: boolean): string {
   if (cell === null) return '';
   if (typeof cell === 'number') return `<c r="${reference}"><v>${cell}</v></c>`;
-  return `<c r="${reference}"${isHeader ? ' s="1"' : ''} t="inlineStr"><is><t>${escaped(protectedText(cell))}</t></is></c>`;
+  return `<c r="${reference}"${isHeader ? ' s="1"' : ''} t="inlineStr"><is><t>${escape(protectedText(cell))}</t></is></c>`;
 }
 
 function columnName(column: number): string {
@@ -61,5 +61,5 @@ function columnName(column: number): string {
   return column < 26 ? letter : columnName(Math.floor(column / 26) - 1) + letter;
 }
 
-const escaped = (text: string) =>
+const escape = (text: string) =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');

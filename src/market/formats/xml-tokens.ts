@@ -27,7 +27,7 @@ export async function* xmlTokens(chunks: AsyncIterable<Uint8Array>): AsyncGenera
       if (open < 0) break;
       const end = endOfMarkup(rest, open);
       if (end < 0) break;
-      if (open > from) yield { kind: 'text', text: unescaped(rest.slice(from, open)) };
+      if (open > from) yield { kind: 'text', text: unescape(rest.slice(from, open)) };
       const token = tokenOf(rest.slice(open, end));
       if (token !== undefined) yield token;
       from = end;
@@ -89,12 +89,12 @@ const localName = (name: string) => name.slice(name.indexOf(':') + 1);
 /** The value of an attribute, undefined when there is none of the name. */
 export function attribute(attributes: string, name: string): string | undefined {
   const match = new RegExp(`\\s${name}\\s*=\\s*(?:"([^"]*)"|'([^']*)')`).exec(attributes);
-  return match === null ? undefined : unescaped(match[1] ?? match[2] ?? '');
+  return match === null ? undefined : unescape(match[1] ?? match[2] ?? '');
 }
 
 const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" };
 
-function unescaped(text: string): string {
+function unescape(text: string): string {
   if (!text.includes('&')) return text;
   return text.replace(/&(#x[0-9a-fA-F]{1,6}|#\d{1,7}|[a-z]{2,4});/g, (_whole, name: string) => {
     if (name[0] !== '#') {

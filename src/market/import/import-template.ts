@@ -51,7 +51,7 @@ export function importTemplate(format: ImportFormat): Uint8Array<ArrayBuffer> {
 }
 
 function csvText(rows: Rows): string {
-  return `${rows.map((row) => row.map((cell) => (typeof cell === 'string' ? quoted(protectedText(cell)) : (cell ?? ''))).join(',')).join('\r\n')}\r\n`;
+  return `${rows.map((row) => row.map((cell) => (typeof cell === 'string' ? quote(protectedText(cell)) : (cell ?? ''))).join(',')).join('\r\n')}\r\n`;
 }
 
-const quoted = (text: string) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+const quote = (text: string) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);

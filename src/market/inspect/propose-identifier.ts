@@ -145,9 +145,9 @@ function commonPattern(names: readonly string[], namedBy: NamedBy): string {
     while (length < Math.min(a.length, b.length) && a[length] === b[length]) length += 1;
     return a.slice(0, length);
   };
-  const reversed = (text: string) => [...text].toReversed().join('');
+  const reverse = (text: string) => [...text].toReversed().join('');
   const before = names.reduce(shared);
-  const after = reversed(names.map(reversed).reduce(shared));
+  const after = reverse(names.map(reverse).reduce(shared));
   // Letters that all identifiers happen to share belong to them: a pattern begins and ends at a mark.
   const prefix = /^.*[_\-. ]/.exec(before)?.[0] ?? '';
   const suffix = /[_\-. ].*$/.exec(after)?.[0] ?? '';

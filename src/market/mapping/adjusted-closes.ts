@@ -148,7 +148,7 @@ function actionsOf(
     }
     if (dividend > LARGE_DIVIDEND * before)
       problems.warning(largeDividend(identifier, day, { dividend, before, isWhole: closes.refused.length === 0 }));
-    const expected = scaled(factor, split / (1 - dividend / before));
+    const expected = scale(factor, split / (1 - dividend / before));
     factor = expected.low > range.high || expected.high < range.low ? range : common(range, expected);
   }
   return { actions, errors };
@@ -173,8 +173,8 @@ function stepsOf(plateaus: readonly Plateau[], adjustment: MarketData['adjustmen
   const isAlone = ({ split, factor }: Step, before: Step) =>
     split !== 1 && split * before.factor.low <= factor.high && split * before.factor.high >= factor.low;
   const alone = steps.map((step, i) => i > 0 && isAlone(step, steps[i - 1]!));
-  for (let i = 1; i < steps.length; i++) if (alone[i]) meet(i, scaled(steps[i - 1]!.factor, steps[i]!.split));
-  for (let i = steps.length - 1; i > 0; i--) if (alone[i]) meet(i - 1, scaled(steps[i]!.factor, 1 / steps[i]!.split));
+  for (let i = 1; i < steps.length; i++) if (alone[i]) meet(i, scale(steps[i - 1]!.factor, steps[i]!.split));
+  for (let i = steps.length - 1; i > 0; i--) if (alone[i]) meet(i - 1, scale(steps[i]!.factor, 1 / steps[i]!.split));
   return steps;
 }
 
@@ -270,7 +270,7 @@ const middle = ({ low, high }: Range) => (low + high) / 2;
 /** Quotients of positive numbers of two ranges. */
 const quotient = (above: Range, below: Range): Range => ({ low: above.low / below.high, high: above.high / below.low });
 
-const scaled = ({ low, high }: Range, by: number): Range => ({ low: low * by, high: high * by });
+const scale = ({ low, high }: Range, by: number): Range => ({ low: low * by, high: high * by });
 
 /** The intersection of two adjacent ranges, a single number where rounding separates them. */
 function common(one: Range, other: Range): Range {

@@ -1,5 +1,5 @@
 import type { Mapping } from '#domain/documents/mapping.js';
-import { quoted } from '../tables/key-problems.js';
+import { quote } from '../tables/key-problems.js';
 import type { MarketFile } from '../content/market-rows.js';
 import { cellPath, type Problem, type Problems } from '../tables/problems.js';
 import type { Cell } from '../formats/cells.js';
@@ -32,7 +32,7 @@ export function createCountMarks({ decimal, thousands }: Mapping, problems: Prob
       suspects.set(field, {
         code: 'NOT_A_NUMBER',
         path: cellPath(file.label, row, field),
-        message: `${field} is ${quoted(cell)}, read as ${commaNumberIn(cell)}: shares have no fractions. If its comma separates thousands, set thousands "," in the mapping.`,
+        message: `${field} is ${quote(cell)}, read as ${commaNumberIn(cell)}: shares have no fractions. If its comma separates thousands, set thousands "," in the mapping.`,
         value: cell,
       });
   }

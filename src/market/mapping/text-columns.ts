@@ -1,4 +1,4 @@
-import { quoted } from '../tables/key-problems.js';
+import { quote } from '../tables/key-problems.js';
 import type { MarketFile } from '../content/market-rows.js';
 import { ALIKE_MAX, cellPath, type Problem, type Problems } from '../tables/problems.js';
 import { notANumber } from '../formats/cells.js';
@@ -39,7 +39,7 @@ export function createTextColumns(problems: Problems): TextColumns {
       refused.first.push({
         code: 'NOT_A_NUMBER',
         path: cellPath(file.label, row, written),
-        message: `${written} is ${quoted(text)}, which ${notANumber(text)}.`,
+        message: `${written} is ${quote(text)}, which ${notANumber(text)}.`,
         value: text,
       });
   }

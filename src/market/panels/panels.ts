@@ -98,7 +98,7 @@ export function withoutEmptyLines(panels: Panels): Panels {
     identifiers: names.map((n) => identifiers[n]!),
     dates: Int32Array.from(days, (t) => dates[t]!),
     fields: new Map(
-      [...fields].map(([name, panel]) => [name, picked({ panel, assets, fields: fields.size }, days, names)]),
+      [...fields].map(([name, panel]) => [name, pick({ panel, assets, fields: fields.size }, days, names)]),
     ),
   };
 }
@@ -116,7 +116,7 @@ interface PanelOf {
   readonly fields: number;
 }
 
-function picked(
+function pick(
   { panel, assets, fields }: PanelOf,
   days: readonly number[],
   names: readonly number[],

@@ -1,3 +1,3 @@
-import { bundled } from '#bundle';
+import { bundlePath } from '#bundle';
 
-await import(bundled('market-process-tasks') ?? './market-process-tasks.js');
+await import(bundlePath('market-process-tasks') ?? './market-process-tasks.js');

@@ -175,7 +175,7 @@ async function perform(
   follower: DayFollower,
 ): Promise<Made | undefined> {
   // Modules that reading files does not need are loaded on demand: the first load waits for this process to start.
-  const written = (folder: string, content: MarketContent) => async () =>
+  const writeText = (folder: string, content: MarketContent) => async () =>
     (await import('../content/write-market.js'))
       .writeMarket(folder, content, (fraction) => onProgress(0.6 + 0.3 * fraction, 'writing'))
       .catch((cause: unknown) => {
@@ -203,17 +203,17 @@ async function perform(
     case 'importBody': {
       const { performImport } = await import('../import/perform-import.js');
       const made = await performImport(await readFile(options.bodyFile!), problems, ask);
-      return made && { ...made, files: written(made.folder, made.content) };
+      return made && { ...made, files: writeText(made.folder, made.content) };
     }
     case 'importTable': {
       const { importTable } = await import('../import/import-table.js');
       const made = await importTable(input, problems, (fraction) => onProgress(0.6 * fraction, 'reading'));
-      return made && { ...made, files: written(made.folder, made.content) };
+      return made && { ...made, files: writeText(made.folder, made.content) };
     }
     case 'generate': {
       const { generateMarket } = await import('../synthetic/generate-market.js');
       const content = generateMarket(input.spec, (fraction) => onProgress(0.6 * fraction, 'drawing prices'));
-      return { content, adjustment: 'none', rows: rowsOf(content), files: written(input.folder, content) };
+      return { content, adjustment: 'none', rows: rowsOf(content), files: writeText(input.folder, content) };
     }
   }
 }

@@ -52,10 +52,10 @@ export function priceSeries(bars: NameBars, request: SeriesRequest): DatedTable 
   const panelOf = (name: string) => fields.find((field) => field.name === name)!.values;
   if (request.interval === 'native' && request.adjust === 'none') {
     return {
-      days: picked(dates, 1, 0, rows, new Int32Array(rows.length)),
+      days: pick(dates, 1, 0, rows, new Int32Array(rows.length)),
       columns: request.columns.map((name) => ({
         name,
-        values: picked(panelOf(name), names, position, rows, new Float64Array(rows.length)),
+        values: pick(panelOf(name), names, position, rows, new Float64Array(rows.length)),
       })),
     };
   }
@@ -71,10 +71,10 @@ export function priceSeries(bars: NameBars, request: SeriesRequest): DatedTable 
   });
   if (request.interval !== 'native') return drawnTogether(dates, wanted, rows, request.interval);
   return {
-    days: picked(dates, 1, 0, rows, new Int32Array(rows.length)),
+    days: pick(dates, 1, 0, rows, new Int32Array(rows.length)),
     columns: wanted.map(({ name, values }) => ({
       name,
-      values: picked(values, 1, 0, rows, new Float64Array(rows.length)),
+      values: pick(values, 1, 0, rows, new Float64Array(rows.length)),
     })),
   };
 }
@@ -103,7 +103,7 @@ function rowsWithValue({ fields, names, position }: NameBars, from: number, to: 
 }
 
 /** Values of some rows of one column of a row-major table. */
-function picked<T extends Float64Array | Int32Array>(
+function pick<T extends Float64Array | Int32Array>(
   values: T,
   step: number,
   column: number,

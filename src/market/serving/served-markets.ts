@@ -64,10 +64,10 @@ export function createServedMarkets(onServe: () => void = () => {}): ServedMarke
   const settled = new Promise<void>((resolve) => {
     settle = resolve;
   });
-  const awaited = (): string | undefined => (current === undefined ? expected : undefined);
+  const awaitValue = (): string | undefined => (current === undefined ? expected : undefined);
 
   function servedOrNone(): ServedMarket | undefined {
-    const coming = awaited();
+    const coming = awaitValue();
     if (coming !== undefined) throw datasetLoading(coming);
     return current;
   }
@@ -87,7 +87,7 @@ export function createServedMarkets(onServe: () => void = () => {}): ServedMarke
       if (served === undefined) throw noDataSource(failed);
       return served;
     },
-    awaited,
+    awaited: awaitValue,
     failure: () => failed,
     settled: () => settled,
     expect(datasetId) {

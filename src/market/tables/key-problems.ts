@@ -7,7 +7,7 @@ export function badIdentifier(path: string, text: string | null): Problem {
   return {
     code: 'BAD_IDENTIFIER',
     path,
-    message: `${quoted(text)} is not an identifier, which has 1 to 64 characters, no control characters and no /.`,
+    message: `${quote(text)} is not an identifier, which has 1 to 64 characters, no control characters and no /.`,
     value: text,
   };
 }
@@ -18,7 +18,7 @@ export function badDay(path: string, column: string, text: string | null, format
   return {
     code: 'BAD_DATE',
     path,
-    message: `${column} is ${quoted(text)}; a day that exists, ${format}, is needed.`,
+    message: `${column} is ${quote(text)}; a day that exists, ${format}, is needed.`,
     value: text,
   };
 }
@@ -46,6 +46,6 @@ export function nonPositivePrice(column: string, value: number): string {
 }
 
 /** A text of a file as a message repeats it. */
-export function quoted(text: string): string {
+export function quote(text: string): string {
   return JSON.stringify(text.length <= 80 ? text : `${text.slice(0, 77)}...`);
 }

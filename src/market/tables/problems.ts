@@ -120,14 +120,14 @@ export function createProblems(): Problems {
     get errors() {
       return collected.error.met;
     },
-    findings: () => [...listed('error', collected.error), ...listed('warning', collected.warning)],
+    findings: () => [...listValues('error', collected.error), ...listValues('warning', collected.warning)],
   };
 }
 
 const empty = (): Collected => ({ alike: new Map(), met: 0 });
 
 /** The findings of one severity, the first FINDINGS_MAX that were met, in served order, and the count of the rest. */
-function listed(severity: Severity, { alike, met }: Collected): Finding[] {
+function listValues(severity: Severity, { alike, met }: Collected): Finding[] {
   const all = [...alike.values()].flatMap((each) =>
     each.count > ALIKE_MAX
       ? [{ finding: asOne(each), order: each.orders[0]!, stands: each.count }]

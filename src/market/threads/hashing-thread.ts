@@ -13,10 +13,10 @@ async function perform(order: HashingOrder): Promise<void> {
   if (order.kind === 'panels') panels = { turn: order.turn, digestOf: blockDigests(order.panels) };
   else if (order.kind === 'block')
     answer({ kind: 'block', turn: panels!.turn, block: order.block, digest: panels!.digestOf(order.block) });
-  else answer(await hashed(order.files));
+  else answer(await hash(order.files));
 }
 
-async function hashed(files: Extract<HashingOrder, { kind: 'files' }>['files']): Promise<HashingAnswer> {
+async function hash(files: Extract<HashingOrder, { kind: 'files' }>['files']): Promise<HashingAnswer> {
   const digests: FileDigest[] = [];
   try {
     await digestFiles(files, digests);

@@ -127,7 +127,7 @@ export function createDays(dependencies: DaysDependencies): Days {
   }
 
   /** Changes a day that has not ended by a decision of a person. */
-  async function decided(
+  async function toDecision(
     scheduleId: string,
     date: string,
     by: Authorship,
@@ -152,7 +152,7 @@ export function createDays(dependencies: DaysDependencies): Days {
   }
 
   /** The day as it is performed next: under the schedule as it is now, begun where it was not. */
-  function renewed(
+  function renew(
     stored: DayDocument | undefined,
     schedule: AuthoredPlan,
     date: string,
@@ -223,7 +223,7 @@ export function createDays(dependencies: DaysDependencies): Days {
         async (tx) => {
           const stored = await readDay(tx, scheduleId, date);
           if (stored?.state === 'running' && stored.lease !== null) return stored;
-          const next = renewed(stored, schedule, date, again);
+          const next = renew(stored, schedule, date, again);
           await days.changeIn(tx, next);
           await judge(tx, { action: 'run', schedule_id: scheduleId, date, reason }, by);
           return next;
@@ -242,7 +242,7 @@ export function createDays(dependencies: DaysDependencies): Days {
         finished_at: at,
         next_attempt_at: null,
       } as const;
-      return decided(scheduleId, date, by, (day) => ({
+      return toDecision(scheduleId, date, by, (day) => ({
         day: { ...day, ...ending, held: [] },
         judged: { action: 'skip', schedule_id: scheduleId, date, reason },
       }));
@@ -250,7 +250,7 @@ export function createDays(dependencies: DaysDependencies): Days {
     async waive(scheduleId, date, waived, by) {
       const at = formatTimestamp(now());
       const { author, keyId = null } = by;
-      const day = await decided(scheduleId, date, by, (stored) => ({
+      const day = await toDecision(scheduleId, date, by, (stored) => ({
         day: { ...stored, waivers: [...stored.waivers, { ...waived, author, key_id: keyId, at }], next_attempt_at: at },
         judged: { action: 'waive', schedule_id: scheduleId, date, ...waived },
         requested: requestedWaiver(scheduleId, date, waived),
@@ -273,7 +273,7 @@ export function createDays(dependencies: DaysDependencies): Days {
           for (const date of sessions) {
             const stored = await readDay(tx, scheduleId, date);
             if (stored?.state === 'done' || stored?.state === 'running') continue;
-            await days.changeIn(tx, renewed(stored, schedule, date, []));
+            await days.changeIn(tx, renew(stored, schedule, date, []));
           }
           await judge(
             tx,

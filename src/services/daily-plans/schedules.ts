@@ -150,10 +150,10 @@ function misplacedChecks({ steps }: ScheduleBody): readonly (readonly [string, s
 
 /** Indices that steps name, by where. */
 function namedIndices({ steps }: ScheduleBody): readonly (readonly [string, string])[] {
-  const listed = (ids: readonly string[] | null, path: string): [string, string][] =>
+  const list = (ids: readonly string[] | null, path: string): [string, string][] =>
     (ids ?? []).map((id, i) => [`${path}.indices[${i}]`, id]);
   return steps.flatMap((step, k) => {
-    if (step.type === 'render') return listed(step.indices, `steps[${k}]`);
+    if (step.type === 'render') return list(step.indices, `steps[${k}]`);
     if (step.type === 'compare')
       return Object.keys(step.second_source).map((id) => [`steps[${k}].second_source.${id}`, id] as [string, string]);
     if (step.type === 'checks')
@@ -163,7 +163,7 @@ function namedIndices({ steps }: ScheduleBody): readonly (readonly [string, stri
           : [],
       );
     if (step.type !== 'export') return [];
-    return step.files.flatMap(({ indices }, f) => listed(indices, `steps[${k}].files[${f}]`));
+    return step.files.flatMap(({ indices }, f) => list(indices, `steps[${k}].files[${f}]`));
   });
 }
 

@@ -57,7 +57,7 @@ const COMING_DAYS = 90;
 export function createActionDesk(dependencies: ActionDeskDependencies): ActionDesk {
   const { documents, markets, calendars, approvals, effectsOf, now } = dependencies;
 
-  async function described(action: CorporateAction, served: ServedMarket, id: string): Promise<DeskAction> {
+  async function describe(action: CorporateAction, served: ServedMarket, id: string): Promise<DeskAction> {
     const { market } = served;
     const terms = termsOf(action);
     const decisions = await decisionsOn(documents, id);
@@ -98,7 +98,7 @@ export function createActionDesk(dependencies: ActionDeskDependencies): ActionDe
       const actions: DeskAction[] = [];
       let total = 0;
       for (const action of asked) {
-        const one = await described(action, served, actionIdOf(identity.datasetId, action));
+        const one = await describe(action, served, actionIdOf(identity.datasetId, action));
         if ((state !== undefined && one.state !== state) || (flagged && one.flags.length === 0)) continue;
         total++;
         if (actions.length < limit) actions.push(one);
@@ -107,7 +107,7 @@ export function createActionDesk(dependencies: ActionDeskDependencies): ActionDe
     },
     async get(actionId, signal) {
       const { action, served } = find(actionId);
-      const one = await described(action, served, actionId);
+      const one = await describe(action, served, actionId);
       return { ...one, effects: await effectsOf(one.identifier, one.ex_date, signal) };
     },
     async decide(actionId, { decision, sources, comment }, by) {
@@ -142,7 +142,7 @@ export function createActionDesk(dependencies: ActionDeskDependencies): ActionDe
           { by: noted },
         ),
       );
-      return described(action, served, actionId);
+      return describe(action, served, actionId);
     },
   };
 }

@@ -217,7 +217,7 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
   function earlier(served: ServedMarket, latest: number, wanted: DataVersionDocument): Promise<ServedMarket> {
     const { datasetId, adjustment, currency = null } = served.identity;
     const key = JSON.stringify([datasetId, adjustment, currency, wanted.version, wanted.content_hash]);
-    const known = held.get(key) ?? made(served, latest, wanted);
+    const known = held.get(key) ?? make(served, latest, wanted);
     held.delete(key);
     held.set(key, known);
     known.catch(() => held.delete(key));
@@ -225,7 +225,7 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
     return known;
   }
 
-  async function made(served: ServedMarket, latest: number, wanted: DataVersionDocument): Promise<ServedMarket> {
+  async function make(served: ServedMarket, latest: number, wanted: DataVersionDocument): Promise<ServedMarket> {
     const { datasetId } = served.identity;
     const changes: { readonly path: string; readonly sha256: string }[] = [];
     for (let version = latest; version > wanted.version; version--) {

@@ -235,11 +235,13 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
   ): Promise<void> {
     const document = { ...made, ...(await storeFiles.keep(made.location!)) }; // It was written to a folder.
     const served = handle === null ? undefined : await servedMarket(handle, document.last_loaded_at!);
-    const replaced = (): Promise<ServedMarket | undefined> => contentOf(previous);
+    const replaceValue = (): Promise<ServedMarket | undefined> => contentOf(previous);
     const version =
-      served === undefined ? null : await versions.prepare(served, { source, kind: document.kind, replaced });
+      served === undefined
+        ? null
+        : await versions.prepare(served, { source, kind: document.kind, replaced: replaceValue });
     const preserved =
-      served === undefined && previous !== undefined ? await versions.preserve(previous.store_id, replaced) : null;
+      served === undefined && previous !== undefined ? await versions.preserve(previous.store_id, replaceValue) : null;
     if (served !== undefined) await activations.prepare(served);
     const write = async (tx: DocumentTransaction): Promise<void> => {
       if (previous === undefined) await activity.assertFree(document.store_id, tx);

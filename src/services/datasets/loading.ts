@@ -173,7 +173,7 @@ export function createDatasetLoading({
     const files = await listedFiles(source, problems);
     if (files === undefined || problems.errors > 0) return refusedWhole(termsOf(source), files, problems, options);
     const unread = unreadFiles(files, known, await knownByBytes(files, known, listedAt), derivedTables(source));
-    const added = (
+    const add = (
       unchangedTables: readonly TableKind[],
       unchanged: readonly KnownFile[],
       { isWhole, read }: { readonly isWhole: boolean; readonly read: Accepted },
@@ -200,7 +200,7 @@ export function createDatasetLoading({
       ? await readFiles(source, files, { files: unread.files, isPart, known: unread.digests, terms }, options)
       : undefined;
     if (part?.kind === 'accepted' && (part.summary.start ?? Infinity) > lastDay)
-      return added(unread.unchangedTables, unread.unchanged, { isWhole: false, read: part });
+      return add(unread.unchangedTables, unread.unchanged, { isWhole: false, read: part });
     // Errors are reported for the whole folder: one file may have a column that another lacks, and two files the same bar.
     const isRefused = part?.kind === 'refused';
     const input = isRefused
@@ -209,7 +209,7 @@ export function createDatasetLoading({
     const read = await readFiles(source, files, input, options);
     if (read.kind === 'refused') return read;
     const unchanged = isRefused ? [] : unread.unchanged.filter(({ dataset: table }) => table !== 'market');
-    return added(isRefused ? [] : unread.unchangedTables, unchanged, { isWhole: true, read });
+    return add(isRefused ? [] : unread.unchangedTables, unchanged, { isWhole: true, read });
   }
 
   const optionsFor = async (

@@ -33,7 +33,7 @@ import type { DataVersions } from './data-versions.js';
 import { activateIn } from './activate.js';
 import type { Activations } from './activations.js';
 import { loadedFields, type DatasetLoading } from './loading.js';
-import { isSamePlace, openPlace, placesAfter, repeated } from './source-places.js';
+import { isSamePlace, openPlace, placesAfter, repeat } from './source-places.js';
 import { publishReplaced } from './store-files.js';
 
 export interface DatasetRegistrationDependencies {
@@ -156,7 +156,7 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
     const resolved =
       kind === 'folder' ? await locations.resolve(location, 'folder') : await databases.resolve(location);
     if ('problem' in resolved)
-      throw refusedData([{ severity: 'error', ...resolved.problem, path, ...repeated(location) }]);
+      throw refusedData([{ severity: 'error', ...resolved.problem, path, ...repeat(location) }]);
     if ('path' in resolved) return resolved.path;
     return resolved.place.kind === 'postgresql'
       ? withPassword(location, secrets.seal)
@@ -223,10 +223,10 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
   }
 
   async function sourceOf({ kind }: DatasetDocument, source: string): Promise<string> {
-    const refused = (finding: Omit<Finding, 'severity'>) =>
+    const refuse = (finding: Omit<Finding, 'severity'>) =>
       refuseWithFindings('request', [{ severity: 'error', ...finding }]);
     if (kind === 'synthetic' || kind === 'imported') {
-      throw refused({
+      throw refuse({
         code: 'IMMUTABLE_FIELD',
         path: 'source',
         message: `The source of a data store of kind ${kind} cannot be changed.`,

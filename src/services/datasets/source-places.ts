@@ -30,7 +30,7 @@ export function openPlace<T extends string | null>(source: T, version: number): 
 }
 
 /** A refused place as its finding repeats it: not at all where nobody can say which part of it is a password. */
-export function repeated(location: string): { readonly value?: string } {
+export function repeat(location: string): { readonly value?: string } {
   if (isAbsolute(location)) return { value: location };
   const url = location.includes('://') && URL.canParse(location) ? new URL(location) : undefined;
   return url === undefined || url.search !== '' || url.hash !== '' || url.pathname.includes('@')

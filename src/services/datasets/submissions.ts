@@ -223,11 +223,11 @@ function lastYearEnd(timestamp: string): string {
  * @throws Refusal VALIDATION_FAILED, INVALID_RANGE when no market can be made by the request
  */
 function assertGeneratable(request: GenerateRequest, calendars: Calendars, field: 'end' | 'until'): void {
-  const refused = (finding: Omit<Finding, 'severity'>) =>
+  const refuse = (finding: Omit<Finding, 'severity'>) =>
     refuseWithFindings('request', [{ severity: 'error', ...finding }]);
   const calendar = calendars.get(request.calendar);
   if (calendar === undefined) {
-    throw refused({
+    throw refuse({
       code: 'UNKNOWN_CALENDAR',
       path: 'calendar',
       message: `${request.calendar} is not a calendar of /indices/calendars.`,
@@ -237,7 +237,7 @@ function assertGeneratable(request: GenerateRequest, calendars: Calendars, field
   assertOrder(request);
   const { from, to } = calendar.coverage;
   if (dayFrom(request.end) > to) {
-    throw refused({
+    throw refuse({
       code: 'OUT_OF_RANGE',
       path: field,
       message: `${field} is ${request.end}; sessions of ${request.calendar} are known and generated up to ${formatDay(to)}.`,
@@ -245,7 +245,7 @@ function assertGeneratable(request: GenerateRequest, calendars: Calendars, field
     });
   }
   if (dayFrom(request.start) < from) {
-    throw refused({
+    throw refuse({
       code: 'OUT_OF_RANGE',
       path: 'start',
       message: `start is ${request.start}; sessions of ${request.calendar} are known and generated from ${formatDay(from)} on.`,
@@ -254,7 +254,7 @@ function assertGeneratable(request: GenerateRequest, calendars: Calendars, field
   }
   const sessions = sessionsBetween(calendar.sessions, request.start, request.end).length;
   if (sessions < 2)
-    throw refused({
+    throw refuse({
       code: 'EMPTY_RANGE',
       path: 'start',
       message: `${sessions} sessions of ${request.calendar} are in the range; at least 2 are needed.`,
@@ -262,7 +262,7 @@ function assertGeneratable(request: GenerateRequest, calendars: Calendars, field
   const bars = sessions * request.assets;
   if (bars > LIMITS.MAX_SYNTHETIC_BARS) {
     const path = field === 'until' ? 'until' : 'assets';
-    throw refused({
+    throw refuse({
       code: 'OUT_OF_RANGE',
       path,
       message: `${request.assets} assets on ${sessions} sessions are ${bars} bars; at most ${LIMITS.MAX_SYNTHETIC_BARS} are generated (MAX_SYNTHETIC_BARS of /health.limits).`,

@@ -1,12 +1,12 @@
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { once } from '#base/once.js';
-import { bundled } from '#bundle';
+import { bundlePath } from '#bundle';
 
 export type Transports = typeof import('./transports.js');
 
 /** Loads the packages at the first call: a bundle of their parts, or the compiled module if the bundle is out of date. */
 export const loadTransports: () => Transports = once(() => {
-  const place = bundled('transports.cjs') ?? new URL('./transports.js', import.meta.url).href;
+  const place = bundlePath('transports.cjs') ?? new URL('./transports.js', import.meta.url).href;
   return createRequire(import.meta.url)(fileURLToPath(place)) as Transports;
 });

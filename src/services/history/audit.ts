@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { AuditSeal, type AuditKind, type AuditEntry, type AuditHead } from '#domain/documents/audit-document.js';
 import type { PublicKey } from '#domain/documents/publication-document.js';
 import { beginningOf, momentOf } from '#domain/time/moment.js';
-import { reversed } from '#domain/schema/assert-order.js';
+import { reverse } from '#domain/schema/assert-order.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { mayRead, type Reach } from '#domain/documents/reach.js';
 import { currentReach } from '#store/reach/reach-context.js';
@@ -72,12 +72,12 @@ export function createAudit({ documents, signingKeys, timestamp }: AuditDependen
   return {
     async read(query) {
       const { start, end, kind, id, author, limit, after } = query;
-      if (start !== undefined && end !== undefined && beginningOf(start) > momentOf(end)) throw reversed(start, end);
+      if (start !== undefined && end !== undefined && beginningOf(start) > momentOf(end)) throw reverse(start, end);
       await seal();
       const { seq, hash } = await auditHead(documents);
       const head: AuditHead = { seq, hash };
       const reach = currentReach();
-      const entries = (): AuditBatches => limited(auditBatches(documents, { after, head }), query, reach);
+      const entries = (): AuditBatches => withLimit(auditBatches(documents, { after, head }), query, reach);
       for await (const batch of entries()) void batch; // Throws before the first byte is sent.
       const { documents: seals, ...left } = await documents.list(
         'audit-seal',
@@ -101,7 +101,7 @@ export function createAudit({ documents, signingKeys, timestamp }: AuditDependen
 
 const UNWRITABLE: ReadonlySet<string> = new Set(['STORAGE_FULL', 'STORE_UNAVAILABLE', 'DRAINING']);
 
-async function* limited(batches: AuditBatches, query: AuditQuery, reach: Reach | undefined): AuditBatches {
+async function* withLimit(batches: AuditBatches, query: AuditQuery, reach: Reach | undefined): AuditBatches {
   let left = query.limit ?? Infinity;
   for await (const batch of batches) {
     const found = batch.filter((entry) => isAsked(entry, query) && isVisible(entry, reach)).slice(0, left);

@@ -73,14 +73,14 @@ export function createVersions({ documents, markets }: VersionsDependencies): Ve
     return version;
   }
 
-  async function stored(subject: Subject, number: number): Promise<VersionContent> {
+  async function load(subject: Subject, number: number): Promise<VersionContent> {
     const version = await requireVersion(subject, number);
     if (version.content === null) throw deletedThen(subject, version);
     return { version: number, etag: version.etag, body: JSON.parse(version.content) as VersionContent['body'] };
   }
 
   async function read(subject: Subject, number: number): Promise<VersionContent> {
-    const version = await stored(subject, number);
+    const version = await load(subject, number);
     return { ...version, body: shown(subject, version.body) };
   }
 
@@ -110,7 +110,7 @@ export function createVersions({ documents, markets }: VersionsDependencies): Ve
     async restorable(subject, number) {
       const version = await requireVersion(subject, number);
       if (version.content !== null) {
-        const content = await stored(subject, number);
+        const content = await load(subject, number);
         return { ...content, body: asStoredThen(subject, content.body) };
       }
       const message = `Version ${number} of the ${nameOf(subject)} is its deletion; an earlier one can be restored.`;

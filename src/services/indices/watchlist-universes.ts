@@ -22,12 +22,12 @@ export async function withWatchlist(reader: Reader, document: IndexDocument): Pr
 /** A definition as it is stored: the names that a client sends back with a watchlist are not its own. */
 export function withoutWatchlist(document: IndexDocument): IndexDocument {
   const { universe } = document;
-  return watchlistsIn(universe).length === 0 ? document : { ...document, universe: emptied(universe!) }; // As above.
+  return watchlistsIn(universe).length === 0 ? document : { ...document, universe: empty(universe!) }; // As above.
 }
 
-function emptied(universe: UniverseSpec): UniverseSpec {
+function empty(universe: UniverseSpec): UniverseSpec {
   if (universe.kind === 'watchlist') return { kind: 'watchlist', watchlist_id: universe.watchlist_id };
-  return universe.of === undefined ? universe : { ...universe, of: universe.of.map(emptied) };
+  return universe.of === undefined ? universe : { ...universe, of: universe.of.map(empty) };
 }
 
 /** Errors about the watchlists of a definition that is to be stored. */

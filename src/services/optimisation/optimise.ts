@@ -188,7 +188,7 @@ export function createOptimise({
   }
 
   /** The index of a request with all that it reaches, on data that has what they read. */
-  async function prepared({ document }: StoredIndex, request: ComputedRequest) {
+  async function prepare({ document }: StoredIndex, request: ComputedRequest) {
     assertOrder(request);
     const { handle, market } = markets.require();
     assertHeld(market, request);
@@ -263,7 +263,7 @@ export function createOptimise({
       const request = readOptimisationRequest(body);
       const target = await targetOf(request.index_id);
       const { set } = await getSet(request.constraint_set_id);
-      const { market, reached } = await prepared(target, request);
+      const { market, reached } = await prepare(target, request);
       assertRows(set, market);
       const models = await modelsOf(request, reached);
       const runId = `${stamp(now())}-${randomBytes(4).toString('hex')}`;
@@ -279,7 +279,7 @@ export function createOptimise({
     async preview(body, signal) {
       const request = readOptimisationPreview(body);
       const target = await targetOf(request.index_id);
-      const { handle, market, reached } = await prepared(target, request);
+      const { handle, market, reached } = await prepare(target, request);
       const lacking = constraintFieldFindings(request.constraints, market, { path: 'constraints', severity: 'error' });
       assertNoErrors('request', lacking);
       const used = await modelFiles(documents, artifacts, reached);

@@ -127,7 +127,11 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
   }
 
   /** Chains and signs what is to be said, after the last entry. */
-  async function signed(statements: readonly Statement[], { head }: Log, key: SigningKey): Promise<PublicationEntry[]> {
+  async function withSign(
+    statements: readonly Statement[],
+    { head }: Log,
+    key: SigningKey,
+  ): Promise<PublicationEntry[]> {
     const entries: PublicationEntry[] = [];
     const signHash = hashSigner(key);
     let { seq, hash } = head ?? { seq: 0, hash: NO_HASH };
@@ -205,7 +209,7 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
           if (error !== null) await documents.transaction((tx) => registerError(tx, error), { by: noted });
           return { ...answer, through: lastDate(log), head: head?.hash ?? NO_HASH };
         }
-        const entries = await signed(statements, log, key);
+        const entries = await withSign(statements, log, key);
         const requested = requestedCloses(statements, approvals, { ...terms, head, standing, disagreements, closes });
         const appended = { log, entries, requested, error };
         if (!(await approvals.guarded(noted, ({ admit }) => isAppended(run, appended, { by: noted, admit })))) continue;
@@ -218,7 +222,7 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
       assertOrder({ start, end });
       const head = await requireLog(indexId);
       await assertReadable(documents, indexId, head); // What is refused is refused before the first byte is out.
-      return filtered(logBatches(documents, indexId, head), window);
+      return applyFilter(logBatches(documents, indexId, head), window);
     },
     async errors(indexId, limit) {
       return registeredErrors(documents, indexId, limit);
@@ -281,7 +285,7 @@ function assertReasoned({ restate, reason }: PublishRequest): void {
   throw refuseWithFindings('request', [{ severity: 'error', code: 'REQUIRED', message, path: 'reason' }]);
 }
 
-async function* filtered(
+async function* applyFilter(
   batches: AsyncGenerator<readonly PublicationEntry[]>,
   { start, end }: PublishedWindow,
 ): AsyncGenerator<readonly PublicationEntry[]> {

@@ -99,7 +99,7 @@ export function createRiskModels({
   dataVersions,
   states,
 }: RiskModelsDependencies): RiskModels {
-  const stored = (modelId: string) => requireModel(documents, modelId);
+  const load = (modelId: string) => requireModel(documents, modelId);
 
   const matrixOf = async ({ covariance }: RiskModelDocument, { assetIds, at }: ServedModel) => ({
     path: await artifacts.file(covariance),
@@ -139,11 +139,11 @@ export function createRiskModels({
   }
 
   /** A new request without names repeats the stored one, unless it differs otherwise. */
-  async function settled(modelId: string, request: RiskModelRequest): Promise<RiskModelRequest> {
+  async function settle(modelId: string, request: RiskModelRequest): Promise<RiskModelRequest> {
     if (request.identifiers.length > 0 || request.index_id !== null) return request;
     const isAbsent = canonicalJson(request) === DEFAULTS;
     if (isAbsent && (await documents.get('risk-model', modelId)) !== undefined) {
-      const { request: earlier } = (await stored(modelId)).document;
+      const { request: earlier } = (await load(modelId)).document;
       if (earlier !== undefined) return earlier;
     }
     throw new Refusal(
@@ -204,7 +204,7 @@ export function createRiskModels({
       return { risk_models: readable.map(summaryOf), ...withUnreadable({ skipped, skipped_causes }, lost) };
     },
     async get(modelId, date) {
-      const { document, etag } = await stored(modelId);
+      const { document, etag } = await load(modelId);
       const served = servedOn(document, date);
       await assertNumbers(artifacts, document); // Before the first byte is out.
       return {
@@ -219,12 +219,12 @@ export function createRiskModels({
       };
     },
     async exported(modelId, signal) {
-      const { document, etag } = await stored(modelId);
+      const { document, etag } = await load(modelId);
       await assertNumbers(artifacts, document);
       return { etag, json: streamOf(importPieces(document, signal)) };
     },
     async estimate(modelId, asked, origin) {
-      const request = await settled(modelId, asked);
+      const request = await settle(modelId, asked);
       const { start, end } = request;
       assertOrder({ start, end });
       const known = await dataVersions.at(request.as_known_on);
@@ -242,7 +242,7 @@ export function createRiskModels({
     async validate(modelId, request, origin) {
       const { start, end } = request;
       assertOrder({ start, end });
-      const { document } = await stored(modelId);
+      const { document } = await load(modelId);
       const settings = estimatedBy(document);
       const { identifiers, index_id: ownIndex } = settings;
       const estimatedOn = identifiers.length > 0 ? null : ownIndex;

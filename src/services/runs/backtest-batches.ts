@@ -39,7 +39,7 @@ export function createBacktestBatches(
       const request = isIfStale ? await analytics.onStoredTerms(indexId, said) : said;
       if (isIfStale && (await analytics.currentRun(indexId, { request, asKnownOn })) !== undefined)
         return { index_id: indexId, outcome: 'current', job: null, error: null };
-      return queued(indexId, await analytics.start(indexId, { request, asKnownOn }, origin));
+      return enqueue(indexId, await analytics.start(indexId, { request, asKnownOn }, origin));
     } catch (thrown) {
       if (!(thrown instanceof Refusal) || isOfService(thrown)) throw thrown;
       return { index_id: indexId, outcome: 'refused', job: null, error: thrown.toDetail() as Entry['error'] };
@@ -60,7 +60,7 @@ export function createBacktestBatches(
 }
 
 /** A job of a backtest is one of its kind; the engine knows it as a job of any. */
-const queued = (indexId: string, job: JobStatus): Entry => ({
+const enqueue = (indexId: string, job: JobStatus): Entry => ({
   index_id: indexId,
   outcome: 'queued',
   job: job as Entry['job'],

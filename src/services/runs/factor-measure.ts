@@ -32,7 +32,7 @@ export async function factorMeasure(
   const { model, risk_model: modelId, risk_estimator: estimator, factors } = asked;
   assertOne({ risk_model: modelId, risk_estimator: estimator, model });
   if (modelId !== undefined) {
-    if (factors !== undefined) throw refused('UNKNOWN_FIELD', 'factors', 'A stored model has its own factors.');
+    if (factors !== undefined) throw refuse('UNKNOWN_FIELD', 'factors', 'A stored model has its own factors.');
     return { stored: await storedFactors(artifacts, (await requireModel(reader, modelId)).document) };
   }
   const measured = estimator ?? model ?? DEFAULT_MODEL;
@@ -49,7 +49,7 @@ function assertOne(ways: Readonly<Record<string, string | undefined>>): void {
   const [first, second] = Object.entries(ways).filter(([, value]) => value !== undefined);
   if (first === undefined || second === undefined) return;
   const message = `${second[0]} cannot be combined with ${first[0]}: factors are those of ${first[1]} or of ${second[1]}.`;
-  throw refused('UNKNOWN_FIELD', second[0], message);
+  throw refuse('UNKNOWN_FIELD', second[0], message);
 }
 
 async function storedFactors(
@@ -58,7 +58,7 @@ async function storedFactors(
 ): Promise<FactorModelFile> {
   const source = sourceOfModel({ request });
   if ((source !== 'imported' && !isFactorEstimator(source)) || told === undefined)
-    throw refused(
+    throw refuse(
       'NOT_IN_CHOICES',
       'risk_model',
       source === 'imported'
@@ -66,7 +66,7 @@ async function storedFactors(
         : `The risk model ${modelId} is estimated by ${source}, which has no factors; ${FACTOR_ESTIMATORS.join(', ')} have.`,
     );
   if (file === undefined)
-    throw refused(
+    throw refuse(
       'REQUIRED',
       'risk_model',
       `The risk model ${modelId} was stored without its exposures, by an earlier version: estimate it again.`,
@@ -88,6 +88,6 @@ function unreadFactors(model: FactorModelName, value: number): Finding {
   return { severity: 'warning', code: 'NO_EFFECT', path: 'factors', message, value };
 }
 
-function refused(code: Finding['code'], path: string, message: string) {
+function refuse(code: Finding['code'], path: string, message: string) {
   return refuseWithFindings('query', [{ severity: 'error', code, path, message }]);
 }

@@ -25,7 +25,7 @@ export interface RunMakerDependencies {
 }
 
 /** The matrices of stored risk models under names of the run's own: they stay when a model is estimated again. */
-async function linked(
+async function link(
   attempt: Attempt<PortableTaskName>,
   artifacts: Pick<ArtifactStore, 'newName'>,
   matrices: Readonly<Record<string, ArtifactRef>>,
@@ -147,7 +147,7 @@ export function createRunMaker({ documents, artifacts, markets, dataVersions }: 
       ...(asked === undefined ? {} : { asked }),
       artifacts: {
         ...files,
-        ...(plan.models === undefined ? {} : { models: await linked(attempt, artifacts, matrices) }),
+        ...(plan.models === undefined ? {} : { models: await link(attempt, artifacts, matrices) }),
       },
     };
   }

@@ -51,7 +51,7 @@ export function createRunFiles({
       let offered = { prices: prices.with(last), files: last ? storedFilesOf(last) : {} };
       for (let share = 1; ; share = 0) {
         const order = { ...task, storedPrices: [...offered.prices.values()], storedFiles: offered.files };
-        const { output, earlier } = await computed(attempt, { task: order, stored, share });
+        const { output, earlier } = await computeValue(attempt, { task: order, stored, share });
         const { columns, checkpoint } = output;
         const newest = await findRun(documents, plan.runId);
         const own = { columns, plan: output.plan, ...(checkpoint ? { checkpoint } : {}) };
@@ -90,15 +90,18 @@ interface ComputeInput extends Pick<RunOrder, 'stored'> {
 }
 
 /** A run made whole, or from the stored one where there is one to extend. */
-async function computed(attempt: Attempt<PortableTaskName>, { stored, task, share }: ComputeInput): Promise<Computed> {
-  if (stored !== null && typeof stored !== 'string') return resumed(attempt, { stored, task });
+async function computeValue(
+  attempt: Attempt<PortableTaskName>,
+  { stored, task, share }: ComputeInput,
+): Promise<Computed> {
+  if (stored !== null && typeof stored !== 'string') return resume(attempt, { stored, task });
   const output = await attempt.compute('backtest', { ...task, outputs: attempt.outputs(RUN_FILES), stored }, share);
   attempt.computed();
   return { output, earlier: [] };
 }
 
 /** A stored run extended where that gives the same, else a whole one. */
-async function resumed(
+async function resume(
   attempt: Attempt<PortableTaskName>,
   { stored, task }: Pick<ComputeInput, 'task'> & { readonly stored: Continuable },
 ): Promise<Computed> {

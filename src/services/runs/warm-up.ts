@@ -66,6 +66,7 @@ export function createWarmUp({
     if (isOver) return;
     callOff ??= clock.after(afterMs, () => {
       callOff = undefined;
+      if (isAwaiting && pool.load('heavy') > 0) return look(CALM_MS); // a run takes longer than the wait
       isAwaiting = false;
       if (!isAsking) void askAll();
     });

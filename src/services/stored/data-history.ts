@@ -68,13 +68,13 @@ export async function recordDataVersion(
     content_hash: contentHash,
     known_at,
     readable_from: isChained ? head.readable_from : version,
-    copy: isChained && forth !== null ? extended(head.copy, forth) : null,
+    copy: isChained && forth !== null ? extend(head.copy, forth) : null,
     ...(forgotten === 0 ? {} : { forgotten }),
   } satisfies DataHistoryDocument);
 }
 
 /** A copy with one more change. */
-function extended(copy: DataCopy | null, change: ArtifactRef): DataCopy | null {
+function extend(copy: DataCopy | null, change: ArtifactRef): DataCopy | null {
   return copy === null ? null : { content: copy.content, changes: [...copy.changes, change] };
 }
 

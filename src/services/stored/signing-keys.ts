@@ -41,9 +41,9 @@ export function createSigningKeys({
     return undefined;
   }
 
-  const stored = (key: SigningKey): SigningKey => ({ ...key, private_key: secrets.seal(key.private_key) });
+  const load = (key: SigningKey): SigningKey => ({ ...key, private_key: secrets.seal(key.private_key) });
 
-  async function replaced(tx: DocumentTransaction, now: string): Promise<SigningKey> {
+  async function replace(tx: DocumentTransaction, now: string): Promise<SigningKey> {
     const before = await inUse(tx);
     const at = latestTime(await timeAfterLogs(tx, now), before?.valid_from, await lastSealedAt(tx));
     if (before !== undefined) {
@@ -51,14 +51,14 @@ export function createSigningKeys({
       await tx.put('signing-key', before.key_id, withoutPrivateKey({ ...before, valid_until: at }));
     }
     const key = newSigningKey(at);
-    await tx.put('signing-key', key.key_id, stored(key));
+    await tx.put('signing-key', key.key_id, load(key));
     return key;
   }
 
   return {
     current: async (by) =>
       (await inUse(documents)) ??
-      documents.transaction(async (tx) => (await inUse(tx)) ?? (await replaced(tx, timestamp())), { by }),
+      documents.transaction(async (tx) => (await inUse(tx)) ?? (await replace(tx, timestamp())), { by }),
     async isCurrent(reader, keyId) {
       const stored = await reader.get('signing-key', keyId);
       return stored !== undefined && !('unreadable' in stored) && readKey(stored.body)?.valid_until === null;
@@ -67,7 +67,7 @@ export function createSigningKeys({
       const { documents: keys, ...left } = await documents.list('signing-key', readKey);
       return { keys: keys.map(publicPart).toSorted(byAge), ...withUnreadable(left, 0) };
     },
-    rotate: async (by) => publicPart(await documents.transaction((tx) => replaced(tx, timestamp()), { by })),
+    rotate: async (by) => publicPart(await documents.transaction((tx) => replace(tx, timestamp()), { by })),
   };
 }
 

@@ -25,13 +25,13 @@ export function artifactPlace({ url, cache, aws }: ArtifactSettings): ArtifactPl
   if (/^file:\/\/\/[^?#]/.test(url)) return { kind: 'folder', folder: fileURLToPath(url) };
   const [, bucket, prefix] = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/([\w!.*'()/-]*))?$/.exec(url) ?? [];
   if (bucket === undefined)
-    throw refused(
+    throw refuse(
       'The place of results (--artifacts, DIVISOR_ARTIFACTS) must be a URL like file:///mnt/shared or s3://bucket/prefix, with a bucket name of 3 to 63 lower-case letters, digits, dots and dashes.',
     );
   const { region, keys } = chooseKeys(aws);
   const endpoint = withoutLastSlashes(aws.endpoint ?? awsOrigin('s3', region));
   if (!/^https?:\/\/[^?#@\s]+$/.test(endpoint) || !URL.canParse(endpoint))
-    throw refused('AWS_ENDPOINT_URL_S3 must be a URL like https://objects.example:9000.');
+    throw refuse('AWS_ENDPOINT_URL_S3 must be a URL like https://objects.example:9000.');
   const folders = (prefix ?? '').split('/').filter((part) => part !== '');
   return {
     kind: 's3',
@@ -46,7 +46,7 @@ export function artifactPlace({ url, cache, aws }: ArtifactSettings): ArtifactPl
   };
 }
 
-const refused = (message: string): StartRefusal => new StartRefusal(EXIT_CONFIGURATION, message);
+const refuse = (message: string): StartRefusal => new StartRefusal(EXIT_CONFIGURATION, message);
 
 function withoutLastSlashes(url: string): string {
   let end = url.length;

@@ -23,7 +23,7 @@ export function watchedArtifacts(artifacts: ArtifactStore, health: ArtifactHealt
     }
   }
 
-  async function written<T>(work: () => Promise<T>): Promise<T> {
+  async function writeText<T>(work: () => Promise<T>): Promise<T> {
     assertWell();
     return explained(work);
   }
@@ -33,14 +33,14 @@ export function watchedArtifacts(artifacts: ArtifactStore, health: ArtifactHealt
     ...(artifacts.forRequests && { forRequests: watchedArtifacts(artifacts.forRequests, health) }),
     destination: artifacts.destination,
     newName: artifacts.newName,
-    write: (bytes, sha256) => written(() => artifacts.write(bytes, sha256)),
-    writeFile: (path) => written(() => artifacts.writeFile(path)),
-    link: (files) => written(() => artifacts.link(files)),
-    settle: () => written(() => artifacts.settle()),
+    write: (bytes, sha256) => writeText(() => artifacts.write(bytes, sha256)),
+    writeFile: (path) => writeText(() => artifacts.writeFile(path)),
+    link: (files) => writeText(() => artifacts.link(files)),
+    settle: () => writeText(() => artifacts.settle()),
     stream: (ref, range) => explained(() => artifacts.stream(ref, range)),
     read: (ref, range) => explained(() => artifacts.read(ref, range)),
     file: (ref) => explained(() => artifacts.file(ref)),
-    claim: (bytes) => written(() => artifacts.claim(bytes)),
+    claim: (bytes) => writeText(() => artifacts.claim(bytes)),
     async isIntact(ref) {
       if (await artifacts.isIntact(ref)) return true;
       const missing = damagedArtifact(ref.name);
@@ -74,7 +74,7 @@ export function watchedArtifacts(artifacts: ArtifactStore, health: ArtifactHealt
         if (!isAway(thrown)) throw thrown;
       });
     },
-    restore: (names) => written(() => artifacts.restore(names)),
+    restore: (names) => writeText(() => artifacts.restore(names)),
     async sweep(referenced, options) {
       assertWell();
       return artifacts.sweep(referenced, options);

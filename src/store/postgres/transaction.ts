@@ -46,7 +46,7 @@ function transactionOver(
   { rows, draft, time, events, jobs }: TransactionParts,
   assertOpen: () => void,
 ): JobTransaction {
-  const written = (id: string, { body, etag }: Write): FoundDocument => ({
+  const write = (id: string, { body, etag }: Write): FoundDocument => ({
     id,
     body: JSON.parse(body),
     etag,
@@ -76,7 +76,7 @@ function transactionOver(
       assertOpen();
       if (!isDocumentId(id)) return undefined;
       const own = draft.own(kind, id);
-      if (own !== undefined) return own === null ? undefined : written(id, own);
+      if (own !== undefined) return own === null ? undefined : write(id, own);
       const row = await storedRow(kind, id);
       return row && openRow(row);
     },

@@ -13,11 +13,11 @@ export function curlOf({ method, path, body }: ExampleRequest, file?: string): s
   return [
     'curl',
     ...(method === natural ? [] : [`-X ${method}`]),
-    quoted(path),
+    quote(path),
     ...(body === undefined ? [] : [`--json '${jsonText(body, COLUMNS).replaceAll("'", String.raw`'\''`)}'`]),
     ...(file === undefined ? [] : [`-o ${file}`]),
   ].join(' ');
 }
 
 /** The shell and curl read `?`, `&` and brackets themselves unless they are quoted. */
-const quoted = (path: string) => (/[?&[\]{}]/.test(path) ? `"$DIVISOR${path}"` : `$DIVISOR${path}`);
+const quote = (path: string) => (/[?&[\]{}]/.test(path) ? `"$DIVISOR${path}"` : `$DIVISOR${path}`);

@@ -16,13 +16,13 @@ export const verbatim = (html: string): Markup => ({ html });
 export const NOTHING: Markup = verbatim('');
 
 /** Markup put side by side. */
-export const joined = (parts: readonly Markup[], between = ''): Markup =>
+export const joinParts = (parts: readonly Markup[], between = ''): Markup =>
   verbatim(parts.map(({ html }) => html).join(between));
 
 function htmlOf(part: Part): string {
   if (typeof part === 'string') return escapeHtml(part);
   if (typeof part === 'number') return String(part);
-  return 'html' in part ? part.html : joined(part).html;
+  return 'html' in part ? part.html : joinParts(part).html;
 }
 
 const ENTITIES: Readonly<Record<string, string>> = {
@@ -39,7 +39,7 @@ function escapeHtml(text: string): string {
 
 /** The prose of a description: paragraphs apart by an empty line, words in backticks as code. */
 export function prose(text: string): Markup {
-  return joined(
+  return joinParts(
     text
       .trim()
       .split(/\n\s*\n/)
@@ -49,7 +49,7 @@ export function prose(text: string): Markup {
 
 /** One paragraph of prose without its frame. */
 export function phrase(text: string): Markup {
-  return joined(
+  return joinParts(
     text
       .split(/(`[^`]+`)/)
       .map((part) => (/^`.+`$/s.test(part) ? markup`<code>${part.slice(1, -1)}</code>` : markup`${part}`)),

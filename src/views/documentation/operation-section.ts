@@ -1,6 +1,6 @@
 import { COLUMNS, curlOf } from './curl.js';
 import { jsonText } from './json-text.js';
-import { joined, markup, NOTHING, phrase, prose, verbatim, type Markup } from './markup.js';
+import { joinParts, markup, NOTHING, phrase, prose, verbatim, type Markup } from './markup.js';
 import { exampleRequest, successesOf, type JsonSchema, type Media, type Operation } from './operation.js';
 import { componentLink, fieldRow, schemaFields, typeOf } from './schema-fields.js';
 
@@ -57,11 +57,11 @@ function answersOf({ responses }: Operation, shared: ReadonlySet<string>): Marku
   const rows = Object.entries(responses).flatMap(([status, { description, content = {} }]) => {
     if (status === '304') return [];
     const codes = codesIn(description).filter((code) => !shared.has(code));
-    if (status >= '400') return codes.length === 0 ? [] : [answerRow(status, joined(codes.map(errorLink), ' '))];
+    if (status >= '400') return codes.length === 0 ? [] : [answerRow(status, joinParts(codes.map(errorLink), ' '))];
     return [
       answerRow(
         status,
-        markup`${phrase(description)} ${joined(
+        markup`${phrase(description)} ${joinParts(
           Object.entries(content).map(([type, media]) => mediaOf(type, media)),
           ', ',
         )}`,

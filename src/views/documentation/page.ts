@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { joined, markup, NOTHING, verbatim, type Markup } from './markup.js';
+import { joinParts, markup, NOTHING, verbatim, type Markup } from './markup.js';
 import { SCRIPT } from './script.js';
 import { STYLE } from './style.js';
 
@@ -73,5 +73,5 @@ function navigation({ title, links }: Group, current: string): Markup {
     ({ href, text }) =>
       markup`<li><a href="${href}"${href === current ? verbatim(' aria-current="page"') : NOTHING}>${text}</a></li>`,
   );
-  return markup`<strong>${title}</strong><ul>${joined(items)}</ul>`;
+  return markup`<strong>${title}</strong><ul>${joinParts(items)}</ul>`;
 }

@@ -4,7 +4,7 @@ import { LIMITS } from '#domain/refusals/limits.js';
 import { ERRORS } from '#domain/refusals/refusal.js';
 import { pageOf, type Group, type Page } from './page.js';
 import { guideGroup, type GuidePage } from './guide-page.js';
-import { joined, markup, NOTHING, phrase, prose, type Markup } from './markup.js';
+import { joinParts, markup, NOTHING, phrase, prose, type Markup } from './markup.js';
 import { operationsOf, type JsonSchema, type Operation } from './operation.js';
 import { codesIn, operationSection } from './operation-section.js';
 import { componentLink, schemaFields, typeOf } from './schema-fields.js';
@@ -26,7 +26,7 @@ export function referencePage(document: OpenApiDocument, guide: readonly GuidePa
 <p class="summary">${text(document.info['summary'])}</p>
 ${prose(text(document.info['description']))}
 <p>Samples use <code>$DIVISOR</code>: <code>export DIVISOR=http://127.0.0.1:8080</code>. A service with keys wants <code>-H "Authorization: Bearer $DIVISOR_API_KEY"</code> as well.
-Every route can answer ${joined(
+Every route can answer ${joinParts(
     [...shared].map((code) => markup`<a href="#error-${code}"><code>${code}</code></a>`),
     ', ',
   )} besides what it lists itself.
@@ -90,7 +90,7 @@ ${typeof description === 'string' ? prose(description) : NOTHING}${fields === NO
 function oneOf(schema: JsonSchema): Markup {
   const branches = (schema['oneOf'] ?? schema['anyOf']) as readonly JsonSchema[] | undefined;
   if (branches === undefined) return typeOf(schema);
-  return markup`One of ${joined(
+  return markup`One of ${joinParts(
     branches.map((branch) => (typeof branch['$ref'] === 'string' ? componentLink(branch['$ref']) : typeOf(branch))),
     ', ',
   )}.`;
@@ -101,7 +101,7 @@ function errorsOf(): Markup {
     ([code, { status, help }]) =>
       markup`<tr id="error-${code}"><th scope="row"><code>${code}</code></th><td>${status ?? 'job'}</td><td>${phrase(help)}</td></tr>`,
   );
-  const findings = joined(
+  const findings = joinParts(
     FINDING_CODES.map((code) => markup`<code>${code}</code>`),
     ', ',
   );

@@ -1,4 +1,4 @@
-import { joined, markup, NOTHING, phrase, verbatim, type Markup } from './markup.js';
+import { joinParts, markup, NOTHING, phrase, verbatim, type Markup } from './markup.js';
 import type { JsonSchema } from './operation.js';
 
 /** Objects written in place are opened this deep; deeper ones are named `object`. */
@@ -39,7 +39,7 @@ export function fieldRow(
   description = schema['description'],
 ): Markup {
   const notes = [...(typeof description === 'string' ? [phrase(description)] : []), ...bounds(schema)];
-  return markup`<tr><th scope="row"><code>${name}</code>${isRequired ? markup` <span class="required" title="required">*</span>` : NOTHING}</th><td class="type">${typeOf(schema)}</td><td>${joined(notes, ' ')}</td></tr>`;
+  return markup`<tr><th scope="row"><code>${name}</code>${isRequired ? markup` <span class="required" title="required">*</span>` : NOTHING}</th><td class="type">${typeOf(schema)}</td><td>${joinParts(notes, ' ')}</td></tr>`;
 }
 
 function alternatives(schema: JsonSchema): readonly JsonSchema[] {
@@ -49,12 +49,12 @@ function alternatives(schema: JsonSchema): readonly JsonSchema[] {
 /** The type in the notation of the guide: `T | null`, `[T]`, `map<string, T>`; components as links. */
 export function typeOf(schema: JsonSchema): Markup {
   const branches = alternatives(schema);
-  if (branches.length > 1 || branches[0] !== schema) return joined(branches.map(typeOf), ' | ');
+  if (branches.length > 1 || branches[0] !== schema) return joinParts(branches.map(typeOf), ' | ');
   const { $ref, type, items, additionalProperties, format } = schema;
   if (typeof $ref === 'string') return componentLink($ref);
   if (schema['const'] !== undefined) return markup`<code>${JSON.stringify(schema['const'])}</code>`;
   if (Array.isArray(schema['enum']))
-    return joined(
+    return joinParts(
       schema['enum'].map((value) => markup`<code>${JSON.stringify(value)}</code>`),
       ' | ',
     );

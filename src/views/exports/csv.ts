@@ -28,10 +28,10 @@ const SPECIAL = /[",\r\n]/;
 
 /** Quotes an empty text, as an empty cell is null. */
 export function csvText(text: string): string {
-  if (FORMULA.test(text)) return quoted(`'${text}`);
-  return text === '' || SPECIAL.test(text) ? quoted(text) : text;
+  if (FORMULA.test(text)) return quote(`'${text}`);
+  return text === '' || SPECIAL.test(text) ? quote(text) : text;
 }
 
-function quoted(text: string): string {
+function quote(text: string): string {
   return `"${text.replaceAll('"', '""')}"`;
 }

@@ -141,7 +141,7 @@ function openedAt(run: ReadRun, at: number, market: MarketData | null): IndexFil
   for (const { name, at: t, factor } of run.counts) {
     if (t !== at || shares[name] === 0) continue;
     const kept = shares[name]! * factor;
-    const changed = areWhole(shares[name]!, rounding.shares) ? rounded(kept, rounding.shares) : kept;
+    const changed = areWhole(shares[name]!, rounding.shares) ? roundValue(kept, rounding.shares) : kept;
     after += (changed - shares[name]!) * price[name]! * fx[name]!;
     shares[name] = changed;
   }
@@ -151,7 +151,7 @@ function openedAt(run: ReadRun, at: number, market: MarketData | null): IndexFil
     const close = price[name]!;
     after += shares[name]! * close * fx[name]! * (openingFactor(effect, close, terms) - 1);
     const kept = shares[name]! * shareFactor(effect, close, terms);
-    shares[name] = areWhole(shares[name]!, rounding.shares) ? rounded(kept, rounding.shares) : kept;
+    shares[name] = areWhole(shares[name]!, rounding.shares) ? roundValue(kept, rounding.shares) : kept;
     after += (shares[name]! - kept) * adjustedClose(effect, close) * fx[name]!;
     price[name] = adjustedClose(effect, close);
   }
@@ -160,11 +160,11 @@ function openedAt(run: ReadRun, at: number, market: MarketData | null): IndexFil
     price[name] = 0;
   }
   const exact = (run.divisor[at - 1]! * after) / before;
-  const divisor = rounded(exact, after === before ? undefined : rounding.divisor);
+  const divisor = roundValue(exact, after === before ? undefined : rounding.divisor);
   return { ...onDay(run, at), divisor, shares, price, fx };
 }
 
-const rounded = (value: number, decimals: number | undefined): number =>
+const roundValue = (value: number, decimals: number | undefined): number =>
   decimals === undefined ? value : roundHalfAway(Number(value.toPrecision(13)), decimals);
 
 function worth(shares: Float64Array, price: Float64Array, fx: Float64Array): number {

@@ -37,7 +37,7 @@ export function createParquetWriter({ runId, table, columns, from, sink }: PartI
   };
   function addGroup(): WrittenGroups {
     if (rows === 0) return { ...before, fileBytes };
-    const chunks = joined(kept, rows).map((column) => {
+    const chunks = join(kept, rows).map((column) => {
       const chunk = encodeChunk(column, rows, fileBytes);
       for (const piece of chunk.pieces) add(piece);
       return { ...chunk, pieces: [] };
@@ -94,7 +94,7 @@ function copyOf(values: Values): Values {
 }
 
 /** The columns of all batches together. */
-function joined(batches: readonly KeptBatch[], rows: number): ParquetColumn[] {
+function join(batches: readonly KeptBatch[], rows: number): ParquetColumn[] {
   return batches[0]!.columns.map(({ name, type }, c): ParquetColumn => {
     const values = batches.map(({ columns, count }) => [columns[c]!.values, count] as const);
     // The values of a column are those of its type.

@@ -98,8 +98,8 @@ export function exposuresOf(columns: RunColumns, input: ExposuresInput): Exposur
   const own = runSide(columns, positions);
   const benchmark = input.benchmark && input.benchmark.holdings.on(shown.days);
   const of: Asked = { input, all, shown, sides: { own, benchmark } };
-  const concentration = input.keep(['concentration'], sized(of, CONCENTRATION_WIDTH));
-  const active = benchmark && input.keep(['active share', input.benchmark!.key], sized(of, 1));
+  const concentration = input.keep(['concentration'], size(of, CONCENTRATION_WIDTH));
+  const active = benchmark && input.keep(['active share', input.benchmark!.key], size(of, 1));
   const makers = [concentrationMaker(concentration)];
   if (active) makers.push(activeShareMaker(active, own, benchmark));
   const groups = { own: groupsOf(of, 'own', makers)!, benchmark: groupsOf(of, 'benchmark', makers) };
@@ -118,7 +118,7 @@ export function exposuresOf(columns: RunColumns, input: ExposuresInput): Exposur
     grossEffective: shownFigure(concentration, CONCENTRATION.grossEffective, shown),
     grossLargest: shownFigure(concentration, CONCENTRATION.grossLargest, shown),
     activeShare: active && shownFigure(active, 0, shown),
-    turnover: turnoverOf(tradedOn(columns, input.keep(['turnover'], sized(of, 1))), shown, span.from),
+    turnover: turnoverOf(tradedOn(columns, input.keep(['turnover'], size(of, 1))), shown, span.from),
   };
 }
 
@@ -130,7 +130,7 @@ interface Asked {
   readonly sides: { readonly own: Side; readonly benchmark: Side | null };
 }
 
-const sized = ({ all }: Asked, width: number) => ({ width, dates: all.length, areWritten: true });
+const size = ({ all }: Asked, width: number) => ({ width, dates: all.length, areWritten: true });
 
 /** Most groups whose sums are kept: the sectors, countries or industries of a market, not its names. */
 const KEPT_GROUPS_MAX = 64;
@@ -158,9 +158,9 @@ interface SideFigures {
 /** Figures of a side; those of a benchmark are what its own run has, where they can be. */
 function keptOf(of: Asked, name: SideName, { what, width, standsAlone }: SideFigures): DatedFigures {
   const { keep, benchmark } = of.input;
-  if (name === 'own') return keep([...what, null], sized(of, width));
-  if (standsAlone && benchmark!.keep) return benchmark!.keep([...what, null], sized(of, width));
-  return keep([...what, benchmark!.key], sized(of, width));
+  if (name === 'own') return keep([...what, null], size(of, width));
+  if (standsAlone && benchmark!.keep) return benchmark!.keep([...what, null], size(of, width));
+  return keep([...what, benchmark!.key], size(of, width));
 }
 
 /** @param makers gets those of the datapoints @returns them, to be called when they are made */

@@ -138,9 +138,9 @@ function noteHeld(sides: Furthest, { held, applied, prices }: HeldRow): void {
   const waits = (i: number): boolean => prices !== null && Number.isNaN(prices[i]!);
   const isShort = (weights: Float64Array): boolean => weights.some((weight) => weight < 0);
   if (prices?.some((_, i) => waits(i)) && (isShort(held) || isShort(applied))) return;
-  const traded = (weights: Float64Array): number =>
+  const trade = (weights: Float64Array): number =>
     weights.reduce((sum, weight, i) => (waits(i) ? sum : sum + weight), 0);
-  const scale = prices === null || traded(applied) === 0 ? 1 : Math.min(1, traded(held) / traded(applied));
+  const scale = prices === null || trade(applied) === 0 ? 1 : Math.min(1, trade(held) / trade(applied));
   held.forEach((weight, i) => waits(i) || sides.note(weight, scale * applied[i]!));
 }
 

@@ -163,7 +163,7 @@ export function describeIndices(desk: () => Desk): void {
       ['Runs', 'A comparison is available after the second run'],
       ['Methodology', 'Definition'],
     ] as const) {
-      await page.getByRole('link', { name: part, exact: true }).click();
+      await page.getByRole('main').getByRole('link', { name: part, exact: true }).click();
       await page.getByText(there).first().waitFor();
     }
     await page.getByRole('link', { name: 'Rebalances', exact: true }).click();

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { axisTexts, logSplits, PERCENT, spread, stacked, within } from '#console/components/chart/series.js';
+import { axisTexts, logSplits, PERCENT, spread, stack, within } from '#console/components/chart/series.js';
 import { withoutUnread } from '#console/components/form/field-spec.js';
 import { troubleOfFiles, withFiles, withoutFile } from '#console/pages/data/import-files.js';
 import { sourcesOf } from '#console/pages/data/sources.js';
@@ -150,7 +150,7 @@ test('scales are round, spread evenly, and cover what they show', () => {
   expect(within(dates, { from: '2024-01-03', to: '2024-01-04' })).toEqual([1, 1]);
   expect(within(dates, { from: '2025-01-01', to: '2025-02-01' })).toEqual([0, 2]);
   const line = (values: (number | null)[]) => ({ id: 'a', label: 'a', values, colour: 1 });
-  expect(stacked([line([1, null]), line([2, 3])]).map(({ values }) => values)).toEqual([
+  expect(stack([line([1, null]), line([2, 3])]).map(({ values }) => values)).toEqual([
     [1, 0],
     [3, 3],
   ]);

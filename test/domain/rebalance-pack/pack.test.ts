@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { packOf, type KnownName } from '#domain/rebalance-pack/pack.js';
 import { RebalancePackRequest } from '#domain/rebalance-pack/pack-request.js';
 import { knownBefore, knownName } from '#domain/rebalance-pack/known-name.js';
-import { reconciled } from '#domain/rebalance-pack/reconciliation.js';
+import { reconcile } from '#domain/rebalance-pack/reconciliation.js';
 import { exchangeRates } from '#domain/market/exchange-rates.js';
 import { alignMarket } from '#domain/market/session-market.js';
 import { buildMarket, weekdayCalendars } from '../backtest/market-builder.js';
@@ -201,7 +201,7 @@ test('on the effective day the orders of the announcement are shown next to thos
     accounts: [{ name: 'F', cash: 1000, holdings: [{ identifier: 'B', shares: 100 }] }],
     cost: { spread_bps: 0, impact_bps: 0 },
   });
-  const accounts = reconciled(
+  const accounts = reconcile(
     { names: then, accounts: packOf(then, body).accounts },
     { names: now, accounts: packOf(now, body).accounts },
   );

@@ -49,6 +49,18 @@ test('a stored run stops the questions until none has been stored for a while', 
   expect(await made.tick()).toEqual(WHOLE.slice(2));
 });
 
+test('the wait after a stored run begins again while the next run is computed', async () => {
+  const { serve, tick, wake, load, timers } = warmUp();
+  serve(marketOf('a'));
+  wake('FIRST');
+  load.heavy = 1; // one of two threads: without a stored run light questions would be asked now
+  expect(await tick()).toEqual([]);
+  expect(timers.size).toBe(1);
+  expect(await tick()).toEqual([]);
+  load.heavy = 0;
+  expect(await tick()).toEqual(WHOLE);
+});
+
 test('the views of the latest run and the preview of its index are asked of the served market, with its benchmark where that is stored', async () => {
   const stored = {
     'index OLD': index('OLD'),

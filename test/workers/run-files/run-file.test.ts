@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { LARGE_BYTES_MIN } from '#base/memory/page-memory.js';
-import { hashFile, hashOnce, readBytes, withRunFile } from '#workers/run-files/run-file.js';
+import { hashFile, hashOnce, isContentOf, readBytes, withRunFile } from '#workers/run-files/run-file.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'run-file-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -94,5 +94,35 @@ describe('the hash of a file that is read past the cache', () => {
       syncBuiltinESMExports();
     }
     expect(refused).toBe(1);
+  });
+});
+
+describe('a stored file is compared with bytes', () => {
+  const path = join(folder, 'compared');
+  const bytes = Uint8Array.from({ length: 3 * 2 ** 20 + 5 }, (_, i) => (i * 7) >> 3);
+
+  test('and has them only if all of them are equal, at both ends and between', () => {
+    writeFileSync(path, bytes);
+    expect(isContentOf(path, bytes)).toBe(true);
+    const tail = Math.floor((bytes.length * 2) / 3);
+    for (const at of [0, 2 ** 17 - 1, 2 ** 17, tail - 1, tail, bytes.length - 1]) {
+      const other = bytes.slice();
+      other[at]! ^= 1;
+      expect(isContentOf(path, other), `byte ${at}`).toBe(false);
+    }
+  });
+
+  test('and does not have them if it is longer, shorter or absent', () => {
+    writeFileSync(path, bytes);
+    expect(isContentOf(path, bytes.subarray(0, -1))).toBe(false);
+    truncateSync(path, bytes.length - 1);
+    expect(isContentOf(path, bytes)).toBe(false);
+    expect(isContentOf(join(folder, 'gone'), bytes)).toBe(false);
+  });
+
+  test('a small one in a single part', () => {
+    writeFileSync(path, bytes.subarray(0, 10));
+    expect(isContentOf(path, bytes.slice(0, 10))).toBe(true);
+    expect(isContentOf(path, new Uint8Array(10))).toBe(false);
   });
 });

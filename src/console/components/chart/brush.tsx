@@ -40,7 +40,7 @@ export function Brush({ label, dates, line, first, last, onRange }: BrushProps) 
     handle.setPointerCapture(down.pointerId);
     let now: readonly [number, number] = [from, to];
     const move = ({ clientX }: Event & { readonly clientX?: number }) => {
-      now = shifted([from, to], part, Math.round((((clientX ?? start) - start) / width) * end), end);
+      now = shift([from, to], part, Math.round((((clientX ?? start) - start) / width) * end), end);
       setDragged(now);
     };
     handle.addEventListener('pointermove', move);
@@ -72,7 +72,7 @@ export function Brush({ label, dates, line, first, last, onRange }: BrushProps) 
         const step = event.key === 'ArrowRight' ? 1 : event.key === 'ArrowLeft' ? -1 : 0;
         if (step === 0) return;
         event.preventDefault();
-        report(shifted([from, to], part, step * (event.ctrlKey ? LONG_STEP : STEP), end));
+        report(shift([from, to], part, step * (event.ctrlKey ? LONG_STEP : STEP), end));
       }}
     />
   );
@@ -95,12 +95,7 @@ export function Brush({ label, dates, line, first, last, onRange }: BrushProps) 
 }
 
 /** A range moved, or one of its edges. */
-function shifted(
-  [from, to]: readonly [number, number],
-  part: Part,
-  by: number,
-  end: number,
-): readonly [number, number] {
+function shift([from, to]: readonly [number, number], part: Part, by: number, end: number): readonly [number, number] {
   if (part === 'from') return [Math.max(0, Math.min(to - LEAST, from + by)), to];
   if (part === 'to') return [from, Math.min(end, Math.max(from + LEAST, to + by))];
   const moved = Math.max(-from, Math.min(end - to, by));

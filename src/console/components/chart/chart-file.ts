@@ -1,6 +1,6 @@
 import type uPlot from 'uplot';
 import { saveFile } from '../../state/files.js';
-import { axisTexts, dateOf, evenSplits, logSplits, secondsOf, stacked, type Line, type Unit } from './series.js';
+import { axisTexts, dateOf, evenSplits, logSplits, secondsOf, stack, type Line, type Unit } from './series.js';
 
 /** A chart as it is drawn. */
 export interface DrawnChart {
@@ -100,7 +100,7 @@ async function pngOf(chart: DrawnChart): Promise<Uint8Array> {
   return new Uint8Array(await blob.arrayBuffer());
 }
 
-const escaped = (text: string): string =>
+const escape = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
 
 /** The chart as a document of lines and texts. */
@@ -113,10 +113,10 @@ export function svgOf(chart: DrawnChart): string {
   const height = Math.round(top + plotHeight + AXIS_BELOW + PAD);
   const frame: Frame = { left: PAD, top, width: plotWidth, height: plotHeight, ...scalesOf(chart) };
   const text = (x: number, y: number, said: string, colour: string, more = '') =>
-    `<text x="${x.toFixed(1)}" y="${y.toFixed(1)}" fill="${own.getPropertyValue(colour)}"${more}>${escaped(said)}</text>`;
+    `<text x="${x.toFixed(1)}" y="${y.toFixed(1)}" fill="${own.getPropertyValue(colour)}"${more}>${escape(said)}</text>`;
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" font-family="Inter, system-ui, sans-serif" font-size="12">`,
-    `<title>${escaped(chart.label)}</title>`,
+    `<title>${escape(chart.label)}</title>`,
     `<rect width="100%" height="100%" fill="${own.getPropertyValue('--ground-raised')}"/>`,
     text(PAD, PAD + 12, chart.label, '--text', ' font-weight="600"'),
     text(width - PAD, PAD + 12, rangeText(chart), '--text-third', ' text-anchor="end"'),
@@ -206,7 +206,7 @@ function axesOf(chart: DrawnChart, frame: Frame, line: string, write: WriteText)
 
 function linesOf(chart: DrawnChart, frame: Frame, own: CSSStyleDeclaration): readonly string[] {
   const { xOf, yOf } = placesIn(frame, chart.isLog);
-  const drawn = (chart.isStacked ? stacked(chart.lines) : chart.lines).toReversed();
+  const drawn = (chart.isStacked ? stack(chart.lines) : chart.lines).toReversed();
   const ground = yOf(Math.max(frame.y[0], chart.isLog ? frame.y[0] : 0));
   return drawn.map(({ values, colour, isDashed, isFilled }) => {
     const stroke = colourIn(own, colour);

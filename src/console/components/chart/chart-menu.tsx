@@ -1,6 +1,6 @@
 import { attempt } from '../../state/actions.js';
 import { copyText } from '../../state/clipboard.js';
-import { counted } from '../../words/numbers.js';
+import { countValues } from '../../words/numbers.js';
 import { tabSeparated } from '../../words/tabular.js';
 import { Icon } from '../icon.js';
 import { Menu } from '../menu.js';
@@ -26,7 +26,10 @@ export function ChartMenu({ label, drawn }: ChartMenuProps) {
     const rows = dates
       .slice(first, last + 1)
       .map((date, t) => [date, ...lines.map(({ values }) => values[first + t] ?? null)]);
-    void copyText(tabSeparated(['Date', ...lines.map(({ label: name }) => name)], rows), counted(rows.length, 'row'));
+    void copyText(
+      tabSeparated(['Date', ...lines.map(({ label: name }) => name)], rows),
+      countValues(rows.length, 'row'),
+    );
   };
   return (
     <Menu label={`Save or copy: ${label}`} title={<Icon name="more" />} kind="bare">

@@ -88,7 +88,7 @@ export function Chart(props: ChartProps) {
     else return;
     event.preventDefault();
   };
-  const drawn = () => plot.current && { label, plot: plot.current, dates, lines, unit, isLog, isStacked, first, last };
+  const draw = () => plot.current && { label, plot: plot.current, dates, lines, unit, isLog, isStacked, first, last };
   return (
     <figure class="chart" data-part={partName(label)}>
       <ChartHead
@@ -99,7 +99,7 @@ export function Chart(props: ChartProps) {
         mark={mark}
         notes={notesAt(notes, dates[shown] ?? '')}
         noteRange={noteRange(dates, anchor ?? pointed.current ?? last, pointed.current ?? last)}
-        drawn={drawn}
+        drawn={draw}
       />
       <div
         class="chart-canvas"

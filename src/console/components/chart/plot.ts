@@ -3,12 +3,12 @@ import 'uplot/dist/uPlot.min.css';
 import { drawBands, drawFlags, type Band, type Flag } from './overlays.js';
 import {
   axisTexts,
-  binned,
+  toBins,
   dateOf,
   inDrawingOrder,
   logSplits,
   secondsOf,
-  stacked,
+  stack,
   type Line,
   type Mark,
   type Range,
@@ -38,7 +38,7 @@ export interface PlotOptions {
 export function createPlot(into: HTMLElement, options: PlotOptions): uPlot {
   const started = performance.now();
   const { dates, lines, isStacked } = options;
-  const drawn = isStacked ? stacked(lines).toReversed() : inDrawingOrder(lines);
+  const drawn = isStacked ? stack(lines).toReversed() : inDrawingOrder(lines);
   const data = [dates.map(secondsOf), ...drawn.map(({ values }) => [...values])] as uPlot.AlignedData;
   const style = getComputedStyle(document.documentElement);
   const plot = new uPlot(
@@ -198,7 +198,7 @@ function drawMarks(plot: uPlot, marks: readonly Mark[], style: Style): void {
   ctx.textAlign = 'center';
   if (typeof min !== 'number' || typeof max !== 'number') return ctx.restore();
   const places = marks.map(({ date }) => secondsOf(date)).filter((at) => at >= min && at <= max);
-  for (const { at: x, count } of binned(
+  for (const { at: x, count } of toBins(
     places.map((at) => plot.valToPos(at, 'x', true)),
     MARK_GAP * devicePixelRatio,
   )) {

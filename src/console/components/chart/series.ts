@@ -36,7 +36,7 @@ export const secondsOf = (date: string): number => dayNumber(date) * SECONDS_PER
 export const dateOf = (seconds: number): string => new Date(seconds * 1000).toISOString().slice(0, 10);
 
 /** Lines on top of each other, the last one on top: each with the sum of those before it. */
-export function stacked(lines: readonly Line[]): readonly Line[] {
+export function stack(lines: readonly Line[]): readonly Line[] {
   const sums: number[] = [];
   return lines.map((line) => ({
     ...line,
@@ -52,7 +52,7 @@ export const inDrawingOrder = (lines: readonly Line[]): readonly Line[] => {
 };
 
 /** Places that would touch, as one in their middle. @param places in ascending order */
-export function binned(
+export function toBins(
   places: readonly number[],
   gap: number,
 ): readonly { readonly at: number; readonly count: number }[] {

@@ -1,9 +1,9 @@
 import { useId, useState } from 'preact/hooks';
 import { Banner } from '../banner.js';
 import { Button } from '../button.js';
-import { changedFields, resolved, sideOf, type ChangedField, type Side } from '../../words/conflicts.js';
+import { changedFields, resolve, sideOf, type ChangedField, type Side } from '../../words/conflicts.js';
 import { labelOf, pathWords } from '../../words/labels.js';
-import { counted } from '../../words/numbers.js';
+import { countValues } from '../../words/numbers.js';
 import { isObject, pathText, type Json, type JsonObject, type Path } from '../../words/paths.js';
 import './conflict.css';
 
@@ -27,7 +27,7 @@ interface ConflictProps {
 export function Conflict({ clash: { base, theirs }, mine, onTakeTheirs, onKeepMine, onResolve }: ConflictProps) {
   const [chosen, setChosen] = useState<ReadonlyMap<string, Side>>(new Map());
   const fields = changedFields({ base, mine, theirs });
-  const document = resolved(theirs, fields, chosen);
+  const document = resolve(theirs, fields, chosen);
   const open = fields.filter((field) => sideOf(field, chosen) === null).length;
   return (
     <Banner
@@ -44,7 +44,9 @@ export function Conflict({ clash: { base, theirs }, mine, onTakeTheirs, onKeepMi
       }
     >
       <p class="quiet">
-        {open === 0 ? 'Each field gets the selected value.' : `Both changed ${counted(open, 'field')}: choose a value.`}
+        {open === 0
+          ? 'Each field gets the selected value.'
+          : `Both changed ${countValues(open, 'field')}: choose a value.`}
       </p>
       <Fields
         fields={fields}

@@ -1,5 +1,5 @@
 import { labelOf } from '../../words/labels.js';
-import { resolved, type Schema, type Schemas } from '../../state/schemas.js';
+import { resolve, type Schema, type Schemas } from '../../state/schemas.js';
 import type { FieldKind, FieldSpec } from './field-spec.js';
 
 /** Characters of help that fit next to other fields. */
@@ -55,20 +55,20 @@ const choicesOf = ({ enum: all, const: one, items }: Schema): readonly string[] 
 
 /** The schema of a member without null. */
 function valueOf(schemas: Schemas, own: Schema): Schema {
-  const whole = resolved(schemas, own);
+  const whole = resolve(schemas, own);
   const other = whole.anyOf?.filter(({ type }) => type !== 'null');
-  return other?.length === 1 ? resolved(schemas, other[0]!) : whole;
+  return other?.length === 1 ? resolve(schemas, other[0]!) : whole;
 }
 
 /** The object that a member is, or may be instead of a name. */
 function objectOf(schemas: Schemas, own: Schema): Schema {
   const whole = valueOf(schemas, own);
-  return whole.anyOf?.map((one) => resolved(schemas, one)).find(({ type }) => type === 'object') ?? whole;
+  return whole.anyOf?.map((one) => resolve(schemas, one)).find(({ type }) => type === 'object') ?? whole;
 }
 
 function kindOf(schemas: Schemas, schema: Schema): FieldKind {
   const { type, items, additionalProperties: members } = schema;
-  const types = (schema.anyOf ?? []).map((own) => resolved(schemas, own).type);
+  const types = (schema.anyOf ?? []).map((own) => resolve(schemas, own).type);
   if (types.includes('string') && types.includes('object')) return 'named';
   if (types.includes('string') && types.includes('integer')) return 'numbered';
   if (choicesOf(schema) !== undefined) return type === 'array' ? 'choices' : 'choice';
@@ -80,11 +80,11 @@ function kindOf(schemas: Schemas, schema: Schema): FieldKind {
     case 'string':
       return schema.format === 'date' ? 'date' : (schema.maxLength ?? 0) > LINE_MAX ? 'prose' : 'text';
     case 'array': {
-      const item = items && resolved(schemas, items);
+      const item = items && resolve(schemas, items);
       return item?.type === 'string' ? 'list' : 'json';
     }
     case 'object': {
-      const member = typeof members === 'object' ? resolved(schemas, members) : undefined;
+      const member = typeof members === 'object' ? resolve(schemas, members) : undefined;
       if (member?.type === 'string') return 'pairs';
       return member?.type === 'number' || member?.type === 'integer' ? 'numbers' : 'json';
     }

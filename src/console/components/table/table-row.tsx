@@ -1,4 +1,4 @@
-import { counted } from '../../words/numbers.js';
+import { countValues } from '../../words/numbers.js';
 import type { Column } from './columns.js';
 import { cellClass, placeOf } from './table-head.js';
 import type { Entry } from './table-model.js';
@@ -119,7 +119,7 @@ function GroupCell<R>({ entry, column, isFirst }: GroupCellProps<R>) {
     return (
       <span class="table-group">
         <span aria-hidden="true">{entry.isOpen ? '▾' : '▸'}</span> {entry.title}{' '}
-        <span class="quiet">{counted(entry.count, 'row')}</span>
+        <span class="quiet">{countValues(entry.count, 'row')}</span>
       </span>
     );
   const sum = entry.sumOf(column);

@@ -1,6 +1,6 @@
 import { copyText } from '../../state/clipboard.js';
 import { PLAIN, type TableLayout } from '../../state/table-layouts.js';
-import { count, counted } from '../../words/numbers.js';
+import { count, countValues } from '../../words/numbers.js';
 import { Button } from '../button.js';
 import { Icon } from '../icon.js';
 import { Popover } from '../popover.js';
@@ -48,7 +48,7 @@ export function TableTools<R>(props: TableToolsProps<R>) {
           aria-label={`Copy ${label}`}
           title="Copy the rows for a spreadsheet"
           disabled={found.length === 0}
-          onClick={() => void copyText(copyOf(model.columns, found), counted(found.length, 'row'))}
+          onClick={() => void copyText(copyOf(model.columns, found), countValues(found.length, 'row'))}
         >
           Copy
         </Button>

@@ -4,7 +4,7 @@ import { attempt } from '../../state/actions.js';
 import { parameter, setParameters } from '../../state/place.js';
 import { may } from '../../state/principal.js';
 import type { JsonObject } from '../../words/paths.js';
-import { changed, useResource } from '../../state/resource.js';
+import { notifyChange, useResource } from '../../state/resource.js';
 import { troubleOf } from '../../state/service.js';
 import { say } from '../../state/toasts.js';
 import { Button } from '../button.js';
@@ -125,7 +125,7 @@ function Restore({ of, version, newest, onRestored }: RestoreProps) {
       await restoreVersion(of, { version, ifMatch, note: why });
       say('good', `${of.id} is restored to version ${version}.`);
       setParameters({ version: null, against: null });
-      changed();
+      notifyChange();
       onRestored();
     } catch (thrown) {
       if (troubleOf(thrown).code === 'PRECONDITION_FAILED') {

@@ -2,7 +2,7 @@ import type { DocumentVersion, VersionList } from '#clients/typescript/divisor.j
 import { parameter, setParameters } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';
 import { moment } from '../../words/dates.js';
-import { counted } from '../../words/numbers.js';
+import { countValues } from '../../words/numbers.js';
 import { Badge, type Kind } from '../badge.js';
 import { Table } from '../table/table.js';
 import type { Column } from '../table/columns.js';
@@ -54,7 +54,7 @@ function Listed({ of, list: { versions, total }, onReload }: ListedProps) {
       />
       {total > versions.length && (
         <p class="quiet">
-          The newest {versions.length} of {counted(total, 'version')}.
+          The newest {versions.length} of {countValues(total, 'version')}.
         </p>
       )}
       {open === undefined ? (

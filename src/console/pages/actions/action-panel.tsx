@@ -11,7 +11,7 @@ import { numeric, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import { attempt, type OnRefusal } from '../../state/actions.js';
 import { may } from '../../state/principal.js';
-import { changed, useResource } from '../../state/resource.js';
+import { notifyChange, useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { say } from '../../state/toasts.js';
 import { nameAddress } from '../../words/addresses.js';
@@ -77,7 +77,7 @@ function Decision({ action: { action_id: id, state } }: { readonly action: DeskA
       await service.value.call('decideAction', { params: { action_id: id }, body });
       say('good', `The action is ${decision}.`);
       setComment('');
-      changed();
+      notifyChange();
     }, onRefusal);
   return (
     <>

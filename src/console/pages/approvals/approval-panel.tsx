@@ -9,7 +9,7 @@ import { SidePanel } from '../../components/side-panel.js';
 import { Answered } from '../../components/wait.js';
 import { attempt, type OnRefusal } from '../../state/actions.js';
 import { may, principal } from '../../state/principal.js';
-import { changed, useResource } from '../../state/resource.js';
+import { notifyChange, useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { say } from '../../state/toasts.js';
 import { indexAddress } from '../../words/addresses.js';
@@ -87,7 +87,7 @@ function Decision({ approval: { approval_id: id, state, history } }: { readonly 
       await service.value.call('decideApproval', { params: { approval_id: id }, body });
       say('good', `Approval ${id} ${done}.`);
       setComment('');
-      changed();
+      notifyChange();
     }, onRefusal);
   const isOpen = state === 'pending' || state === 'approved';
   const isOwn = principal.value?.key_id === history[0]?.key_id;

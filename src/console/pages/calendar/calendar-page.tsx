@@ -17,7 +17,7 @@ import { hasKey, service } from '../../state/service.js';
 import { say } from '../../state/toasts.js';
 import { indexAddress } from '../../words/addresses.js';
 import { weekday } from '../../words/dates.js';
-import { count, counted } from '../../words/numbers.js';
+import { count, countValues } from '../../words/numbers.js';
 import { EVENT_KINDS, KINDS_OF_BADGES, type EventKind } from './event-kinds.js';
 import { MonthGrid } from './month-grid.js';
 import './calendar.css';
@@ -45,7 +45,7 @@ export function CalendarPage() {
       title="Calendar"
       subtitle={
         events.data &&
-        `${events.data.from} to ${events.data.to}, of ${counted(events.data.indices, 'index', 'indices')}`
+        `${events.data.from} to ${events.data.to}, of ${countValues(events.data.indices, 'index', 'indices')}`
       }
       actions={<Subscribe address={file} query={query} />}
     >

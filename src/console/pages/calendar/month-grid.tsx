@@ -3,7 +3,7 @@ import { Button } from '../../components/button.js';
 import { Icon } from '../../components/icon.js';
 import { setParameters } from '../../state/place.js';
 import { monthsBefore } from '../../words/dates.js';
-import { counted } from '../../words/numbers.js';
+import { countValues } from '../../words/numbers.js';
 import { KINDS_OF_BADGES } from './event-kinds.js';
 
 type Event = EventsView['events'][number];
@@ -107,7 +107,7 @@ function Day({ date, isOther, events }: DayProps) {
           onClick={() => setParameters({ view: 'list', 'events.q': date })}
         >
           <span class="unseen">
-            {date}: {counted(events.length, 'event')}
+            {date}: {countValues(events.length, 'event')}
           </span>
           <span class="month-number">{number}</span>
           {shown.map((event, k) => (

@@ -20,7 +20,7 @@ import { chooseRange, chosenRange } from '../../state/range.js';
 import { useResource, world } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { indexAddress } from '../../words/addresses.js';
-import { signed } from '../../components/signed.js';
+import { withSign } from '../../components/signed.js';
 import { returnText, withReturn } from '../../words/returns.js';
 import { count, decimal, percent } from '../../words/numbers.js';
 import { lazy } from '../../components/lazy.js';
@@ -270,7 +270,7 @@ const COLUMNS: readonly Column<Row>[] = [
     help: 'Return of the portfolio after costs over the range. The page of an index shows its line before costs.',
     width: 92,
     of: ({ entry }) => entry.total_return,
-    write: signed,
+    write: withSign,
   }),
   numeric({
     id: 'annual',
@@ -278,7 +278,7 @@ const COLUMNS: readonly Column<Row>[] = [
     width: 96,
     priority: 2,
     of: ({ performance }) => performance?.metrics.annualised_return ?? null,
-    write: signed,
+    write: withSign,
   }),
   numeric({
     id: 'volatility',

@@ -4,7 +4,7 @@ import { Chart } from '../../components/chart/chart.js';
 import { PERCENT, within, type Line, type Unit } from '../../components/chart/series.js';
 import { Choice, Select } from '../../components/choice.js';
 import { Section } from '../../components/page.js';
-import { signed } from '../../components/signed.js';
+import { withSign } from '../../components/signed.js';
 import { numeric, type Column } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
 import { parameter, setParameters } from '../../state/place.js';
@@ -109,7 +109,7 @@ function Years({ data: { dates, series } }: { readonly data: Ranged }) {
         width: 96,
         grow: 1,
         of: ({ returns }) => returns[k] ?? null,
-        write: signed,
+        write: withSign,
       }),
     ),
   ];

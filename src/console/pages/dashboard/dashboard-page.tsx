@@ -4,7 +4,7 @@ import { EmptyState } from '../../components/empty-state.js';
 import { Icon } from '../../components/icon.js';
 import { Page } from '../../components/page.js';
 import { pins, setPins, type Pin } from '../../state/dashboard.js';
-import { counted } from '../../words/numbers.js';
+import { countValues } from '../../words/numbers.js';
 import './dashboard.css';
 
 /** Charts, tables and figures of other pages, as they were pinned. */
@@ -19,7 +19,7 @@ export function DashboardPage() {
   return (
     <Page
       title="Dashboard"
-      subtitle={all.length === 0 ? undefined : `${counted(all.length, 'part')}, kept in this browser`}
+      subtitle={all.length === 0 ? undefined : `${countValues(all.length, 'part')}, kept in this browser`}
     >
       {all.length === 0 ? (
         <EmptyState title="Nothing is pinned yet">

@@ -9,7 +9,7 @@ import { Problem } from '../../components/problem.js';
 import { Wait } from '../../components/wait.js';
 import { go } from '../../state/place.js';
 import { may } from '../../state/principal.js';
-import { changed } from '../../state/resource.js';
+import { notifyChange } from '../../state/resource.js';
 import { service, troubleOf, type Trouble } from '../../state/service.js';
 import { storeAddress } from '../../words/addresses.js';
 import { labelOf } from '../../words/labels.js';
@@ -91,7 +91,7 @@ export function ConnectPage() {
     try {
       const body = wanted as unknown as DataStoreCreate; // The service says what is wrong with it.
       const store = await service.value.call('createStore', { body });
-      changed();
+      notifyChange();
       go(storeAddress(store.store_id));
     } catch (thrown) {
       setTrouble(troubleOf(thrown));

@@ -12,7 +12,7 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { storeAddress } from '../../words/addresses.js';
 import { moment } from '../../words/dates.js';
-import { bytes, count, counted } from '../../words/numbers.js';
+import { bytes, count, countValues } from '../../words/numbers.js';
 import { FirstSteps } from '../home/first-steps.js';
 import { activateStore } from '../../state/actions.js';
 import { GenerateDialog } from './generate-dialog.js';
@@ -60,7 +60,7 @@ export function DataPage() {
           <>
             {active === null && <FirstSteps stores={all} />}
             {all.length > 0 && <Stores stores={all} />}
-            {skipped > 0 && <p class="quiet">{counted(skipped, 'store document')} cannot be read.</p>}
+            {skipped > 0 && <p class="quiet">{countValues(skipped, 'store document')} cannot be read.</p>}
           </>
         )}
       </Answered>

@@ -9,7 +9,7 @@ import { parameter, setParameters } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { moment } from '../../words/dates.js';
-import { count, counted } from '../../words/numbers.js';
+import { count, countValues } from '../../words/numbers.js';
 
 type Version = Versions['versions'][number];
 
@@ -76,10 +76,10 @@ function Difference({ id, version: { version, note }, isServed }: DifferenceProp
         {({ cells, changes, appended }) => (
           <>
             <p class="quiet">
-              {cells === 0 ? 'No existing values changed.' : `${counted(cells, 'value')} changed`}
+              {cells === 0 ? 'No existing values changed.' : `${countValues(cells, 'value')} changed`}
               {cells > changes.length && `; the first ${count(changes.length)} are shown`}
               {appended !== null &&
-                ` Appended: ${counted(appended.sessions, 'session')}, ${appended.start} to ${appended.end}.`}
+                ` Appended: ${countValues(appended.sessions, 'session')}, ${appended.start} to ${appended.end}.`}
             </p>
             {changes.length > 0 && (
               <WrittenTable

@@ -10,11 +10,11 @@ import { Answered, Wait } from '../../components/wait.js';
 import { attempt, type OnRefusal } from '../../state/actions.js';
 import { go, parameter, setParameters } from '../../state/place.js';
 import { may } from '../../state/principal.js';
-import { changed, useResource } from '../../state/resource.js';
+import { notifyChange, useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { say } from '../../state/toasts.js';
 import { storeAddress } from '../../words/addresses.js';
-import { count, counted, percent } from '../../words/numbers.js';
+import { count, countValues, percent } from '../../words/numbers.js';
 import { DoubtDetail, repairText } from './doubt-detail.js';
 
 /** Probable errors in a store, each with its evidence; selected repairs are written into a new store. */
@@ -64,7 +64,7 @@ function DoubtList({ store, doubts, total }: DoubtListProps) {
     <div class="data-part">
       <div class="doubt-bar">
         <p>
-          {counted(total, 'doubt')}, {count(repairable.length)} with a repair
+          {countValues(total, 'doubt')}, {count(repairable.length)} with a repair
           {total > doubts.length && `; the ${count(doubts.length)} with the highest confidence are shown`}
         </p>
         <p class="quiet">
@@ -132,8 +132,8 @@ function Repair({ store, chosen }: { readonly store: DataStore; readonly chosen:
     );
     setWriting(false);
     if (made === undefined) return;
-    say('good', `${made.store.name} was written with ${counted(chosen.length, 'repair')}.`);
-    changed();
+    say('good', `${made.store.name} was written with ${countValues(chosen.length, 'repair')}.`);
+    notifyChange();
     go(storeAddress(made.store.store_id));
   };
   return (
@@ -141,7 +141,7 @@ function Repair({ store, chosen }: { readonly store: DataStore; readonly chosen:
       <ActionButton kind="main" disabled={isWriting || chosen.length === 0} act={write}>
         {chosen.length === 0
           ? 'Select repairs'
-          : `Write a store with ${counted(chosen.length, 'repair')}${store.active ? ', and serve it' : ''}`}
+          : `Write a store with ${countValues(chosen.length, 'repair')}${store.active ? ', and serve it' : ''}`}
       </ActionButton>
       {isWriting && <Wait what="the new store" />}
     </>

@@ -5,7 +5,7 @@ import { Select } from '../../components/choice.js';
 import { Icon } from '../../components/icon.js';
 import { numeric, type Column } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
-import { bytes, counted } from '../../words/numbers.js';
+import { bytes, countValues } from '../../words/numbers.js';
 import { fileOf, placeOf } from '../../words/places.js';
 import { TABLES, withoutFile, type ImportFile, type TableName } from './import-files.js';
 import './data.css';
@@ -111,7 +111,7 @@ function Folded({ files, isMapped, acts, onClear }: FoldedProps) {
       <details class="file-fold" onToggle={(event) => setOpen(event.currentTarget.open)}>
         <summary>
           <strong>
-            {counted(files.length, 'file')}, {isMapped ? 'one mapping' : 'all prices'}
+            {countValues(files.length, 'file')}, {isMapped ? 'one mapping' : 'all prices'}
           </strong>{' '}
           <span class="quiet number">{bytes(size)}</span>
         </summary>
@@ -122,7 +122,7 @@ function Folded({ files, isMapped, acts, onClear }: FoldedProps) {
       </Button>
       {wrong.length > 0 && (
         <p class="file-said field-warning">
-          {counted(wrong.length, 'file')} with problems, the first is {wrong[0]!.file.name}:{' '}
+          {countValues(wrong.length, 'file')} with problems, the first is {wrong[0]!.file.name}:{' '}
           {messageOf(wrong[0]!.findings[0]!)}
         </p>
       )}
@@ -176,7 +176,7 @@ function Said({ findings: [first, ...others] }: { readonly findings: readonly Fi
   return (
     <p class={first.severity === 'error' ? 'file-said down' : 'file-said field-warning'}>
       {messageOf(first)}
-      {others.length > 0 && ` And ${counted(others.length, 'more problem')}.`}
+      {others.length > 0 && ` And ${countValues(others.length, 'more problem')}.`}
     </p>
   );
 }

@@ -36,7 +36,7 @@ export async function sampleOf(files: readonly ImportFile[]): Promise<Sample | n
   }
   const packed: Packed[] = [];
   let left = INSPECTED_BYTES_MAX;
-  for (const one of ordered(files).slice(0, FILES_MAX)) {
+  for (const one of sortBy(files).slice(0, FILES_MAX)) {
     const next = await packedFile(one, true);
     if (roomOf(next) > left) {
       if (packed.length > 0) break;
@@ -77,7 +77,7 @@ export async function* partsOf({ files, mapping, bytesMax }: PartTerms): AsyncGe
   let packed: Packed[] = [];
   let sent = 0;
   let [taken, unpacked] = [0, 0];
-  for (const one of ordered(files)) {
+  for (const one of sortBy(files)) {
     const next = await packedFile(one, mapping !== null);
     if (roomOf(next) > room) throw tooLarge(next.name, next.packed.length, room);
     if (packed.length === FILES_MAX || taken + roomOf(next) > room || unpacked + next.size > UNPACKED_BYTES_MAX) {
@@ -95,7 +95,7 @@ export async function* partsOf({ files, mapping, bytesMax }: PartTerms): AsyncGe
 }
 
 /** Tables other than prices first, then prices by their order. */
-const ordered = (files: readonly ImportFile[]): readonly ImportFile[] =>
+const sortBy = (files: readonly ImportFile[]): readonly ImportFile[] =>
   files.toSorted((a, b) => Number(a.table === 'market') - Number(b.table === 'market'));
 
 /** Bytes of an entry and its two headers. */

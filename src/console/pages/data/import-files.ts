@@ -26,18 +26,18 @@ const areWorkbooks = (files: readonly ImportFile[]): boolean => files.length > 1
 
 /** The files as they would be imported; a file of one table is the table it is called like, and of the market where it is called otherwise. */
 export function withFiles(before: readonly ImportFile[], added: readonly Source[]): readonly ImportFile[] {
-  return placed([...before, ...added.map((file) => ({ file, table: null }))], before.length);
+  return place([...before, ...added.map((file) => ({ file, table: null }))], before.length);
 }
 
 /** The files except one. */
 export const withoutFile = (files: readonly ImportFile[], at: number): readonly ImportFile[] =>
-  placed(
+  place(
     files.filter((_, i) => i !== at),
     files.length,
   );
 
 /** Files with their tables. Among several files a workbook is one table; a single workbook has one table per sheet. */
-function placed(files: readonly ImportFile[], from: number): readonly ImportFile[] {
+function place(files: readonly ImportFile[], from: number): readonly ImportFile[] {
   const ofWorkbooks = areWorkbooks(files);
   return files.map((one, at) => {
     const isOfATable = OF_A_TABLE.has(endingOf(one.file)) || (ofWorkbooks && isWorkbook(one));

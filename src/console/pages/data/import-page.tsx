@@ -4,7 +4,7 @@ import { MayNot } from '../../components/may-not.js';
 import { Page } from '../../components/page.js';
 import { may } from '../../state/principal.js';
 import { go, parameter, setParameters } from '../../state/place.js';
-import { changed } from '../../state/resource.js';
+import { notifyChange } from '../../state/resource.js';
 import { storeAddress } from '../../words/addresses.js';
 import type { JsonObject } from '../../words/paths.js';
 import { DropArea } from './drop-area.js';
@@ -45,7 +45,7 @@ export function ImportPage() {
     setSent(0);
     told(await sendImport({ files, header: { activate, ...header }, mapping, onSent: setSent }));
     setSent(null);
-    changed();
+    notifyChange();
   };
   return (
     <Page title="Import" above={ABOVE} subtitle="All files are checked before anything is stored">
@@ -94,9 +94,9 @@ function useOutcome() {
   useEffect(() => {
     if (imported !== null) go(storeAddress(imported), { replace: true });
   }, [imported]);
-  const told = (next: Outcome) => {
+  const report = (next: Outcome) => {
     setOutcome(next);
     if (next.result !== null) setParameters({ imported: next.result.store.store_id });
   };
-  return { outcome, setOutcome, told };
+  return { outcome, setOutcome, told: report };
 }

@@ -7,7 +7,7 @@ import { Problem } from '../../components/problem.js';
 import { Wait } from '../../components/wait.js';
 import type { Latest } from '../../state/one-at-a-time.js';
 import type { Trouble } from '../../state/service.js';
-import { bytes, count, counted } from '../../words/numbers.js';
+import { bytes, count, countValues } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
 import { INSPECTED_BYTES_MAX, type Sample } from './import-content.js';
 import { MappingForm } from './mapping-form.js';
@@ -108,7 +108,9 @@ function InspectedPart({ inspected, files }: { readonly inspected: Inspected; re
   if (sample === null || (!sample.isCut && sample.files === files)) return null;
   return (
     <p class="quiet">
-      {sample.isCut ? 'The first rows of the file were' : `${count(sample.files)} of ${counted(files, 'file')} were`}{' '}
+      {sample.isCut
+        ? 'The first rows of the file were'
+        : `${count(sample.files)} of ${countValues(files, 'file')} were`}{' '}
       inspected, as much as fits into {bytes(INSPECTED_BYTES_MAX)}. Everything is checked when it is imported.
     </p>
   );
@@ -134,7 +136,7 @@ function Read({
       {trouble === null && read !== null && (
         <>
           <p class="quiet">
-            {counted(read.rows_read, 'bar')} read with the
+            {countValues(read.rows_read, 'bar')} read with the
             {data === undefined ? ' proposed mapping' : ' current mapping'}.
           </p>
           <Preview frame={read.preview} />

@@ -5,7 +5,7 @@ import { FindingTable } from '../../components/finding-table.js';
 import type { FieldSpec } from '../../components/form/field-spec.js';
 import { Problem } from '../../components/problem.js';
 import { Wait } from '../../components/wait.js';
-import { count, counted } from '../../words/numbers.js';
+import { count, countValues } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
 import type { Outcome } from './send-import.js';
 import { elsewhere, StoreFields } from './store-fields.js';
@@ -74,13 +74,13 @@ export function ImportBar({ files, mapping, sent, isReady }: ImportBarProps) {
       </Button>
       {sent === null ? (
         <span class="quiet">
-          {counted(files, 'file')}, {mapping === null ? 'standard tables' : 'with a mapping'}
+          {countValues(files, 'file')}, {mapping === null ? 'standard tables' : 'with a mapping'}
         </span>
       ) : (
         <>
           {sent > 0 && (
             <span role="status">
-              {count(sent)} of {counted(files, 'file')} stored
+              {count(sent)} of {countValues(files, 'file')} stored
             </span>
           )}
           <Wait what="the service, which checks every row" />

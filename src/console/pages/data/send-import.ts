@@ -1,7 +1,7 @@
 import type { ImportRequest, ImportResult, Operations } from '#clients/typescript/divisor.js';
 import { health } from '../../state/live.js';
 import { service, troubleOf, type Trouble } from '../../state/service.js';
-import { counted } from '../../words/numbers.js';
+import { countValues } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
 import { blobOf, partsOf } from './import-content.js';
 import { isParquet, type ImportFile } from './import-files.js';
@@ -66,7 +66,7 @@ async function refusedPart(trouble: Trouble, { results, files }: Accepted, { hea
     );
     if (isDeleted) return { result: null, trouble };
   }
-  const message = `${counted(files, 'file')} were stored in ${store_id}, the others were not: ${trouble.message}`;
+  const message = `${countValues(files, 'file')} were stored in ${store_id}, the others were not: ${trouble.message}`;
   return { result: null, trouble: { ...trouble, message }, isPartial: true };
 }
 

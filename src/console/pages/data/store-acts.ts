@@ -1,6 +1,6 @@
 import { attempt, start, type OnRefusal } from '../../state/actions.js';
 import { go } from '../../state/place.js';
-import { changed } from '../../state/resource.js';
+import { notifyChange } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { say } from '../../state/toasts.js';
 
@@ -12,6 +12,6 @@ export const deleteStore = (id: string) =>
   attempt(async () => {
     await service.value.call('deleteStore', { params: { store_id: id } });
     say('good', `The store ${id} was deleted.`);
-    changed();
+    notifyChange();
     go('/console/data');
   });

@@ -13,11 +13,11 @@ import { Table } from '../../components/table/table.js';
 import { numeric, type Column } from '../../components/table/columns.js';
 import { VersionHistory } from '../../components/versions/version-history.js';
 import { may } from '../../state/principal.js';
-import { changed, useResource } from '../../state/resource.js';
+import { notifyChange, useResource } from '../../state/resource.js';
 import { service, troubleOf, type Trouble } from '../../state/service.js';
 import { say } from '../../state/toasts.js';
 import { moment } from '../../words/dates.js';
-import { bytes, count, counted, figure } from '../../words/numbers.js';
+import { bytes, count, countValues, figure } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
 import { PRICE_BASIS } from '../../words/price-basis.js';
 
@@ -130,7 +130,7 @@ function Settings({ store }: { readonly store: DataStore }) {
       await service.value.call('updateStore', { params: { store_id: store.store_id }, body });
       setTrouble(null);
       say('good', 'The store was saved.');
-      changed();
+      notifyChange();
     } catch (thrown) {
       setTrouble(troubleOf(thrown));
     }
@@ -183,10 +183,10 @@ function LastRefresh({ id }: { readonly id: string }) {
       aside={moment(finishedAt)}
     >
       <p>
-        {counted(result.dates_added, 'date')} and {counted(result.identifiers_added, 'security', 'securities')} added;{' '}
-        {counted(result.rows_added, 'new row')}, {counted(result.rows_changed, 'restated row')}.
+        {countValues(result.dates_added, 'date')} and {countValues(result.identifiers_added, 'security', 'securities')}{' '}
+        added; {countValues(result.rows_added, 'new row')}, {countValues(result.rows_changed, 'restated row')}.
         {result.rejected_total > 0 &&
-          ` ${counted(result.rejected_total, 'security', 'securities')} unchanged, because the history in the source differs.`}
+          ` ${countValues(result.rejected_total, 'security', 'securities')} unchanged, because the history in the source differs.`}
       </p>
       {result.findings.length > 0 && <FindingTable label="Findings of the refresh" findings={result.findings} />}
       {result.restatements.length > 0 && (
@@ -220,7 +220,7 @@ async function refreshOf(jobId: string, signal: AbortSignal): Promise<Refresh | 
 
 type Restated = RefreshResult['restatements'][number];
 
-const written = (value: Restated['before']) =>
+const writeText = (value: Restated['before']) =>
   typeof value === 'number' ? figure(value) : value === null ? '–' : String(value);
 
 const RESTATED: readonly Column<Restated>[] = [
@@ -232,9 +232,9 @@ const RESTATED: readonly Column<Restated>[] = [
     title: 'Before',
     width: 110,
     align: 'right',
-    value: ({ before }) => written(before),
+    value: ({ before }) => writeText(before),
   },
-  { id: 'after', title: 'After', width: 110, align: 'right', value: ({ after }) => written(after) },
+  { id: 'after', title: 'After', width: 110, align: 'right', value: ({ after }) => writeText(after) },
   { id: 'dataset', title: 'Dataset', width: 120, priority: 2, value: ({ dataset }) => dataset.replace('_', ' ') },
   {
     id: 'kind',

@@ -2,9 +2,9 @@ import type { IndexDocumentBody } from '#clients/typescript/divisor.js';
 import { ActionButton } from '../../components/action-button.js';
 import { Banner } from '../../components/banner.js';
 import { say } from '../../state/toasts.js';
-import { changed, useResource } from '../../state/resource.js';
+import { notifyChange, useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { counted } from '../../words/numbers.js';
+import { countValues } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
 import type { Opened } from './saving.js';
 
@@ -26,12 +26,12 @@ export function Beneath({ documents }: { readonly documents: readonly JsonObject
   const absent = documents.filter(({ id }) => !stored.has(String(id)));
   if (indices.data === undefined || absent.length === 0) return null;
   const ids = absent.map(({ id }) => String(id)).join(', ');
-  const what = absent.length === 1 ? 'the index' : counted(absent.length, 'index', 'indices');
+  const what = absent.length === 1 ? 'the index' : countValues(absent.length, 'index', 'indices');
   const store = async () => {
     for (const document of absent)
       await service.value.call('createIndex', { body: document as unknown as IndexDocumentBody }); // As the service wrote it.
     say('good', `${ids} stored.`);
-    changed();
+    notifyChange();
   };
   return (
     <Banner

@@ -25,7 +25,7 @@ export function Overlay() {
       chosen === 'blend' && typeof beneath === 'string' ? { parts: [{ index_id: beneath, weight: 1 }] } : {};
     const first = draft.at([...OVERLAY, 'parts', 0, 'index_id']);
     const source = chosen === 'blend' ? {} : { source_index_id: beneath ?? first ?? known.indices[0] };
-    const proposed = isStored ? {} : renamed(others, { from: String(type), to: chosen });
+    const proposed = isStored ? {} : rename(others, { from: String(type), to: chosen });
     draft.replace({ ...others, ...proposed, ...source, overlay: { type: chosen, ...parts } });
   };
   // A converted index has the target currency.
@@ -91,7 +91,7 @@ const endings = (type: string): { readonly id: string; readonly name: string } =
     : { id: `-${type.toUpperCase().replaceAll('_', '-')}`, name: `, ${type.replaceAll('_', ' ')}` };
 
 /** Id and name that were proposed for one kind of overlay, for another one; nothing of those that somebody wrote. */
-function renamed(document: JsonObject, { from, to }: { readonly from: string; readonly to: string }): JsonObject {
+function rename(document: JsonObject, { from, to }: { readonly from: string; readonly to: string }): JsonObject {
   const [before, after] = [endings(from), endings(to)];
   const named = (['id', 'name'] as const).flatMap((member) => {
     const text = document[member];

@@ -1,7 +1,7 @@
 import { DivisorError } from '#clients/typescript/divisor.js';
 import { useEffect, useState } from 'preact/hooks';
 import { go, setParameters } from '../../state/place.js';
-import { changed } from '../../state/resource.js';
+import { notifyChange } from '../../state/resource.js';
 import { service, troubleOf, type Trouble } from '../../state/service.js';
 import { say } from '../../state/toasts.js';
 import { indexAddress } from '../../words/addresses.js';
@@ -62,7 +62,7 @@ export function useSaving({ draft, opened, onReload }: SavingInput): Saving {
     else
       await service.value.call('putIndex', { params: { index_id: body.id }, body, ifMatch: etag ?? undefined, note });
     keepDraft(opened.isStored ? body.id : '', null);
-    changed();
+    notifyChange();
     say('good', `${body.id} was saved.`);
     go(indexAddress(body.id));
   }

@@ -2,7 +2,7 @@ import type { IndexDocumentBody } from '#clients/typescript/divisor.js';
 import { ActionButton } from '../../components/action-button.js';
 import { attempt, runIndex, type OnRefusal } from '../../state/actions.js';
 import { go } from '../../state/place.js';
-import { changed } from '../../state/resource.js';
+import { notifyChange } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { startTour } from '../../state/tour.js';
 import { indexAddress } from '../../words/addresses.js';
@@ -42,7 +42,7 @@ async function createExample(onRefusal: OnRefusal): Promise<void> {
     onRefusal,
   );
   if (created === undefined) return;
-  changed();
+  notifyChange();
   await runIndex(ID, {}, onRefusal);
   startTour(ID);
   go(indexAddress(ID));

@@ -21,7 +21,7 @@ import type { Row } from './index-row.js';
 import { IndexTools } from './index-tools.js';
 import { ExampleIndex } from './example-index.js';
 import { RunButton } from './run-button.js';
-import { change, counted, decimal, percent, signClass } from '../../words/numbers.js';
+import { change, countValues, decimal, percent, signClass } from '../../words/numbers.js';
 
 interface IndexTableProps {
   readonly indices: readonly IndexSummary[];
@@ -66,7 +66,7 @@ export function IndexTable({ indices, skipped, hasData }: IndexTableProps) {
       />
       {skipped > 0 && (
         <p class="quiet">
-          {counted(skipped, 'stored document')} cannot be read and {skipped === 1 ? 'is' : 'are'} left out.
+          {countValues(skipped, 'stored document')} cannot be read and {skipped === 1 ? 'is' : 'are'} left out.
         </p>
       )}
     </>
@@ -99,7 +99,9 @@ function NoIndex() {
   );
 }
 
-const signed = (value: number | null | undefined) => <span class={`number ${signClass(value)}`}>{change(value)}</span>;
+const withSign = (value: number | null | undefined) => (
+  <span class={`number ${signClass(value)}`}>{change(value)}</span>
+);
 
 const COLUMNS: readonly Column<Row>[] = [
   {
@@ -162,7 +164,7 @@ const COLUMNS: readonly Column<Row>[] = [
     width: 72,
     priority: 3,
     of: ({ run }) => run?.index?.day_return ?? null,
-    write: signed,
+    write: withSign,
   }),
   numeric({
     id: 'ytd',
@@ -170,7 +172,7 @@ const COLUMNS: readonly Column<Row>[] = [
     help: 'Return of the index since the end of the calendar year before',
     width: 80,
     of: ({ run }) => run?.index?.year_to_date ?? null,
-    write: signed,
+    write: withSign,
   }),
   {
     id: 'volatility',

@@ -5,7 +5,7 @@ import { liveJobs } from '../../state/live.js';
 import { addressOf } from '../../state/place.js';
 import { may } from '../../state/principal.js';
 import type { Asking } from '../../state/refusals.js';
-import { counted } from '../../words/numbers.js';
+import { countValues } from '../../words/numbers.js';
 import { runOf } from '../index/run-settings.js';
 import type { Row } from './index-row.js';
 
@@ -35,7 +35,8 @@ export function IndexTools({ rows, selected, asking }: IndexToolsProps) {
     <>
       {due.length > 1 && may('run') && (
         <Button kind="bare" title={due.map(({ index }) => index.id).join(', ')} onClick={() => void run()}>
-          Run {selected.length === 0 ? counted(due.length, 'stale index', 'stale indices') : `${due.length} selected`}
+          Run{' '}
+          {selected.length === 0 ? countValues(due.length, 'stale index', 'stale indices') : `${due.length} selected`}
         </Button>
       )}
       {selected.length > 1 && withRun.length > 1 && (

@@ -5,7 +5,7 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { storeAddress } from '../../words/addresses.js';
 import { moment } from '../../words/dates.js';
-import { count, counted } from '../../words/numbers.js';
+import { count, countValues } from '../../words/numbers.js';
 
 const KINDS: Readonly<Record<DataStore['kind'], string>> = {
   folder: 'folder',
@@ -40,7 +40,7 @@ export function ServedStore({ store }: { readonly store: DataStore }) {
       </dl>
       {doubts.length > 0 && (
         <details class="served-doubts">
-          <summary>{counted(doubts.length, 'warning')}</summary>
+          <summary>{countValues(doubts.length, 'warning')}</summary>
           <Findings findings={doubts} />
         </details>
       )}

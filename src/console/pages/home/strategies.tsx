@@ -10,7 +10,7 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { indexAddress } from '../../words/addresses.js';
 import { RunButton } from './run-button.js';
-import { change, counted, decimal, signClass } from '../../words/numbers.js';
+import { change, countValues, decimal, signClass } from '../../words/numbers.js';
 
 /** A strategy with the overview of its stored run; null before the first run. */
 interface Row {
@@ -98,7 +98,7 @@ const COLUMNS: readonly Column<Row>[] = [
       <span class="home-state">
         {problems.length > 0 ? (
           <Badge kind="bad" title={problems.map(({ message }) => message).join(' ')}>
-            {counted(problems.length, 'problem')}
+            {countValues(problems.length, 'problem')}
           </Badge>
         ) : failed !== null ? (
           <Badge kind="bad" title={failed.error?.message ?? failed.message}>

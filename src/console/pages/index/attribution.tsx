@@ -21,7 +21,7 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { runKey, shownRun } from '../../state/shown-run.js';
 import { nameAddress } from '../../words/addresses.js';
-import { signed } from '../../components/signed.js';
+import { withSign } from '../../components/signed.js';
 import { change, count, figure, percent, signClass } from '../../words/numbers.js';
 import { returnText, withReturn } from '../../words/returns.js';
 import { FactorAttribution } from './factor-attribution.js';
@@ -217,7 +217,7 @@ const GROUP_COLUMNS: readonly Column<GroupAttributionRow>[] = [
     title: 'Contribution',
     width: 104,
     of: ({ contribution }) => contribution,
-    write: signed,
+    write: withSign,
   }),
 ];
 
@@ -230,7 +230,7 @@ const EFFECT_COLUMNS: readonly Column<GroupAttributionRow>[] = (
   priority: 2 + k,
   align: 'right',
   value: (row) => row[effect],
-  show: (row) => signed(row[effect]),
+  show: (row) => withSign(row[effect]),
 }));
 
 const NAME_COLUMNS: readonly Column<ContributionPayload>[] = [
@@ -258,7 +258,7 @@ const NAME_COLUMNS: readonly Column<ContributionPayload>[] = [
     width: 92,
     priority: 2,
     of: ({ total_return: own }) => own,
-    write: signed,
+    write: withSign,
   }),
   numeric({
     id: 'contribution',
@@ -266,6 +266,6 @@ const NAME_COLUMNS: readonly Column<ContributionPayload>[] = [
     title: 'Contribution',
     width: 104,
     of: ({ contribution }) => contribution,
-    write: signed,
+    write: withSign,
   }),
 ];

@@ -12,7 +12,7 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { ofShownRun, runKey, shownRun } from '../../state/shown-run.js';
 import { rebalanceAddress } from '../../words/addresses.js';
-import { signed } from '../../components/signed.js';
+import { withSign } from '../../components/signed.js';
 import { count, decimal, percent } from '../../words/numbers.js';
 import { Explanation } from './explanation.js';
 
@@ -181,7 +181,7 @@ const COLUMNS: readonly Column<Row>[] = [
     help: 'Weight minus the weight at the rebalance',
     width: 80,
     of: ({ delta_since_rebalance: delta }) => delta,
-    write: signed,
+    write: withSign,
   }),
   numeric({
     id: 'risk',

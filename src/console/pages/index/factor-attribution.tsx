@@ -1,7 +1,7 @@
 import type { FactorAttributionView } from '#clients/typescript/divisor.js';
 import { Choice } from '../../components/choice.js';
 import { Section } from '../../components/page.js';
-import { signed } from '../../components/signed.js';
+import { withSign } from '../../components/signed.js';
 import { Findings } from '../../components/findings.js';
 import { Table } from '../../components/table/table.js';
 import { numeric, type Column } from '../../components/table/columns.js';
@@ -101,6 +101,6 @@ const COLUMNS: readonly Column<Row>[] = [
     help: 'Exposure times return of the factor, linked over the range',
     width: 110,
     of: ({ contribution }) => contribution,
-    write: signed,
+    write: withSign,
   }),
 ];

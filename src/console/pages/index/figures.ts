@@ -18,7 +18,7 @@ export const subjectOf = (view: Pick<PerformanceView, 'of' | 'return_variant'>, 
     ? `Index ${tracked}, ${returnText(view.return_variant)}, before costs of the run`
     : `Portfolio after costs, ${returnText(view.return_variant)}`;
 
-const signed = (term: string, value: number | null, help: string): Figure => ({
+const withSign = (term: string, value: number | null, help: string): Figure => ({
   term,
   value: change(value),
   kind: signClass(value),
@@ -30,8 +30,8 @@ export function figuresOf(view: PerformanceView): readonly Figure[] {
   const { metrics, benchmark, benchmark_statistics: relative, of, return_variant: variant } = view;
   const { tracking_error: error, tracking_difference: difference } = metrics;
   return [
-    signed(capital(returnText(variant)), metrics.total_return, 'Last level divided by the first, minus 1'),
-    signed('Annualised return', metrics.annualised_return, '(1 + return)^(sessions of a year / n) - 1'),
+    withSign(capital(returnText(variant)), metrics.total_return, 'Last level divided by the first, minus 1'),
+    withSign('Annualised return', metrics.annualised_return, '(1 + return)^(sessions of a year / n) - 1'),
     {
       term: 'Realised volatility',
       value: percent(metrics.volatility),
@@ -54,7 +54,7 @@ export function figuresOf(view: PerformanceView): readonly Figure[] {
             value: percent(error),
             help: 'Realised, annualised: of the portfolio after costs to the index that it follows',
           },
-          signed(
+          withSign(
             'Difference to its index',
             difference,
             'Return of the portfolio minus that of its index, not annualised',
@@ -69,7 +69,7 @@ export function figuresOf(view: PerformanceView): readonly Figure[] {
             value: percent(relative.tracking_error),
             help: 'Realised, annualised: to the benchmark of the run',
           },
-          signed(`Return minus ${benchmark}`, relative.excess_return, 'On shared dates, not annualised'),
+          withSign(`Return minus ${benchmark}`, relative.excess_return, 'On shared dates, not annualised'),
         ]),
   ];
 }
@@ -96,8 +96,8 @@ export function statisticsOf({ statistics }: PerformanceView): readonly Figure[]
     },
     { term: 'Skewness', value: decimal(statistics.skewness), help: 'Of daily returns' },
     { term: 'Hit rate', value: percent(statistics.hit_rate), help: 'Share of the sessions with a return above 0' },
-    signed('Best day', statistics.best_return, 'Highest return of one session'),
-    signed('Worst day', statistics.worst_return, 'Lowest return of one session'),
+    withSign('Best day', statistics.best_return, 'Highest return of one session'),
+    withSign('Worst day', statistics.worst_return, 'Lowest return of one session'),
   ];
 }
 
@@ -105,8 +105,8 @@ export function statisticsOf({ statistics }: PerformanceView): readonly Figure[]
 export function againstBenchmark({ benchmark_statistics: relative }: PerformanceView): readonly Figure[] {
   if (relative === null) return [];
   return [
-    signed('Return of the benchmark', relative.benchmark_return, 'On shared dates, not annualised'),
-    signed('Excess return', relative.excess_return, 'Return minus benchmark return, not annualised'),
+    withSign('Return of the benchmark', relative.benchmark_return, 'On shared dates, not annualised'),
+    withSign('Excess return', relative.excess_return, 'Return minus benchmark return, not annualised'),
     {
       term: 'Realised tracking error',
       value: percent(relative.tracking_error),
@@ -132,8 +132,8 @@ export function againstParent({ parent }: OverviewView): readonly Figure[] {
   if (parent === undefined) return [];
   const { forecast } = parent;
   return [
-    signed(`Return of ${parent.index_id}`, parent.total_return, 'On shared dates, not annualised'),
-    signed(
+    withSign(`Return of ${parent.index_id}`, parent.total_return, 'On shared dates, not annualised'),
+    withSign(
       'Tracking difference',
       parent.tracking_difference,
       'Return of the portfolio after costs minus that of the parent',

@@ -17,7 +17,7 @@ import { service, troubleOf } from '../../state/service.js';
 import { ofShownRun, runKey, shownRun } from '../../state/shown-run.js';
 import { rebalanceAddress } from '../../words/addresses.js';
 import { withReturn } from '../../words/returns.js';
-import { rebased, RelativePane } from './relative-pane.js';
+import { rebase, RelativePane } from './relative-pane.js';
 
 interface LevelChartProps {
   readonly id: string;
@@ -122,7 +122,7 @@ function useLines(
     { keeps: true },
   );
   const { dates, lines } = useMemo(
-    () => drawn({ id, tracked, run, performance, levels: levels.data ?? [], unit, range }),
+    () => draw({ id, tracked, run, performance, levels: levels.data ?? [], unit, range }),
     [id, tracked, run, performance, levels.data, unit, range?.from, range?.to],
   );
   return { dates, lines, trouble: levels.trouble };
@@ -243,7 +243,7 @@ interface Drawn {
 }
 
 /** Every line on the dates of the run; rebased, if asked for, at the first date of the range. */
-function drawn({ id, tracked, run, performance, levels, unit, range }: Drawn): {
+function draw({ id, tracked, run, performance, levels, unit, range }: Drawn): {
   readonly dates: readonly string[];
   readonly lines: readonly Line[];
 } {
@@ -253,7 +253,7 @@ function drawn({ id, tracked, run, performance, levels, unit, range }: Drawn): {
     const known = new Map(series.index.map((date, t) => [date, series.data[t] ?? null]));
     return dates.map((date) => known.get(date) ?? null);
   };
-  const shown = (values: readonly (number | null)[]) => (unit === 'rebased' ? rebased(values, first) : values);
+  const shown = (values: readonly (number | null)[]) => (unit === 'rebased' ? rebase(values, first) : values);
   // Points of several indices are not to be compared.
   const lines: Line[] = (unit === 'points' ? levels.slice(0, 1) : levels).map((series, k) => ({
     id: series.id,

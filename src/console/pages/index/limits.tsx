@@ -198,7 +198,7 @@ function Headroom({ view: { state, rows } }: { readonly view: LimitsView }) {
 type Row = LimitsView['rows'][number];
 type Breach = LimitsView['breaches'][number];
 
-const written = (value: number, unit: Row['unit']) => (unit === 'fraction' ? percent(value) : figure(value));
+const write = (value: number, unit: Row['unit']) => (unit === 'fraction' ? percent(value) : figure(value));
 
 const ROWS: readonly Column<Row>[] = [
   { id: 'row', title: 'Row', width: 124, grow: 3, value: ({ row }) => row },
@@ -218,7 +218,7 @@ const ROWS: readonly Column<Row>[] = [
     width: 116,
     align: 'right',
     value: ({ least }) => least.value,
-    show: ({ least, unit }) => written(least.value, unit),
+    show: ({ least, unit }) => write(least.value, unit),
   },
   {
     id: 'limit',
@@ -227,7 +227,7 @@ const ROWS: readonly Column<Row>[] = [
     priority: 2,
     align: 'right',
     value: ({ least }) => least.limit,
-    show: ({ least, unit }) => written(least.limit, unit),
+    show: ({ least, unit }) => write(least.limit, unit),
   },
   { id: 'date', title: 'On', width: 96, priority: 3, value: ({ least }) => least.date },
 ];
@@ -237,7 +237,7 @@ const CAUSES: Readonly<Record<Breach['cause'], Kind>> = { price: 'plain', action
 /** @param rows whose units the figures of their breaches have */
 function breachColumns(rows: LimitsView['rows']): readonly Column<Breach>[] {
   const units = new Map(rows.map(({ row, unit }) => [row, unit]));
-  const figureOf = (row: string, value: number) => written(value, units.get(row) ?? 'value');
+  const figureOf = (row: string, value: number) => write(value, units.get(row) ?? 'value');
   return [
     { id: 'row', title: 'Row', width: 150, grow: 3, value: ({ row }) => row },
     { id: 'begin', title: 'From', width: 96, value: ({ begin }) => begin },

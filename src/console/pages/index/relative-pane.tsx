@@ -16,7 +16,7 @@ export function RelativePane({ dates, lines }: { readonly dates: readonly string
       const base = other.values[t] ?? null;
       return value === null || base === null || base === 0 ? null : value / base;
     });
-    return [{ id: 'relative', label: `${own.label} / ${other.label}`, values: rebased(values, first), colour: 5 }];
+    return [{ id: 'relative', label: `${own.label} / ${other.label}`, values: rebase(values, first), colour: 5 }];
   }, [own, other, dates, range?.from, range?.to]);
   if (ratio === null || other === undefined) return null;
   return (
@@ -33,7 +33,7 @@ export function RelativePane({ dates, lines }: { readonly dates: readonly string
 }
 
 /** The values with the first one from a date on at 100: for the eye, the figures are the service's. */
-export function rebased(values: readonly (number | null)[], first: number): readonly (number | null)[] {
+export function rebase(values: readonly (number | null)[], first: number): readonly (number | null)[] {
   const base = values.slice(first).find((value) => value !== null) ?? null;
   return base === null ? values : values.map((value) => (value === null ? null : (100 * value) / base));
 }

@@ -20,8 +20,8 @@ import { say } from '../../state/toasts.js';
 import { runKey, shownRun } from '../../state/shown-run.js';
 import { nameAddress } from '../../words/addresses.js';
 import { monthsBefore } from '../../words/dates.js';
-import { signed } from '../../components/signed.js';
-import { change, counted, decimal, percent } from '../../words/numbers.js';
+import { withSign } from '../../components/signed.js';
+import { change, countValues, decimal, percent } from '../../words/numbers.js';
 import { isObject, type Json, type JsonObject } from '../../words/paths.js';
 import { saveScenario } from './scenario-library.js';
 import { Library } from './library-choice.js';
@@ -247,7 +247,7 @@ function Opened({ result, by, asOf }: OpenedProps) {
         title={`${name} by security`}
         aside={
           proxied.length > 0 &&
-          `${counted(proxied.length, 'security', 'securities')} without prices use the returns of their group`
+          `${countValues(proxied.length, 'security', 'securities')} without prices use the returns of their group`
         }
       >
         <Table
@@ -267,7 +267,7 @@ function Opened({ result, by, asOf }: OpenedProps) {
 
 const COLUMNS: readonly Column<ScenarioResult>[] = [
   { id: 'name', title: 'Scenario', width: 130, grow: 2, value: ({ name }) => name },
-  numeric({ id: 'return', title: 'Return', width: 90, of: (row) => row.return, write: signed }),
+  numeric({ id: 'return', title: 'Return', width: 90, of: (row) => row.return, write: withSign }),
   numeric({
     id: 'covered',
     title: 'Covered',
@@ -300,14 +300,14 @@ const NAMES: readonly Column<NameRow>[] = [
   { id: 'name', title: 'Security', width: 86, grow: 1, value: ({ identifier }) => identifier },
   { id: 'company', title: 'Company', width: 120, grow: 2, priority: 3, value: ({ company }) => company },
   numeric({ id: 'weight', adds: true, title: 'Weight', width: 84, of: ({ weight }) => weight, write: percent }),
-  numeric({ id: 'return', title: 'Return', width: 90, of: (row) => row.return, write: signed }),
+  numeric({ id: 'return', title: 'Return', width: 90, of: (row) => row.return, write: withSign }),
   numeric({
     id: 'contribution',
     adds: true,
     title: 'Contribution',
     width: 104,
     of: ({ contribution }) => contribution,
-    write: signed,
+    write: withSign,
   }),
   numeric({
     id: 'error',

@@ -28,7 +28,7 @@ interface Remedy {
 export function Infeasible({ message, detail, rows, onRows }: InfeasibleProps) {
   const conflict = listIn(detail, 'conflict') as readonly { readonly label: string }[];
   const remediesIn = (name: string) =>
-    (listIn(detail, name) as readonly Remedy[]).filter(({ index }) => rows[index] !== undefined).map(rounded);
+    (listIn(detail, name) as readonly Remedy[]).filter(({ index }) => rows[index] !== undefined).map(round);
   const remedies = remediesIn('relaxations');
   const all = remediesIn('all_rows_relaxation');
   const types = useResource('constraint types', (signal) => service.value.call('listConstraintTypes', { signal }), {
@@ -80,7 +80,7 @@ export function Infeasible({ message, detail, rows, onRows }: InfeasibleProps) {
 const DIGITS = 4;
 
 /** A relaxation rounded outwards, so that the problem stays feasible. */
-function rounded(remedy: Remedy): Remedy {
+function round(remedy: Remedy): Remedy {
   const { from, to } = remedy;
   if (to === 0) return remedy;
   const step = 10 ** (Math.floor(Math.log10(Math.abs(to))) + 1 - DIGITS);

@@ -22,7 +22,7 @@ import { jsonIn, useAddressed } from '../../state/addressed.js';
 import { useOneAtATime } from '../../state/one-at-a-time.js';
 import { go, parameter, setParameters } from '../../state/place.js';
 import { may } from '../../state/principal.js';
-import { changed, useResource } from '../../state/resource.js';
+import { notifyChange, useResource } from '../../state/resource.js';
 import { service, type Trouble } from '../../state/service.js';
 import { say } from '../../state/toasts.js';
 import { indexAddress } from '../../words/addresses.js';
@@ -135,7 +135,7 @@ function Rows({ parent, set, specs }: RowsProps) {
   const datapoints = fields.data?.fields.map(({ name: field }) => field) ?? [];
   const body = { id: name, name, constraints: asConstraints(rows) };
   const document = derivedFrom(parent, { base: parent.base_date, rows: [], terms });
-  const report = useOneAtATime(JSON.stringify([body, terms]), () => validated(body, document));
+  const report = useOneAtATime(JSON.stringify([body, terms]), () => validate(body, document));
   const isValid = report.data?.every(({ severity }) => severity !== 'error') === true && !report.isBehind;
   const solution = useSolution({ parent, rows, terms, isValid });
   const said = report.data ?? [];
@@ -221,13 +221,13 @@ function useRows(parent: IndexDocument, set: ConstraintSet | undefined) {
 const saved = (body: ConstraintSetBody, onRefusal: OnRefusal) =>
   attempt(async () => {
     await service.value.call('putConstraintSet', { params: { constraint_set_id: body.id }, body });
-    changed();
+    notifyChange();
     setParameters({ set: body.id, rows: null, as: null });
     say('good', `The constraint set ${body.id} was saved.`);
   }, onRefusal);
 
 /** Findings of the service about constraints and terms. */
-async function validated(set: ConstraintSetBody, document: IndexDocumentBody): Promise<readonly Finding[]> {
+async function validate(set: ConstraintSetBody, document: IndexDocumentBody): Promise<readonly Finding[]> {
   const [ofRows, ofTerms] = await Promise.all([
     service.value.call('validateConstraintSet', { body: set }),
     service.value.call('validateIndex', { body: document }),
@@ -287,7 +287,7 @@ function DeleteSet({ id }: { readonly id: string }) {
     attempt(async () => {
       await service.value.call('deleteConstraintSet', { params: { constraint_set_id: id } });
       setParameters({ set: null, rows: null, as: null });
-      changed();
+      notifyChange();
     });
   return (
     <>

@@ -11,8 +11,8 @@ import { numeric, type Column } from '../../components/table/columns.js';
 import { Wait } from '../../components/wait.js';
 import { setParameters } from '../../state/place.js';
 import type { Trouble } from '../../state/service.js';
-import { signed } from '../../components/signed.js';
-import { count, counted, figure, percent } from '../../words/numbers.js';
+import { withSign } from '../../components/signed.js';
+import { count, countValues, figure, percent } from '../../words/numbers.js';
 import type { Json, JsonObject } from '../../words/paths.js';
 import { Infeasible } from './infeasible.js';
 import { LookAhead } from './look-ahead.js';
@@ -103,7 +103,7 @@ function Solved({ preview, model }: { readonly preview: PreviewResponse; readonl
           {
             term: 'Binding constraints',
             value: count(solve.constraints.filter(({ binding }) => binding).length),
-            note: `${counted(solve.binding.length, 'bound')}, each security and group counted separately`,
+            note: `${countValues(solve.binding.length, 'bound')}, each security and group counted separately`,
           },
         ]}
       />
@@ -185,6 +185,6 @@ const MOVES: readonly Column<Move>[] = [
     align: 'right',
     value: ({ weight_delta: delta }) => (delta === null ? null : Math.abs(delta)),
     copy: ({ weight_delta: delta }) => delta,
-    show: ({ weight_delta: delta }) => signed(delta),
+    show: ({ weight_delta: delta }) => withSign(delta),
   },
 ];

@@ -93,7 +93,7 @@ function Pack({ id, asOf: first, least, most, currency }: Omit<OrdersProps, 'isC
           findings={findings}
           at={at}
           currency={currency}
-          onChange={(next) => setAsked({ ...asked, accounts: replaced(accountsIn(asked), at, next) })}
+          onChange={(next) => setAsked({ ...asked, accounts: replaceValue(accountsIn(asked), at, next) })}
         />
       ))}
       <div class="form-actions">
@@ -168,7 +168,7 @@ const accountsIn = (asked: JsonObject): readonly JsonObject[] => {
 };
 
 /** The list with another item at a place; without it where there is none. */
-const replaced = (list: readonly JsonObject[], at: number, next: JsonObject | null): readonly JsonObject[] =>
+const replaceValue = (list: readonly JsonObject[], at: number, next: JsonObject | null): readonly JsonObject[] =>
   list.flatMap((own, i) => (i !== at ? [own] : next === null ? [] : [next]));
 
 type Packing = RebalancePack['accounts'][number];

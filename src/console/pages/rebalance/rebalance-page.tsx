@@ -17,8 +17,8 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { ofShownRun, runKey, shownRun } from '../../state/shown-run.js';
 import { indexAddress, rebalanceAddress } from '../../words/addresses.js';
-import { signed } from '../../components/signed.js';
-import { costText, count, counted, decimal, percent, signClass } from '../../words/numbers.js';
+import { withSign } from '../../components/signed.js';
+import { costText, count, countValues, decimal, percent, signClass } from '../../words/numbers.js';
 import { useDefinitionRun } from '../index/definition-run.js';
 import { Explanation, OfRun } from '../index/explanation.js';
 import { rowWords } from '../optimise/measures.js';
@@ -256,7 +256,7 @@ const COLUMNS: readonly Column<Row>[] = [
     width: 80,
     priority: 2,
     of: ({ change: moved }) => moved,
-    write: signed,
+    write: withSign,
   }),
   {
     id: 'uncapped',
@@ -299,7 +299,7 @@ function Notes({ view: { stale_fills: stale, unfilled }, currency }: Omit<NamesP
         {stale.map(({ identifier, last_bar: bar, sessions_old: age }) => (
           <li key={identifier}>
             <Badge kind="warning">old price</Badge> {identifier} was traded at its price of {bar},{' '}
-            {counted(age, 'session')} before.
+            {countValues(age, 'session')} before.
           </li>
         ))}
         {unfilled.map(({ asset_id: name, side, reason, notional, filled_on: filled }) => (

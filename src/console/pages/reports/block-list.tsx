@@ -7,7 +7,7 @@ import { SchemaForm } from '../../components/form/schema-form.js';
 import { Icon } from '../../components/icon.js';
 import { Answered } from '../../components/wait.js';
 import { useResource } from '../../state/resource.js';
-import { resolved, useSchemas, type Schemas } from '../../state/schemas.js';
+import { resolve, useSchemas, type Schemas } from '../../state/schemas.js';
 import { service } from '../../state/service.js';
 import { moved, type JsonObject } from '../../words/paths.js';
 import '../../components/form/row-list.css';
@@ -23,7 +23,7 @@ function kindsIn(schemas: Schemas): ReadonlyMap<string, string> {
   const all = schemas['ReportBlock']?.oneOf ?? [];
   return new Map(
     all.map((schema) => [
-      String(resolved(schemas, schema).properties?.['kind']?.const),
+      String(resolve(schemas, schema).properties?.['kind']?.const),
       schema.$ref?.split('/').at(-1) ?? '',
     ]),
   );

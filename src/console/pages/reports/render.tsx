@@ -10,10 +10,10 @@ import { attempt } from '../../state/actions.js';
 import { jobOf } from '../../state/live.js';
 import { setParameters } from '../../state/place.js';
 import { may } from '../../state/principal.js';
-import { changed, useResource } from '../../state/resource.js';
+import { notifyChange, useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { moment } from '../../words/dates.js';
-import { bytes, counted } from '../../words/numbers.js';
+import { bytes, countValues } from '../../words/numbers.js';
 
 /** A report: its progress, then the PDF itself. */
 export function Render({ ident }: { readonly ident: string }) {
@@ -49,7 +49,7 @@ function Pdf({ result }: { readonly result: RenderResult }) {
     attempt(async () => {
       await service.value.call('deleteRender', { params: { render_id: id } });
       setParameters({ render: null });
-      changed();
+      notifyChange();
     });
   return (
     <Section
@@ -57,7 +57,7 @@ function Pdf({ result }: { readonly result: RenderResult }) {
       aside={
         <>
           <span>
-            {counted(pages, 'page')}, {bytes(size)}, {moment(at)}
+            {countValues(pages, 'page')}, {bytes(size)}, {moment(at)}
           </span>
           {address !== null && (
             <a class="button plain" href={address} target="_blank" rel="noreferrer">

@@ -17,7 +17,7 @@ import { service } from '../../state/service.js';
 import { templateAddress } from '../../words/addresses.js';
 import { moment } from '../../words/dates.js';
 import { jobIdent } from '../../words/jobs.js';
-import { counted } from '../../words/numbers.js';
+import { countValues } from '../../words/numbers.js';
 import { Render } from './render.js';
 import { Thumbnail } from './thumbnail.js';
 import './reports.css';
@@ -194,7 +194,7 @@ function Templates({ templates: { templates, built_in: builtIn } }: { readonly t
                 <strong>{id}</strong>
                 <span class="quiet">{name}</span>
                 <span class="quiet">
-                  {counted(blocks.length, 'block')}, {page.size} {page.orientation}
+                  {countValues(blocks.length, 'block')}, {page.size} {page.orientation}
                 </span>
               </span>
             </a>

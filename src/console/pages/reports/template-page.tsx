@@ -25,7 +25,7 @@ export function TemplatePage({ params }: PageProps) {
   const [from, index] = [parameter('from'), parameter('index')];
   const opened = useResource(
     `template ${id} ${from} ${index}`,
-    (signal) => (id === null ? newTemplate(from, index, signal) : stored(id, signal)),
+    (signal) => (id === null ? newTemplate(from, index, signal) : load(id, signal)),
     { follows: false },
   );
   const render = parameter('render');
@@ -38,7 +38,7 @@ export function TemplatePage({ params }: PageProps) {
           opened={first}
           actions={(edited) => may('run') && <Preview edited={edited} />}
           versioned={id === null ? undefined : { kind: 'template', id }}
-          reread={() => stored(id ?? '')}
+          reread={() => load(id ?? '')}
           save={put}
           remove={() => service.value.call('deleteTemplate', { params: { template_id: id ?? '' } })}
           onSaved={(document) => go(templateAddress(String(document['template_id'])))}
@@ -73,7 +73,7 @@ const put = (document: JsonObject, write: Write) =>
     ...write,
   });
 
-async function stored(id: string, signal?: AbortSignal): Promise<Opened> {
+async function load(id: string, signal?: AbortSignal): Promise<Opened> {
   const { answer, etag } = await service.value.callWithEtag('getTemplate', { params: { template_id: id }, signal });
   return { document: answer as unknown as JsonObject, etag }; // A document of JSON.
 }

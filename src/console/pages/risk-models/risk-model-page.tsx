@@ -20,7 +20,7 @@ import { saveFile } from '../../state/files.js';
 import { jobOf } from '../../state/live.js';
 import { addressOf, go, parameter, setParameters } from '../../state/place.js';
 import { may } from '../../state/principal.js';
-import { changed, useResource } from '../../state/resource.js';
+import { notifyChange, useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { nameAddress } from '../../words/addresses.js';
 import { count, decimal, figure, percent } from '../../words/numbers.js';
@@ -79,7 +79,7 @@ function Actions({ id, isBusy }: { readonly id: string; readonly isBusy: boolean
   const remove = () =>
     attempt(async () => {
       await service.value.call('deleteRiskModel', { params });
-      changed();
+      notifyChange();
       go('/console/risk-models');
     });
   return (

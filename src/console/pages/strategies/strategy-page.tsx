@@ -18,7 +18,7 @@ export function StrategyPage({ params }: PageProps) {
   const followed = parameter('index');
   const opened = useResource(
     `strategy ${id} ${followed}`,
-    (signal) => (id === null ? newStrategy(followed, signal) : stored(id, signal)),
+    (signal) => (id === null ? newStrategy(followed, signal) : load(id, signal)),
     { follows: false },
   );
   return (
@@ -34,7 +34,7 @@ export function StrategyPage({ params }: PageProps) {
             )
           }
           versioned={id === null ? undefined : { kind: 'strategy', id }}
-          reread={() => stored(id ?? '')}
+          reread={() => load(id ?? '')}
           save={(document, write) =>
             write.ifMatch === undefined
               ? service.value.callWithEtag('createStrategy', { body: bodyOf(document), note: write.note })
@@ -61,7 +61,7 @@ type StrategyDocument = StoredStrategy['strategy'];
 /** The service says what is wrong with it. */
 const bodyOf = (document: JsonObject): StrategyDocument => document as unknown as StrategyDocument;
 
-async function stored(id: string, signal?: AbortSignal): Promise<Opened> {
+async function load(id: string, signal?: AbortSignal): Promise<Opened> {
   const { answer, etag } = await service.value.callWithEtag('getStrategy', { params: { strategy_id: id }, signal });
   return { document: answer.strategy as unknown as JsonObject, etag }; // A document of JSON.
 }

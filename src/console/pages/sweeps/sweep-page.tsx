@@ -10,7 +10,7 @@ import type { PageProps } from '../../state/page-props.js';
 import { start, type OnRefusal } from '../../state/actions.js';
 import { jobOf } from '../../state/live.js';
 import { go, parameter, setParameters } from '../../state/place.js';
-import { changed, useResource } from '../../state/resource.js';
+import { notifyChange, useResource } from '../../state/resource.js';
 import { useSchemas } from '../../state/schemas.js';
 import { service } from '../../state/service.js';
 import { indexAddress } from '../../words/addresses.js';
@@ -64,7 +64,7 @@ async function again(request: unknown, onRefusal: OnRefusal): Promise<void> {
   const body = request as SweepRequest; // The body as accepted.
   const job = await start(() => service.value.call('startSweep', { body }), onRefusal);
   if (job === undefined) return;
-  changed();
+  notifyChange();
   go(jobAddress(job));
 }
 

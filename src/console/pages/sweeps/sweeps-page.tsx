@@ -18,7 +18,7 @@ import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { useSchemas, type Schemas } from '../../state/schemas.js';
 import { service, type Trouble } from '../../state/service.js';
-import { counted } from '../../words/numbers.js';
+import { countValues } from '../../words/numbers.js';
 import { isObject, type Json, type JsonObject } from '../../words/paths.js';
 import { isFraction } from '../../words/quantities.js';
 import { newestRun, termsOf } from '../index/run-terms.js';
@@ -207,7 +207,7 @@ function SweepForm({ index, types, terms: first }: SweepFormProps) {
           disabled={variants === 0 || axes.some((axis) => refusedOf(axis).length > 0)}
           onClick={() => void submit()}
         >
-          Run {counted(variants, 'variant')}
+          Run {countValues(variants, 'variant')}
         </Button>
       </div>
     </>

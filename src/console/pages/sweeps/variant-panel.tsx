@@ -8,7 +8,7 @@ import { SidePanel } from '../../components/side-panel.js';
 import { attempt, runIndex, type OnRefusal } from '../../state/actions.js';
 import { go } from '../../state/place.js';
 import { may } from '../../state/principal.js';
-import { changed } from '../../state/resource.js';
+import { notifyChange } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { say } from '../../state/toasts.js';
 import { indexAddress } from '../../words/addresses.js';
@@ -72,7 +72,7 @@ function SaveAs({ row: { variant, patch }, indexId, request }: Pick<VariantPanel
       const made = patched({ document: document as unknown as JsonObject, request }, patch as JsonObject); // Documents of JSON.
       const body = { ...made.document, id, name: `${document.name}, variant ${variant}` };
       await service.value.call('createIndex', { body: body as unknown as IndexDocumentBody }); // As the service wrote it.
-      changed();
+      notifyChange();
       say('good', `The index ${id} was saved.`);
       if (may('run')) await runIndex(id, made.request as Parameters<typeof runIndex>[1], onRefusal);
       go(indexAddress(id));

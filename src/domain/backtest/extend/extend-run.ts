@@ -160,7 +160,7 @@ interface WholeSeries {
 }
 
 function seriesOf({ stored, checkpoint }: ExtendInput, { index, portfolio }: Continuation): WholeSeries {
-  const whole = (block: BlockName, added: Float64Array): Float64Array => joined(stored.f64(block), added);
+  const whole = (block: BlockName, added: Float64Array): Float64Array => joinParts(stored.f64(block), added);
   const value = whole('value', portfolio.value.subarray(1));
   const indexLevel = whole('indexLevel', index.book.value.subarray(1));
   return {
@@ -176,7 +176,7 @@ function seriesOf({ stored, checkpoint }: ExtendInput, { index, portfolio }: Con
   };
 }
 
-function joined(before: Float64Array, added: Float64Array): Float64Array {
+function joinParts(before: Float64Array, added: Float64Array): Float64Array {
   const whole = new Float64Array(before.length + added.length);
   whole.set(before);
   whole.set(added, before.length);

@@ -44,8 +44,8 @@ function decisionsAfter(
   known: readonly (readonly Finding[])[],
   index: IndexContinuation,
 ): readonly (readonly Finding[])[] {
-  const added = (one: IndexContinuation): (readonly Finding[])[] => one.beneath?.flatMap(added) ?? [one.findings];
-  const own = added(index);
+  const add = (one: IndexContinuation): (readonly Finding[])[] => one.beneath?.flatMap(add) ?? [one.findings];
+  const own = add(index);
   return known.map((findings, k) => [...findings, ...own[k]!]);
 }
 

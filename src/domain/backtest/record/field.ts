@@ -100,7 +100,7 @@ export function fieldsOf<W, A>() {
     /** Columns of the market; in the record, positions among its identifiers. */
     positions: array((numbers) => numbers instanceof Int32Array, true),
     /** JSON that no session changes. */
-    fixed: <T>(whole: (run: W) => T): Field<T, W, A> => ({ ...plain<T>(), whole, extend: stored }),
+    fixed: <T>(whole: (run: W) => T): Field<T, W, A> => ({ ...plain<T>(), whole, extend: load }),
     /** JSON that is rebuilt with every extension. */
     anew: <T>({
       whole,
@@ -228,7 +228,7 @@ function plain<T>(): Pick<Field<T, unknown, unknown>, 'shape' | 'pack' | 'read' 
   };
 }
 
-function stored(packed: unknown): unknown {
+function load(packed: unknown): unknown {
   if (packed === undefined) throw new CannotResume('no_checkpoint');
   return packed;
 }

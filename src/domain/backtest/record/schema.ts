@@ -30,7 +30,7 @@ import {
   type WholeBook,
   type AddedBook,
   shownOf,
-  served,
+  serve,
   both,
   type WholeRecord,
   type AddedRecord,
@@ -127,12 +127,12 @@ export const BOOK = group({
   ),
   snapshots: book.latest({
     item: SNAPSHOT,
-    whole: (shown) => shownOf(pricedIndex(shown.index?.book, shown.index?.compositions), served(shown)),
+    whole: (shown) => shownOf(pricedIndex(shown.index?.book, shown.index?.compositions), serve(shown)),
     added: ({ index }) => shownOf(pricedIndex(index?.book, index), index?.composed ?? []),
     max: LIMITS.MAX_REBALANCES,
   }),
   rebalancesTotal: book.count({
-    whole: (shown) => served(shown).length,
+    whole: (shown) => serve(shown).length,
     added: ({ index }) => index?.composed.length ?? 0,
   }),
 });

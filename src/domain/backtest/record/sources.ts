@@ -68,7 +68,7 @@ export function shownOf(
 }
 
 /** Returns the compositions that took effect. */
-export function served({ index }: WholeBook): readonly Composition[] {
+export function serve({ index }: WholeBook): readonly Composition[] {
   return index === null
     ? []
     : index.compositions.list.filter(({ session }) => session < index.book.from + index.book.length);

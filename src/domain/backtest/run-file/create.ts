@@ -1,6 +1,6 @@
 import { NUMBER_TYPES, type NumberType } from '../../numbers/number-types.js';
 import { SEGMENTS_VERSION, WHOLE_VERSION, type PlacedBlock, type RunFacts, type RunHeader } from './header.js';
-import { MAGIC, padded, PREAMBLE_BYTES } from './placed.js';
+import { MAGIC, pad, PREAMBLE_BYTES } from './placed.js';
 import type { BlockName } from './schema.js';
 
 /** File that is filled in place: it is one buffer from the start. */
@@ -53,7 +53,7 @@ export function createColumns(
   { placed, earlier }: CreateOptions = {},
 ): ColumnsWriter {
   const headerText = headerWriter(header, earlier);
-  const least = padded(headerText(layoutOf(sizes, WIDEST_OFFSET, placed)).length);
+  const least = pad(headerText(layoutOf(sizes, WIDEST_OFFSET, placed)).length);
   const start = placed?.values.byteOffset ?? PREAMBLE_BYTES + least;
   const headerBytes = start - PREAMBLE_BYTES;
   const layout = layoutOf(sizes, start, placed);
@@ -80,7 +80,7 @@ function layoutOf(sizes: Sizes, start: number, placed: BlockInPlace | undefined)
   for (const [name, { type, length }] of sizes) {
     if (name === placed?.name) continue;
     blocks.set(name, { type, offset, length });
-    offset += padded(length * NUMBER_TYPES[type].BYTES_PER_ELEMENT);
+    offset += pad(length * NUMBER_TYPES[type].BYTES_PER_ELEMENT);
   }
   return { blocks, end: offset };
 }

@@ -264,9 +264,8 @@ export function wholeHeader(source: WholeRun): RunFacts {
 }
 
 export function extendedHeader(stored: RunFacts, source: AddedSessions): RunFacts {
-  const extended = <M extends keyof RunFacts>(member: M): RunFacts[M] =>
-    HEADER[member].extended(stored[member], source);
-  return Object.fromEntries(HEADER_MEMBERS.map((member) => [member, extended(member)])) as unknown as RunFacts; // As above.
+  const extend = <M extends keyof RunFacts>(member: M): RunFacts[M] => HEADER[member].extended(stored[member], source);
+  return Object.fromEntries(HEADER_MEMBERS.map((member) => [member, extend(member)])) as unknown as RunFacts; // As above.
 }
 
 /** Returns a member as compared. */

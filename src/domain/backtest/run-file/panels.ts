@@ -40,10 +40,10 @@ export function weightRows(
 
 /** Returns weights of the sessions after the stored ones. */
 export function addedWeights(book: Book, names: Int32Array): Float64Array {
-  return filled(weightRows(book, names, { from: 1, count: book.length - 1 }));
+  return fillWith(weightRows(book, names, { from: 1, count: book.length - 1 }));
 }
 
-export function filled({ length, writeTo }: Filling<Float64Array>): Float64Array {
+export function fillWith({ length, writeTo }: Filling<Float64Array>): Float64Array {
   const values = new Float64Array(length);
   writeTo(values);
   return values;

@@ -1,7 +1,7 @@
 import type { Book } from '../../books/book.js';
 import type { Block } from './block.js';
 import { sessionsBefore } from './effects.js';
-import { filled, priceRows } from './panels.js';
+import { fillWith, priceRows } from './panels.js';
 import { append, byDate } from './parts.js';
 
 export const price: Block<'f64'> = {
@@ -17,7 +17,7 @@ export const price: Block<'f64'> = {
   },
   added({ continuation: { portfolio }, names }) {
     const { sm, from, length } = portfolio;
-    return append(filled(priceRows(sm, names, { from: from + 1, to: from + length })));
+    return append(fillWith(priceRows(sm, names, { from: from + 1, to: from + length })));
   },
 };
 
@@ -32,7 +32,7 @@ export const joinedPrice: Block<'f64'> = {
   added(source) {
     const { sm } = source.continuation.portfolio;
     const sessions = sessionsBefore(source);
-    return append(...Array.from(source.joined, (column) => filled(priceRows(sm, Int32Array.of(column), sessions))));
+    return append(...Array.from(source.joined, (column) => fillWith(priceRows(sm, Int32Array.of(column), sessions))));
   },
 };
 

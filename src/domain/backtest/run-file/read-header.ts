@@ -16,7 +16,7 @@ export function readHeader(read: ReadRange): RunHeader {
     const header = JSON.parse(new TextDecoder().decode(read(PREAMBLE_BYTES, PREAMBLE_BYTES + length))) as
       | RunHeader
       | OneBaseHeader;
-    if (isOneBase(header)) return upgraded(header);
+    if (isOneBase(header)) return upgrade(header);
     if (header.version === SEGMENTS_VERSION || header.version === WHOLE_VERSION) return header;
     throw unreadable(`its version is ${String(header.version)}; the highest supported version is ${SEGMENTS_VERSION}`);
   } catch (cause) {
@@ -39,7 +39,7 @@ function isOneBase(header: RunHeader | OneBaseHeader): header is OneBaseHeader {
   return header.version === ONE_BASE_VERSION;
 }
 
-function upgraded({ base, blocks, ...header }: OneBaseHeader): RunHeader {
+function upgrade({ base, blocks, ...header }: OneBaseHeader): RunHeader {
   const listed = Object.entries(blocks).map(([name, block]) => [
     name,
     block && { ...block, begins: block.begins && [block.begins.offset, block.begins.length] },

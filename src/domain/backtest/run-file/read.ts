@@ -2,16 +2,7 @@ import { NUMBER_TYPES, type Numbers, type NumberType } from '../../numbers/numbe
 import type { PlacedBlock, RunHeader } from './header.js';
 import { readHeader, unreadable } from './read-header.js';
 import { blockOf, isPanel, type BlockName } from './schema.js';
-import {
-  filesOf,
-  laterThan,
-  renamed,
-  segmentsOf,
-  widened,
-  type Later,
-  type ReadRange,
-  type Segment,
-} from './segments.js';
+import { filesOf, laterThan, rename, segmentsOf, widen, type Later, type ReadRange, type Segment } from './segments.js';
 
 /** Columns of a stored run: every view reads the ranges that it needs, and nothing is simulated again. */
 export interface RunColumns {
@@ -105,7 +96,7 @@ function createReader(header: RunHeader, readerOf: (file: number) => ReadRange):
     const names = later(segment.file);
     const { positionsEvery } = blockOf(name);
     if (names === null) return storedIn(part, room);
-    if (positionsEvery !== undefined) return renamed(storedIn(part), positionsEvery, names);
+    if (positionsEvery !== undefined) return rename(storedIn(part), positionsEvery, names);
     return isPanel(name) ? panelRows(part, names) : storedIn(part, room);
   }
 
@@ -120,7 +111,7 @@ function createReader(header: RunHeader, readerOf: (file: number) => ReadRange):
     const narrow = stored / (length / width);
     const firstRow = Math.floor(from / width);
     const endRow = Math.ceil(to / width);
-    const wide = widened({
+    const wide = widen({
       rows: storedIn({ ...part, from: firstRow * narrow, to: endRow * narrow }),
       later: names,
       width,

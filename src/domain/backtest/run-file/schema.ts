@@ -3,7 +3,7 @@ import type { ReturnVariant } from '../../market/market-data.js';
 import type { AnyBlock } from './block.js';
 import { addedEffects, effectsByName, EFFECT_WIDTH, wholeEffects } from './effects.js';
 import { labelsOf } from './labels.js';
-import { addedWeights, eventCosts, eventRows, filled, filledMarks, rebalanceRows, weightRows } from './panels.js';
+import { addedWeights, eventCosts, eventRows, fillWith, filledMarks, rebalanceRows, weightRows } from './panels.js';
 import { append, byDate, byElement, pool, ready, readyOrNone, series, variant } from './parts.js';
 import { drift, ownParts } from './overlay-blocks.js';
 import { joinedPrice, price } from './prices.js';
@@ -116,7 +116,7 @@ export const BLOCKS = {
     compare: byElement(3),
     upgrade: 'same',
     whole: ({ run, names }) => eventRows(run.portfolio, names),
-    added: ({ continuation, names }) => append(filled(eventRows(continuation.portfolio, names))),
+    added: ({ continuation, names }) => append(fillWith(eventRows(continuation.portfolio, names))),
   },
   eventCosts: {
     type: 'f64',
@@ -128,7 +128,7 @@ export const BLOCKS = {
     whole: ({ run, names }) => eventCosts(run, names),
     added({ plan, continuation: { portfolio }, trades, names }) {
       const costs = eventCosts({ plan, portfolio, trades }, names);
-      return costs && append(filled(costs));
+      return costs && append(fillWith(costs));
     },
   },
   targets: {
@@ -139,7 +139,7 @@ export const BLOCKS = {
     upgrade: 'same',
     whole: ({ run: { plan, rebalances }, names }) => rebalanceRows({ plan, rebalances, names }, 'targets'),
     added: ({ plan, continuation: { rebalances }, names }) =>
-      append(filled(rebalanceRows({ plan, rebalances, names }, 'targets'))),
+      append(fillWith(rebalanceRows({ plan, rebalances, names }, 'targets'))),
   },
   raw: {
     type: 'f64',
@@ -149,7 +149,7 @@ export const BLOCKS = {
     upgrade: 'same',
     whole: ({ run: { plan, rebalances }, names }) => rebalanceRows({ plan, rebalances, names }, 'raw'),
     added: ({ plan, continuation: { rebalances }, names }) =>
-      append(filled(rebalanceRows({ plan, rebalances, names }, 'raw'))),
+      append(fillWith(rebalanceRows({ plan, rebalances, names }, 'raw'))),
   },
   capped: {
     type: 'u8',

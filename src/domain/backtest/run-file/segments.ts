@@ -80,7 +80,7 @@ interface WidenInput {
  * Returns rows of a panel with a column for every security of the run: zero for those that the file lacks.
  * @cost O(rows x securities)
  */
-export function widened({ rows, later: { places }, width }: WidenInput): Numbers {
+export function widen({ rows, later: { places }, width }: WidenInput): Numbers {
   const narrow = places.length;
   const count = rows.length / narrow;
   const wide = new NUMBER_TYPES[typeOf(rows)](count * width);
@@ -93,7 +93,7 @@ export function widened({ rows, later: { places }, width }: WidenInput): Numbers
 /**
  * Converts rows whose first numbers are positions among the securities of a file to positions among those of the run.
  */
-export function renamed(rows: Numbers, every: number, { places }: Later): Numbers {
+export function rename(rows: Numbers, every: number, { places }: Later): Numbers {
   const named = rows.slice();
   for (let at = 0; at < named.length; at += every) named[at] = places[named[at]!]!;
   return named;

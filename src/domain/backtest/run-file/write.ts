@@ -39,7 +39,7 @@ export interface RunFiles {
  */
 export function runToColumns(run: Run, { contentHash, inPlace = false }: ColumnsOptions): Uint8Array<ArrayBuffer> {
   const source = sourceOf(run, contentHash);
-  return written(source, { parts: partsOf(source), inPlace });
+  return writeText(source, { parts: partsOf(source), inPlace });
 }
 
 /**
@@ -53,10 +53,10 @@ export function runToFiles(
   const source = sourceOf(run, contentHash);
   const parts = partsOf(source);
   const prices = price.whole(source)!; // Every run has prices.
-  if (8 * prices.length < apartBytesMin) return { columns: written(source, { parts, inPlace }), prices: null };
+  if (8 * prices.length < apartBytesMin) return { columns: writeText(source, { parts, inPlace }), prices: null };
   const { portfolio, days } = run;
   return {
-    columns: written(source, {
+    columns: writeText(source, {
       parts: parts.map((part) => (part.name === 'price' ? NO_PRICES : part)),
       inPlace,
       prices,
@@ -77,7 +77,7 @@ interface Written {
   readonly prices?: Filling<Float64Array>;
 }
 
-function written(source: WholeRun, { parts, inPlace, prices }: Written): Uint8Array<ArrayBuffer> {
+function writeText(source: WholeRun, { parts, inPlace, prices }: Written): Uint8Array<ArrayBuffer> {
   const placed = inPlace ? placedWeights(source) : undefined;
   const columns = createColumns(wholeHeader(source), new Map(parts.map((part) => [part.name, part])), {
     ...(placed ? { placed } : {}),

@@ -1,6 +1,6 @@
 import { constraintClass } from '../constraint-class.js';
 import { constraintParams, fraction, notEmpty, scope } from '../parameters.js';
-import { stated } from '../program-row.js';
+import { state } from '../program-row.js';
 import { namesInScope } from '../scope.js';
 
 export const activeBounds = constraintClass({
@@ -21,8 +21,8 @@ export const activeBounds = constraintClass({
     namesInScope(identifiers, context).map((name) => ({
       form: 'name',
       name,
-      lower: stated(context.index[name]! + lower, 'lower'),
-      upper: stated(context.index[name]! + upper, 'upper'),
+      lower: state(context.index[name]! + lower, 'lower'),
+      upper: state(context.index[name]! + upper, 'upper'),
       member: context.identifiers[name]!,
     })),
 });

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { constraintClass } from '../constraint-class.js';
 import { category, constraintParams, fraction, groups, notEmpty } from '../parameters.js';
-import { fixed, stated } from '../program-row.js';
+import { fixed, state } from '../program-row.js';
 import { groupsInScope, indicator } from '../scope.js';
 
 const SmallGroup = z
@@ -41,8 +41,8 @@ export const activeGroupBounds = constraintClass({
       return {
         form: 'linear',
         coefficients: indicator(members, context),
-        lower: stated(held + lower, 'lower'),
-        upper: small !== null && held < small.below ? fixed(held * small.multiple) : stated(held + upper, 'upper'),
+        lower: state(held + lower, 'lower'),
+        upper: small !== null && held < small.below ? fixed(held * small.multiple) : state(held + upper, 'upper'),
         member: group,
       };
     }),

@@ -1,6 +1,6 @@
 import { constraintClass } from '../constraint-class.js';
 import { constraintParams, fraction } from '../parameters.js';
-import { stated } from '../program-row.js';
+import { state } from '../program-row.js';
 
 export const activeShare = constraintClass({
   type: 'ActiveShare',
@@ -14,6 +14,6 @@ export const activeShare = constraintClass({
   }),
   example: { id: 'share', type: 'ActiveShare', params: { limit: 0.3 } },
   toRows: ({ limit }, { index }) => [
-    { form: 'distance', reference: index, fixed: 0, limit: stated(limit, 'limit'), member: null },
+    { form: 'distance', reference: index, fixed: 0, limit: state(limit, 'limit'), member: null },
   ],
 });

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { constraintClass } from '../constraint-class.js';
 import { constraintParams, notEmpty, notVacuous } from '../parameters.js';
-import { stated } from '../program-row.js';
+import { state } from '../program-row.js';
 
 const side = z.number().nullable().default(null);
 
@@ -28,8 +28,8 @@ export const beta = constraintClass({
       {
         form: 'linear',
         coefficients,
-        lower: lower === null ? null : stated(lower, 'lower'),
-        upper: upper === null ? null : stated(upper, 'upper'),
+        lower: lower === null ? null : state(lower, 'lower'),
+        upper: upper === null ? null : state(upper, 'upper'),
         member: null,
       },
     ];

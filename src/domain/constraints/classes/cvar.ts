@@ -2,7 +2,7 @@ import { drawnParams, scenarioTerms } from '../../objectives/scenario-terms.js';
 import { tailParams } from '../../objectives/tail-params.js';
 import { constraintClass } from '../constraint-class.js';
 import { constraintParams, fraction } from '../parameters.js';
-import { stated } from '../program-row.js';
+import { state } from '../program-row.js';
 
 const { confidence } = tailParams.shape;
 
@@ -27,7 +27,7 @@ export const cvar = constraintClass({
     {
       form: 'tail',
       goal: context.tail('loss', params.confidence, scenarioTerms(params)),
-      limit: stated(params.limit, 'limit'),
+      limit: state(params.limit, 'limit'),
       member: null,
     },
   ],

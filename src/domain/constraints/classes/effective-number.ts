@@ -2,7 +2,7 @@ import { powerOf } from '#kernels/power.js';
 import { z } from 'zod';
 import { constraintClass } from '../constraint-class.js';
 import { constraintParams } from '../parameters.js';
-import { stated } from '../program-row.js';
+import { state } from '../program-row.js';
 
 const radiusOf = (minimum: number) => 1 / Math.sqrt(minimum);
 const parameterOf = (radius: number) => 1 / (radius * radius);
@@ -27,7 +27,7 @@ export const effectiveNumber = constraintClass({
       form: 'norm',
       metric: 'identity',
       centre: null,
-      limit: stated(radiusOf(minimum), 'minimum', -0.5 * powerOf(minimum, -1.5)),
+      limit: state(radiusOf(minimum), 'minimum', -0.5 * powerOf(minimum, -1.5)),
       radiusOf,
       parameterOf,
       side: 'lower',

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { constraintClass } from '../constraint-class.js';
 import { constraintParams, datapoint, notEmpty, notVacuous, numberOf, side } from '../parameters.js';
-import { stated } from '../program-row.js';
+import { state } from '../program-row.js';
 import { labelOf } from '../../datapoints/expressions/print.js';
-import { requested } from '../../datapoints/field-use.js';
+import { toRequest } from '../../datapoints/field-use.js';
 
 export const factorExposure = constraintClass({
   type: 'FactorExposure',
@@ -33,15 +33,15 @@ export const factorExposure = constraintClass({
   toRows: ({ field, lower, upper, standardise, active }, context) => {
     const values = context.numbers(field);
     const coefficients = exposures(values, standardise);
-    context.missing({ field: labelOf(requested(field)), values, effect: 'the mean is used instead' });
+    context.missing({ field: labelOf(toRequest(field)), values, effect: 'the mean is used instead' });
     let base = 0;
     if (active) for (let i = 0; i < coefficients.length; i++) base += coefficients[i]! * context.index[i]!;
     return [
       {
         form: 'linear',
         coefficients,
-        lower: lower === null ? null : stated(base + numberOf(lower), 'lower'),
-        upper: upper === null ? null : stated(base + numberOf(upper), 'upper'),
+        lower: lower === null ? null : state(base + numberOf(lower), 'lower'),
+        upper: upper === null ? null : state(base + numberOf(upper), 'upper'),
         member: null,
       },
     ];

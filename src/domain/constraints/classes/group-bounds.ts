@@ -1,6 +1,6 @@
 import { constraintClass } from '../constraint-class.js';
 import { category, constraintParams, fraction, groups, notEmpty } from '../parameters.js';
-import { stated } from '../program-row.js';
+import { state } from '../program-row.js';
 import { groupsInScope, indicator } from '../scope.js';
 
 export const groupBounds = constraintClass({
@@ -21,8 +21,8 @@ export const groupBounds = constraintClass({
     groupsInScope(field, groups, context).map(({ group, members }) => ({
       form: 'linear',
       coefficients: indicator(members, context),
-      lower: stated(lower, 'lower'),
-      upper: stated(upper, 'upper'),
+      lower: state(lower, 'lower'),
+      upper: state(upper, 'upper'),
       member: group,
     })),
 });

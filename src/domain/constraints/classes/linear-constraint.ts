@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { AssetIdentifier } from '../../schema/shape.js';
 import { constraintClass } from '../constraint-class.js';
 import { constraintParams, notEmpty, notVacuous } from '../parameters.js';
-import { stated } from '../program-row.js';
+import { state } from '../program-row.js';
 
 const side = z.number().nullable().default(null);
 
@@ -33,8 +33,8 @@ export const linearConstraint = constraintClass({
       {
         form: 'linear',
         coefficients: Float64Array.from(identifiers, (identifier) => given.get(identifier) ?? 0),
-        lower: lower === null ? null : stated(lower, 'lower'),
-        upper: upper === null ? null : stated(upper, 'upper'),
+        lower: lower === null ? null : state(lower, 'lower'),
+        upper: upper === null ? null : state(upper, 'upper'),
         member: null,
       },
     ];

@@ -1,6 +1,6 @@
 import { constraintClass } from '../constraint-class.js';
 import { constraintParams, fraction, notEmpty, scope } from '../parameters.js';
-import { stated } from '../program-row.js';
+import { state } from '../program-row.js';
 import { namesInScope } from '../scope.js';
 
 export const positionBounds = constraintClass({
@@ -20,8 +20,8 @@ export const positionBounds = constraintClass({
     namesInScope(identifiers, context).map((name) => ({
       form: 'name',
       name,
-      lower: stated(lower, 'lower'),
-      upper: stated(upper, 'upper'),
+      lower: state(lower, 'lower'),
+      upper: state(upper, 'upper'),
       member: context.identifiers[name]!,
     })),
 });

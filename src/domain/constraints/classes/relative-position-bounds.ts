@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { constraintClass } from '../constraint-class.js';
 import { constraintParams, notEmpty, scope } from '../parameters.js';
-import { stated } from '../program-row.js';
+import { state } from '../program-row.js';
 import { namesInScope } from '../scope.js';
 
 export const relativePositionBounds = constraintClass({
@@ -29,8 +29,8 @@ export const relativePositionBounds = constraintClass({
   toRows: ({ lower, upper, identifiers }, context) =>
     namesInScope(identifiers, context).map((name) => {
       const weight = context.index[name]!;
-      const least = stated(lower * weight, 'lower', weight);
-      const most = stated(upper * weight, 'upper', weight);
+      const least = state(lower * weight, 'lower', weight);
+      const most = state(upper * weight, 'upper', weight);
       // For a short position the larger multiple gives the lower weight.
       const [below, above] = weight < 0 ? [most, least] : [least, most];
       return { form: 'name', name, lower: below, upper: above, member: context.identifiers[name]! };

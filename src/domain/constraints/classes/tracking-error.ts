@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { constraintClass } from '../constraint-class.js';
 import { constraintParams } from '../parameters.js';
-import { stated } from '../program-row.js';
+import { state } from '../program-row.js';
 
 /**
  * Length that counts as zero, half of the holding threshold: only one point meets a limit of 0, and it has no finite
@@ -29,7 +29,7 @@ export const trackingError = constraintClass({
       form: 'norm',
       metric: 'covariance',
       centre: index,
-      limit: stated(Math.max(limit, NONE), 'limit'),
+      limit: state(Math.max(limit, NONE), 'limit'),
       radiusOf: (parameter) => Math.max(parameter, NONE),
       parameterOf: (radius) => (radius <= NONE ? 0 : radius),
       side: 'upper',

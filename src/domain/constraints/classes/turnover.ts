@@ -1,6 +1,6 @@
 import { constraintClass } from '../constraint-class.js';
 import { constraintParams, fraction, reference } from '../parameters.js';
-import { stated } from '../program-row.js';
+import { state } from '../program-row.js';
 
 export const turnover = constraintClass({
   type: 'Turnover',
@@ -22,7 +22,7 @@ export const turnover = constraintClass({
         form: 'distance',
         reference: from.weights,
         fixed: from.outside,
-        limit: stated(limit, 'limit'),
+        limit: state(limit, 'limit'),
         member: null,
       },
     ];

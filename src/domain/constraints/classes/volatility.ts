@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { constraintClass } from '../constraint-class.js';
 import { constraintParams } from '../parameters.js';
-import { stated } from '../program-row.js';
+import { state } from '../program-row.js';
 
 export const volatility = constraintClass({
   type: 'Volatility',
@@ -23,7 +23,7 @@ export const volatility = constraintClass({
       form: 'norm',
       metric: 'covariance',
       centre: null,
-      limit: stated(limit, 'limit'),
+      limit: state(limit, 'limit'),
       radiusOf: (parameter) => parameter,
       parameterOf: (radius) => radius,
       side: 'upper',

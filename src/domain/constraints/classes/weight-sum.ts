@@ -1,6 +1,6 @@
 import { constraintClass } from '../constraint-class.js';
 import { constraintParams, fraction, notEmpty } from '../parameters.js';
-import { stated } from '../program-row.js';
+import { state } from '../program-row.js';
 
 /** Maximum absolute sum of weights in an overlay: that of its factor or leverage. */
 const LEVERAGE_MAX = 10;
@@ -25,8 +25,8 @@ export const weightSum = constraintClass({
     {
       form: 'linear',
       coefficients: new Float64Array(identifiers.length).fill(1),
-      lower: stated(lower, 'lower'),
-      upper: stated(upper, 'upper'),
+      lower: state(lower, 'lower'),
+      upper: state(upper, 'upper'),
       member: null,
     },
   ],

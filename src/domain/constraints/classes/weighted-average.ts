@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { constraintClass } from '../constraint-class.js';
 import { constraintParams, datapoint, notEmpty, notVacuous, numberOf, side } from '../parameters.js';
-import { stated, type LinearRow } from '../program-row.js';
+import { state, type LinearRow } from '../program-row.js';
 import { labelOf } from '../../datapoints/expressions/print.js';
-import { requested } from '../../datapoints/field-use.js';
+import { toRequest } from '../../datapoints/field-use.js';
 
 export const weightedAverage = constraintClass({
   type: 'WeightedAverage',
@@ -32,7 +32,7 @@ export const weightedAverage = constraintClass({
   toRows: ({ field, lower, upper, relative, missing }, context) => {
     const values = context.numbers(field);
     context.missing({
-      field: labelOf(requested(field)),
+      field: labelOf(toRequest(field)),
       values,
       effect: missing === 'zero' ? 'they count as zero' : 'they are excluded',
     });
@@ -42,8 +42,8 @@ export const weightedAverage = constraintClass({
     const row = (bound: number, parameter: 'lower' | 'upper'): LinearRow => ({
       form: 'linear',
       coefficients: numerator.map((value, i) => value - bound * scale * denominator[i]!),
-      lower: parameter === 'lower' ? stated(0, parameter, scale) : null,
-      upper: parameter === 'upper' ? stated(0, parameter, scale) : null,
+      lower: parameter === 'lower' ? state(0, parameter, scale) : null,
+      upper: parameter === 'upper' ? state(0, parameter, scale) : null,
       member: null,
       average: { numerator, denominator, scale },
     });

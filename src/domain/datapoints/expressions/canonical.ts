@@ -26,18 +26,18 @@ export function canonical(expression: DatapointExpression): ExpressionNode {
       return { node: 'value', value: node.value === 0 ? 0 : node.value };
     case 'arithmetic': {
       const operands = node.operands.map(canonical);
-      if (operands.length === 1) return node.operator === '-' ? negated(operands[0]!) : operands[0]!;
+      if (operands.length === 1) return node.operator === '-' ? negate(operands[0]!) : operands[0]!;
       if (node.operator === '^')
-        return operands.slice(0, -1).reduceRight((power, base) => joined('^', base, power), operands.at(-1)!);
-      return operands.slice(1).reduce((left, right) => joined(node.operator, left, right), operands[0]!);
+        return operands.slice(0, -1).reduceRight((power, base) => join('^', base, power), operands.at(-1)!);
+      return operands.slice(1).reduce((left, right) => join(node.operator, left, right), operands[0]!);
     }
     case 'function':
-      return called(node.name, node.operands.map(canonical), node);
+      return callFunction(node.name, node.operands.map(canonical), node);
     case 'not':
       return { node: 'not', operand: canonical(node.operand) };
     case 'all':
     case 'any':
-      return combined(node.node, node.operands.map(canonical));
+      return combine(node.node, node.operands.map(canonical));
     case 'comparison': {
       const { comparison } = node;
       const value = isExpressionNode(node.value) ? canonical(node.value) : node.value;
@@ -50,8 +50,8 @@ export function canonical(expression: DatapointExpression): ExpressionNode {
 function canonicalField(field: FieldRequest): ExpressionNode {
   const { aggregate, transform, window, lag } = field;
   const own = aggregate === 'last' ? fieldNode(field) : fieldNode({ ...field, lag: 0 });
-  const aggregated = aggregate === 'last' ? own : called(aggregate, [own], { window: window ?? undefined, lag });
-  return transform === 'none' ? aggregated : called(transform, [aggregated], {});
+  const aggregated = aggregate === 'last' ? own : callFunction(aggregate, [own], { window: window ?? undefined, lag });
+  return transform === 'none' ? aggregated : callFunction(transform, [aggregated], {});
 }
 
 /** Returns a datapoint with only the members that differ from its defaults. */
@@ -67,27 +67,27 @@ export function fieldNode(field: FieldRequest): FieldLeaf {
 }
 
 /** Joins two operands by an operator; a left operand with the same operator contributes its operands. */
-export function joined(operator: Operator, left: ExpressionNode, right: ExpressionNode): ArithmeticNode {
+export function join(operator: Operator, left: ExpressionNode, right: ExpressionNode): ArithmeticNode {
   const isChain =
     operator !== '^' && left.node === 'arithmetic' && left.operator === operator && left.operands.length > 1;
   return { node: 'arithmetic', operator, operands: isChain ? [...left.operands, right] : [left, right] };
 }
 
-export function negated(operand: ExpressionNode): ExpressionNode {
+export function negate(operand: ExpressionNode): ExpressionNode {
   if (operand.node === 'value' && typeof operand.value === 'number')
     return { node: 'value', value: operand.value === 0 ? 0 : -operand.value };
   return { node: 'arithmetic', operator: '-', operands: [operand] };
 }
 
 /** Combines conditions of which all or any must be true. */
-export function combined(kind: 'all' | 'any', operands: readonly ExpressionNode[]): ExpressionNode {
+export function combine(kind: 'all' | 'any', operands: readonly ExpressionNode[]): ExpressionNode {
   const flat = operands.flatMap((operand) => (operand.node === kind ? operand.operands : [operand]));
   if (flat.length === 0) return { node: 'value', value: kind === 'all' };
   return flat.length === 1 ? flat[0]! : { node: kind, operands: flat };
 }
 
 /** Creates a function call; `last` without a window only shifts a field. */
-export function called(
+export function callFunction(
   name: string,
   operands: readonly ExpressionNode[],
   { by, over, window, lag, low, high }: FunctionOptions,

@@ -171,7 +171,7 @@ function arithmeticUnit(node: ArithmeticNode, path: NodePath, checker: Checker):
   switch (operator) {
     case '+':
     case '-':
-      return settled(commonUnit(units), { node, path }, checker);
+      return settle(commonUnit(units), { node, path }, checker);
     case '*':
       return units.reduce((left, right) => productUnit(left, right, 1));
     case '/':
@@ -185,7 +185,7 @@ function arithmeticUnit(node: ArithmeticNode, path: NodePath, checker: Checker):
 }
 
 /** Returns a unit; or reports a problem, and returns no unit, if two units do not match. */
-function settled(unit: Unit | UnitClash, place: Place, { problems }: Checker): Unit {
+function settle(unit: Unit | UnitClash, place: Place, { problems }: Checker): Unit {
   if (!isClash(unit)) return unit;
   const message = `combines ${unitText(unit.left)!} with ${unitText(unit.right)!}; divide by a value of the same unit, or use rank, zscore or share`;
   problems.push({ ...place, code: 'UNIT_MISMATCH', message });
@@ -200,7 +200,7 @@ function comparisonType(node: ComparisonNode, path: NodePath, checker: Checker):
     const to = { node: node.value, path: [...path, 'value'] };
     const right = typeOf(node.value, to.path, checker);
     if (right.kind !== 'field') expect(to, { kind: right.kind, expected: 'number', checker });
-    settled(commonUnit([left.unit, right.unit]), { node, path }, checker);
+    settle(commonUnit([left.unit, right.unit]), { node, path }, checker);
   } else if (left.kind === 'number' && !isNumeric(node.value)) {
     const message = `compares a number with ${JSON.stringify(node.value)}`;
     checker.problems.push({ node, path, code: 'VALUE_TYPE_MISMATCH', message });
@@ -235,7 +235,7 @@ function functionUnit(node: FunctionNode, path: NodePath, checker: Checker): Uni
     return operandUnit(at, { kind: entry.operands[i] ?? entry.operands.at(-1), entry, checker: within });
   });
   if (units.length < entry.least) return null;
-  return settled(entry.unit(units), { node, path }, checker);
+  return settle(entry.unit(units), { node, path }, checker);
 }
 
 /** True if a function only reads an earlier session, like `last` without a window. */

@@ -64,9 +64,9 @@ export function evaluatorOn(source: Source): Evaluator {
           return at.truths(node.operand).map((truth) => (truth === UNKNOWN ? UNKNOWN : 1 - truth));
         case 'all':
         case 'any':
-          return connected(node, at);
+          return connect(node, at);
         case 'comparison':
-          return compared(node, source, at);
+          return compare(node, source, at);
         case 'field':
         case 'arithmetic':
         case 'function':
@@ -77,7 +77,7 @@ export function evaluatorOn(source: Source): Evaluator {
   return at;
 }
 
-function connected({ node, operands }: Extract<ExpressionNode, { node: 'all' | 'any' }>, at: Evaluator): Uint8Array {
+function connect({ node, operands }: Extract<ExpressionNode, { node: 'all' | 'any' }>, at: Evaluator): Uint8Array {
   const decisive = node === 'all' ? FALSE : TRUE;
   const result = new Uint8Array(at.count).fill(1 - decisive);
   for (const operand of operands.map((below) => at.truths(below))) {
@@ -133,7 +133,7 @@ export function combineInto(out: Float64Array, { operator, left, right }: Combin
 /** Returns a number, or missing if it is not finite. */
 const finite = (x: number): number => (x - x === 0 ? x : NaN);
 
-function compared(node: ComparisonNode, source: Source, at: Evaluator): Uint8Array {
+function compare(node: ComparisonNode, source: Source, at: Evaluator): Uint8Array {
   const { field, comparison, value } = node;
   const result = new Uint8Array(at.count);
   if (isField(field) && isPlain(field) && !source.isNumber(requestOf(field))) {

@@ -55,7 +55,7 @@ export function tokensOf(text: string): Token[] {
     if (number !== null) add('number', number[0].length, number[0]);
     else if (name !== null) add('name', name[0].length, name[0]);
     else if (quoted !== null) add('quoted', quoted[0].length, quoted[1]!.replaceAll('``', '`'));
-    else if (string !== null) add('string', string[0].length, unescaped(string[0], at));
+    else if (string !== null) add('string', string[0].length, unescape(string[0], at));
     else if (symbol !== null) add('symbol', symbol[0].length, symbol[0]);
     else throw unreadable(text, at);
   }
@@ -74,7 +74,7 @@ function unreadable(text: string, at: number): SyntaxFault {
 }
 
 /** Returns the content of a string with JSON escapes. @throws SyntaxFault */
-function unescaped(written: string, start: number): string {
+function unescape(written: string, start: number): string {
   const quote = written[0]!;
   const body = written.slice(1, -1);
   const asJson = quote === '"' ? body : body.replaceAll("\\'", "'").replace(/(?<!\\)"/g, '\\"');

@@ -1,6 +1,6 @@
 import { latest } from '../field-request.js';
 import { LIMITS } from '../../refusals/limits.js';
-import { called, combined, fieldNode, joined, negated } from './canonical.js';
+import { callFunction, combine, fieldNode, join, negate } from './canonical.js';
 import { createCursor, found, type Cursor } from './cursor.js';
 import { FUNCTION_NAMES } from './functions/catalogue.js';
 import { SyntaxFault, tokensOf, type Span, type Token } from './lexer.js';
@@ -40,8 +40,8 @@ export function parseExpression(text: string): Parsed {
 type Reader = (cursor: Cursor) => ExpressionNode;
 
 const expression: Reader = (cursor) => cursor.nested(() => anyOf(cursor));
-const anyOf: Reader = (cursor) => connected(cursor, { word: 'or', kind: 'any', operand: allOf });
-const allOf: Reader = (cursor) => connected(cursor, { word: 'and', kind: 'all', operand: negation });
+const anyOf: Reader = (cursor) => connect(cursor, { word: 'or', kind: 'any', operand: allOf });
+const allOf: Reader = (cursor) => connect(cursor, { word: 'and', kind: 'all', operand: negation });
 
 interface Connection {
   readonly word: string;
@@ -49,14 +49,14 @@ interface Connection {
   readonly operand: Reader;
 }
 
-function connected(cursor: Cursor, { word, kind, operand }: Connection): ExpressionNode {
+function connect(cursor: Cursor, { word, kind, operand }: Connection): ExpressionNode {
   const { start } = cursor.peek();
   const operands = [operand(cursor)];
   while (cursor.isWord(word)) {
     cursor.next();
     operands.push(operand(cursor));
   }
-  return operands.length === 1 ? operands[0]! : cursor.placed(combined(kind, operands), start);
+  return operands.length === 1 ? operands[0]! : cursor.placed(combine(kind, operands), start);
 }
 
 function negation(cursor: Cursor): ExpressionNode {
@@ -73,7 +73,7 @@ function comparison(cursor: Cursor): ExpressionNode {
   if (symbol === undefined) return left;
   cursor.next();
   const right = sum(cursor);
-  return cursor.placed(compared(cursor, { left, symbol, right }), start);
+  return cursor.placed(compare(cursor, { left, symbol, right }), start);
 }
 
 interface Sides {
@@ -82,7 +82,7 @@ interface Sides {
   readonly right: ExpressionNode;
 }
 
-function compared(cursor: Cursor, { left, symbol, right }: Sides): ExpressionNode {
+function compare(cursor: Cursor, { left, symbol, right }: Sides): ExpressionNode {
   if (left.node !== 'value')
     return { node: 'comparison', field: left, comparison: symbol, value: right.node === 'value' ? right.value : right };
   const mirrored = MIRRORED[symbol];
@@ -92,7 +92,7 @@ function compared(cursor: Cursor, { left, symbol, right }: Sides): ExpressionNod
 }
 
 const sum: Reader = (cursor) => chain(cursor, ['+', '-'], product);
-const product: Reader = (cursor) => chain(cursor, ['*', '/'], signed);
+const product: Reader = (cursor) => chain(cursor, ['*', '/'], withSign);
 
 function chain(cursor: Cursor, operators: readonly Operator[], operand: Reader): ExpressionNode {
   const { start } = cursor.peek();
@@ -100,15 +100,15 @@ function chain(cursor: Cursor, operators: readonly Operator[], operand: Reader):
   for (;;) {
     const operator = operators.find((symbol) => cursor.skips(symbol));
     if (operator === undefined) return left;
-    left = cursor.placed(joined(operator, left, operand(cursor)), start);
+    left = cursor.placed(join(operator, left, operand(cursor)), start);
   }
 }
 
-function signed(cursor: Cursor): ExpressionNode {
+function withSign(cursor: Cursor): ExpressionNode {
   const { start } = cursor.peek();
-  if (cursor.skips('+')) return cursor.nested(() => signed(cursor));
+  if (cursor.skips('+')) return cursor.nested(() => withSign(cursor));
   if (!cursor.skips('-')) return power(cursor);
-  return cursor.placed(negated(cursor.nested(() => signed(cursor))), start);
+  return cursor.placed(negate(cursor.nested(() => withSign(cursor))), start);
 }
 
 function power(cursor: Cursor): ExpressionNode {
@@ -116,10 +116,10 @@ function power(cursor: Cursor): ExpressionNode {
   const base = primary(cursor);
   if (!cursor.skips('^')) return base;
   return cursor.placed(
-    joined(
+    join(
       '^',
       base,
-      cursor.nested(() => signed(cursor)),
+      cursor.nested(() => withSign(cursor)),
     ),
     start,
   );
@@ -151,7 +151,7 @@ function list(cursor: Cursor): Constant {
   const items: (number | string | boolean)[] = [];
   do {
     const { start } = cursor.peek();
-    const item = signed(cursor);
+    const item = withSign(cursor);
     if (item.node !== 'value' || typeof item.value === 'object')
       cursor.fail('a list can contain only constants', cursor.since(start));
     else items.push(item.value);
@@ -170,7 +170,7 @@ function fieldOrCall(cursor: Cursor, token: Token): ExpressionNode {
     return cursor.placed(fieldWith(cursor, token, { options, spans }), start);
   const { dataset, ...own } = options;
   if (dataset !== undefined) cursor.fail(`${name} does not accept dataset=`, spans.get('dataset'));
-  return cursor.placed(called(name, operands, own), start);
+  return cursor.placed(callFunction(name, operands, own), start);
 }
 
 function numberOf(cursor: Cursor, token: Token): number {

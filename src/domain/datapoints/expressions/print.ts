@@ -43,11 +43,11 @@ export function labelOf(expression: DatapointExpression): string {
 
 /** Prints a node inside one of precedence `level`. */
 function textOf(node: ExpressionNode, level: number): string {
-  const [own, text] = written(node);
+  const [own, text] = write(node);
   return own < level ? `(${text})` : text;
 }
 
-function written(node: ExpressionNode): [level: number, text: string] {
+function write(node: ExpressionNode): [level: number, text: string] {
   switch (node.node) {
     case 'field':
       return [LEVELS.primary, fieldText(node)];
@@ -102,7 +102,7 @@ function fieldText({ name, dataset, window, lag }: FieldLeaf): string {
     ...(dataset === undefined || dataset === null ? [] : [`dataset=${JSON.stringify(dataset)}`]),
   ];
   if (options.length === 0) return nameText(name);
-  const called = FUNCTION_NAMES.includes(name) ? quoted(name) : nameText(name);
+  const called = FUNCTION_NAMES.includes(name) ? quote(name) : nameText(name);
   return `${called}(${options.join(', ')})`;
 }
 
@@ -112,9 +112,9 @@ const optionTexts = (options: Readonly<Record<string, number | undefined>>): str
 const PLAIN_NAME = /^[\p{L}_][\p{L}\p{N}_]*$/u;
 
 /** Returns a name, quoted if it would be ambiguous. */
-const nameText = (name: string): string => (PLAIN_NAME.test(name) && !KEYWORDS.has(name) ? name : quoted(name));
+const nameText = (name: string): string => (PLAIN_NAME.test(name) && !KEYWORDS.has(name) ? name : quote(name));
 
-const quoted = (name: string): string => `\`${name.replaceAll('`', '``')}\``;
+const quote = (name: string): string => `\`${name.replaceAll('`', '``')}\``;
 
 function constantText(value: unknown): string {
   return Array.isArray(value) ? `[${value.map((item) => JSON.stringify(item)).join(', ')}]` : JSON.stringify(value);

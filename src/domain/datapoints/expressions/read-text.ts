@@ -36,7 +36,7 @@ export function readExpression(text: string, expected: Expected, named?: NamedUn
         message: `The expression ${message}.`,
         position: spanOf(tree),
       })),
-      ...checked.problems.map((problem) => placed(text, problem, spanOf(problem.node))),
+      ...checked.problems.map((problem) => place(text, problem, spanOf(problem.node))),
     ];
     if (problems.length > 0) return { ...nothing, problems };
     return { text, tree, problems, unit: unitText(checked.unit), spanOf: (name) => fieldSpan(tree, name, spans) };
@@ -56,7 +56,7 @@ export function readExpression(text: string, expected: Expected, named?: NamedUn
 /** Maximum length of a quoted part of a text. */
 const QUOTED_MAX = 80;
 
-function placed(text: string, { code, message, accepted }: Problem, position: Span): TextProblem {
+function place(text: string, { code, message, accepted }: Problem, position: Span): TextProblem {
   const part = text.slice(position.start, position.end);
   const shown = part.length > QUOTED_MAX ? `${part.slice(0, QUOTED_MAX)}...` : part;
   const said = `${shown} ${message}${/[.?]$/.test(message) ? '' : '.'}`;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { FieldNode } from '../../datapoints/field-request.js';
-import { numeric, requested } from '../../datapoints/field-use.js';
+import { numeric, toRequest } from '../../datapoints/field-use.js';
 import { returnsClass } from '../returns-class.js';
 import { expressionWords } from '../../datapoints/expressions/sentences.js';
 import { NumberExpression } from '../../datapoints/expressions/expression.js';
@@ -20,9 +20,9 @@ export const fieldReturns = returnsClass({
   }),
   example: { type: 'field', field: 'EXPECTED_RETURN' },
   reads: ({ field }) => [numeric(field, 'field')],
-  sentence: ({ field }) => `the datapoint ${expressionWords(requested(field))}`,
+  sentence: ({ field }) => `the datapoint ${expressionWords(toRequest(field))}`,
   returns({ field: asked }, { identifiers, numbers, warn }) {
-    const field = requested(asked);
+    const field = toRequest(asked);
     const values = numbers(field);
     const known = values.filter((value) => !Number.isNaN(value));
     if (known.length === values.length) return values;

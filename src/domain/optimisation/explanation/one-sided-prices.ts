@@ -79,7 +79,7 @@ function differenceOf(problem: Problem, before: ConvexSolution, after: ConvexSol
 
 /** Moves one side of a row, in the unit of its shadow price. */
 function loosenedRow(row: ProgramRow, { side }: Pick<RowSide, 'side'>, by: number): ProgramRow {
-  const moved = (limit: Limit): Limit => ({ ...limit, value: limit.value + by });
+  const move = (limit: Limit): Limit => ({ ...limit, value: limit.value + by });
   switch (row.form) {
     case 'linear': {
       const { average } = row;
@@ -94,7 +94,7 @@ function loosenedRow(row: ProgramRow, { side }: Pick<RowSide, 'side'>, by: numbe
       return sideMoved(row);
     case 'distance':
     case 'tail':
-      return { ...row, limit: moved(row.limit) };
+      return { ...row, limit: move(row.limit) };
     case 'norm':
       return { ...row, limit: { ...row.limit, value: row.radiusOf(row.parameterOf(row.limit.value) + by) } };
     default:
@@ -103,7 +103,7 @@ function loosenedRow(row: ProgramRow, { side }: Pick<RowSide, 'side'>, by: numbe
 
   function sideMoved<T extends { readonly lower: Limit | null; readonly upper: Limit | null }>(bounded: T): T {
     return side === 'upper'
-      ? { ...bounded, upper: bounded.upper && moved(bounded.upper) }
-      : { ...bounded, lower: bounded.lower && moved(bounded.lower) };
+      ? { ...bounded, upper: bounded.upper && move(bounded.upper) }
+      : { ...bounded, lower: bounded.lower && move(bounded.lower) };
   }
 }

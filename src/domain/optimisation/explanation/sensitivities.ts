@@ -164,6 +164,6 @@ function steppedTo({ type, unit, params }: Origin, { parameter, from, outward }:
 }
 
 function valueText({ unit }: Origin, value: number): string {
-  const rounded = (number: number) => String(Number(number.toPrecision(6)));
-  return unit === 'fraction' ? `${rounded(100 * value)} %` : rounded(value);
+  const round = (number: number) => String(Number(number.toPrecision(6)));
+  return unit === 'fraction' ? `${round(100 * value)} %` : round(value);
 }

@@ -8,12 +8,12 @@ const known = new WeakMap<Metric, Metric>();
  * loadings
  */
 export function correlationOf(metric: Metric): Metric {
-  const found = known.get(metric) ?? scaled(metric);
+  const found = known.get(metric) ?? scale(metric);
   known.set(metric, found);
   return found;
 }
 
-function scaled(metric: Metric): Metric {
+function scale(metric: Metric): Metric {
   const inverse = metricDiagonal(metric).map((variance) => (variance > 0 ? 1 / Math.sqrt(variance) : 0));
   if (metric.form === 'factor') {
     const { factors: k } = metric;

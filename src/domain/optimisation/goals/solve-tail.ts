@@ -8,7 +8,7 @@ import type { Separable } from './separable.js';
 import { solveSeparable } from './solve-separable.js';
 import { amongAll, MANY, restingAt, withResting } from './resting-names.js';
 import { tailForces, tailProgram, tailShares, type TailSet } from './tail-program.js';
-import { isMuchLarger, isSame, peaksAt, setAt, united, worst } from './tail-sets.js';
+import { isMuchLarger, isSame, peaksAt, setAt, unite, worst } from './tail-sets.js';
 import { metered } from '../work-meter.js';
 
 /** Optimum of a tail with the program whose conditions it meets: the scenarios as fixed forces on the weights. */
@@ -119,7 +119,7 @@ function solveGrowing(inner: Solver, terms: TailTerms, resting: Uint8Array | nul
     const value = tailAverage(outcomes, size);
     const own = setAt(goal, x, outcomes);
     const pulled = 'pulled' in whole ? whole.pulled : new Int32Array(0);
-    const grown = united(set, own);
+    const grown = unite(set, own);
     const isWhole = isSame(grown, set);
     isGrowing = isDear(terms) || isMuchLarger(grown, set);
     if (pulled.length === 0) {
@@ -172,7 +172,7 @@ function firstSet(solver: Solver, { goal, rows, near }: TailTerms, unit: number)
   if (goal.measure === 'drawdown' || known.scenarios.length === goal.scenarios)
     return { set: known, isFar: isDear({ goal, rows }) };
   const set = setAt(goal, solver.nearly(tailProgram(goal, rows, known, unit).program).slice(0, rows.n));
-  const isNew = united(known, set).scenarios.length - known.scenarios.length;
+  const isNew = unite(known, set).scenarios.length - known.scenarios.length;
   return { set, isFar: isNew > GROWING_FIRST * set.scenarios.length };
 }
 
@@ -254,11 +254,11 @@ function solveWith(
   if (curved === null) return solver.solve(program, { effort });
   const start = new Float64Array(program.n);
   start.set(near);
-  return solveSeparable(solver, program, widened(curved, rows.n), { start, effort })?.answer;
+  return solveSeparable(solver, program, widen(curved, rows.n), { start, effort })?.answer;
 }
 
 /** Extends a function of the first variables to all. */
-function widened(curved: Separable, n: number): Separable {
+function widen(curved: Separable, n: number): Separable {
   const own = (values: Float64Array) => values.subarray(0, n);
   return {
     valueAt: (x) => curved.valueAt(own(x)),
@@ -286,7 +286,7 @@ function withNear(solver: Solver, { goal, rows, unit, isWithin }: NearTerms, fir
   let set = first;
   for (let round = 0; round < ROUGH_ROUNDS_MAX && isWithin(); round++) {
     const near = solver.nearly(tailProgram(goal, rows, set, unit).program).slice(0, rows.n);
-    const grown = united(set, setAt(goal, near));
+    const grown = unite(set, setAt(goal, near));
     const isMore = goal.measure === 'drawdown' ? !isSame(grown, set) : isMuchLarger(grown, set);
     set = grown;
     if (!isMore) break;

@@ -45,7 +45,7 @@ export function tailProgram(
   const penalty = new Float64Array(count).fill(Infinity);
   penalty.set(rows.rows.penalty);
   penalty.fill(price / Math.max(tailSize(goal), 1), rows.rows.count, rows.rows.count + scenarios.length);
-  const linear = widened(rows.linear, width);
+  const linear = widen(rows.linear, width);
   linear[n] = price * unit;
   linear.fill(NEGLIGIBLE * price * unit, n + 1);
   return {
@@ -54,22 +54,22 @@ export function tailProgram(
       ...rows,
       n: width,
       metric: rows.curvature === 0 ? null : widenedMetric(rows.metric!, width), // A curved program has a metric.
-      centre: widened(rows.centre, width),
+      centre: widen(rows.centre, width),
       linear,
-      lower: withLevel(widened(rows.lower, width), n),
-      upper: widened(rows.upper, width, Infinity),
+      lower: withLevel(widen(rows.lower, width), n),
+      upper: widen(rows.upper, width, Infinity),
       rows: {
         count,
         coefficients: coefficientsOf(goal, rows, { scenarios, peaks }, unit),
-        lower: widened(rows.rows.lower, count, -Infinity),
-        upper: widened(rows.rows.upper, count),
+        lower: widen(rows.rows.lower, count, -Infinity),
+        upper: widen(rows.rows.upper, count),
         penalty,
       },
       kinks: rows.kinks.map((kink) => ({
         ...kink,
-        at: widened(kink.at, width),
-        left: widened(kink.left, width),
-        right: widened(kink.right, width),
+        at: widen(kink.at, width),
+        left: widen(kink.left, width),
+        right: widen(kink.right, width),
       })),
       norms: rows.norms.map((norm) => widenedNorm(norm, rows, width)),
     },
@@ -145,7 +145,7 @@ function withLevel(lower: Float64Array, at: number): Float64Array {
   return lower;
 }
 
-function widened(values: Float64Array, length: number, fill = 0): Float64Array {
+function widen(values: Float64Array, length: number, fill = 0): Float64Array {
   const wide = new Float64Array(length).fill(fill);
   wide.set(values);
   return wide;
@@ -156,15 +156,15 @@ function widenedNorm(norm: Norm, { metric, n }: Program, width: number): Norm {
   const own = norm.metric === 'metric' ? metric! : norm.metric; // A norm of the metric has one.
   const wide =
     own === 'identity'
-      ? factorMetric(new Float64Array(0), widened(new Float64Array(n).fill(1), width))
+      ? factorMetric(new Float64Array(0), widen(new Float64Array(n).fill(1), width))
       : widenedMetric(own, width);
-  return { ...norm, metric: wide, centre: widened(norm.centre, width) };
+  return { ...norm, metric: wide, centre: widen(norm.centre, width) };
 }
 
 function widenedMetric(metric: Metric, width: number): Metric {
   const { n } = metric;
   if (metric.form === 'factor')
-    return factorMetric(widened(metric.loadings, width * metric.factors), widened(metric.specific, width));
+    return factorMetric(widen(metric.loadings, width * metric.factors), widen(metric.specific, width));
   const own = metricMatrix(metric);
   const matrix = new Float64Array(width * width);
   for (let i = 0; i < n; i++) matrix.set(own.subarray(i * n, i * n + n), i * width);

@@ -24,7 +24,7 @@ export function setAt(goal: TailGoal, weights: Float64Array, outcomes = outcomes
 }
 
 /** Returns the union of two sets. */
-export function united(a: TailSet, b: TailSet): TailSet {
+export function unite(a: TailSet, b: TailSet): TailSet {
   return { scenarios: union(a.scenarios, b.scenarios), peaks: union(a.peaks, b.peaks) };
 }
 

@@ -82,7 +82,7 @@ export const currencyHedged = overlayType({
   },
 });
 
-const refused = (path: string, code: string, message: string): Remark => ({
+const refusal = (path: string, code: string, message: string): Remark => ({
   severity: 'error',
   code: 'DUPLICATE_ID',
   path,
@@ -95,7 +95,7 @@ function unhedgeable({ to, currencies }: Terms, { currency: beneath }: Beneath):
   if (currencies === undefined) {
     const isSame = beneath !== undefined && majorUnit(beneath) === majorUnit(to);
     const why = `is ${to}, and the underlying index is already in ${beneath}; use currencies to hedge the currencies of its securities`;
-    return isSame ? [refused('to', to, why)] : [];
+    return isSame ? [refusal('to', to, why)] : [];
   }
   const codes = currencies.map(({ currency }) => majorUnit(currency));
   return currencies.flatMap(({ currency: code }, k) => {
@@ -103,8 +103,8 @@ function unhedgeable({ to, currencies }: Terms, { currency: beneath }: Beneath):
     const first = codes.indexOf(codes[k]!);
     const unit = code === codes[k] ? code : `${code}, which counts as ${codes[k]}`;
     if (codes[k] === majorUnit(to))
-      return [refused(path, code, `is ${unit}: the currency of the overlay is not hedged`)];
-    return first === k ? [] : [refused(path, code, `is ${unit}, which currencies[${first}] already lists`)];
+      return [refusal(path, code, `is ${unit}: the currency of the overlay is not hedged`)];
+    return first === k ? [] : [refusal(path, code, `is ${unit}, which currencies[${first}] already lists`)];
   });
 }
 

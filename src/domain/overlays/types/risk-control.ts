@@ -92,8 +92,8 @@ export const riskControl = overlayType({
       basis: 'no interest is counted',
     };
     return [
-      ...repeated(half_lives ?? []),
-      ...capped(spec),
+      ...repeat(half_lives ?? []),
+      ...cap(spec),
       ...reviewRemarks(spec),
       ...(borrows ? [] : idleMembers(schema, spec, { members: ['spread_bps'], why: why.spread })),
       ...(cash === null && !(borrows && spread_bps > 0)
@@ -123,14 +123,14 @@ export const riskControl = overlayType({
   },
 });
 
-const repeated = (halfLives: readonly number[]): Remark[] =>
+const repeat = (halfLives: readonly number[]): Remark[] =>
   halfLives.flatMap((halfLife, k) => {
     const first = halfLives.indexOf(halfLife);
     return first === k ? [] : [idle(`half_lives[${k}]`, halfLife, `half_lives[${first}] is the same`)];
   });
 
 /** Reports a limit below the target, which applies at volatilities that an index never has. */
-const capped = ({ target, max_leverage }: Terms): Remark[] =>
+const cap = ({ target, max_leverage }: Terms): Remark[] =>
   max_leverage >= target
     ? []
     : [
@@ -166,7 +166,7 @@ function targetExposures(
   const volatilities =
     sessions === null
       ? half_lives!.map((sessionsOfHalf) => decayed(squares, { decay: powerOf(0.5, 1 / sessionsOfHalf), year }))
-      : [windowed(squares, { sessions, year })];
+      : [windowMean(squares, { sessions, year })];
   const volatility = growth.map((_, t) => {
     const used = before.length + t - 1 - lag;
     return used < 0 ? Number.NaN : Math.max(...volatilities.map((of) => of[used]!));
@@ -192,7 +192,7 @@ function decayed(
 }
 
 /** Same from the latest returns with equal weights, fewer at the beginning, [R]. */
-function windowed(
+function windowMean(
   squares: Float64Array,
   { sessions, year }: { readonly sessions: number; readonly year: number },
 ): Float64Array {

@@ -121,12 +121,12 @@ function styledSpans({ sm, datapoints, to }: ReturnWindow, columns: Int32Array, 
   const spans = held.map(({ from, to: end, cross }): RegressedSpan => ({
     from,
     to: end,
-    styles: ordered(styleExposures(cross, names, order), order, columns),
-    weights: ordered(weightsAt(cross, order), order, columns),
+    styles: sortBy(styleExposures(cross, names, order), order, columns),
+    weights: sortBy(weightsAt(cross, order), order, columns),
   }));
   const first = 1 + spans.findLastIndex(({ styles }) => !isWhole(styles, names.length));
   const isEnough = sessions.length - spans[first]!.from >= LIMITS.MIN_MODEL_OBSERVATIONS;
-  const exposures = ordered(styleExposures(at(to), names, order), order, columns);
+  const exposures = sortBy(styleExposures(at(to), names, order), order, columns);
   return { names, exposures, spans: isEnough ? spans.slice(first) : spans };
 }
 
@@ -185,7 +185,7 @@ export function weightsAt(cross: CrossSection, columns: Int32Array): Float64Arra
 }
 
 /** Reorders rows from ascending columns to the given order. */
-function ordered(rows: Float64Array, ascending: Int32Array, columns: Int32Array): Float64Array {
+function sortBy(rows: Float64Array, ascending: Int32Array, columns: Int32Array): Float64Array {
   const width = rows.length / columns.length;
   const placeOf = new Map(Array.from(ascending, (column, place) => [column, place]));
   const out = new Float64Array(rows.length);

@@ -78,7 +78,7 @@ function scoresOf(cross: CrossSection, { fields, of }: StyleEntry, columns: Int3
   const held = fields.filter((field) => 'dataset' in resolve(cross.market.market, field));
   const parts = held.map((field) => {
     const values = cross.numbers(field, columns);
-    return winsorised(of === undefined ? values : values.map(of));
+    return winsorise(of === undefined ? values : values.map(of));
   });
   if (parts.length === 1) return parts[0]!.map(orZero);
   const mean = parts[0]!.map((_, i) => {
@@ -88,7 +88,7 @@ function scoresOf(cross: CrossSection, { fields, of }: StyleEntry, columns: Int3
   return zScores(mean).map(orZero);
 }
 
-function winsorised(values: Float64Array): Float64Array {
+function winsorise(values: Float64Array): Float64Array {
   const scores = zScores(values.map((value) => (Number.isFinite(value) ? value : Number.NaN)));
   return zScores(scores.map((score) => (score > SCORE_MAX ? SCORE_MAX : score < -SCORE_MAX ? -SCORE_MAX : score)));
 }

@@ -78,7 +78,7 @@ function fromCovariance(
   const before = problems.errors;
   const { values, repaired } = symmetricTable(table, { names: identifiers, repair }, problems);
   if (problems.errors > before) return undefined;
-  const covariance = scaled(values, terms);
+  const covariance = scale(values, terms);
   const diagnostics = semidefinite(engine, { matrix: covariance, repair, table, what: 'covariance' }, problems);
   return { date, identifiers, covariance, factors: null, diagnostics: withRepairs(diagnostics, repaired) };
 }
@@ -111,10 +111,10 @@ function fromFactors(
     problems.error({ code: 'OUT_OF_RANGE', path: variances.path, message, value: identifiers[i] });
   });
   if (problems.errors > before) return undefined;
-  const matrix = scaled(F.values, terms);
+  const matrix = scale(F.values, terms);
   const ofFactors = semidefinite(engine, { matrix, repair, table, what: 'factor covariance' }, problems);
   if (problems.errors > before) return undefined;
-  const model = { factors, exposures: B, covariance: matrix, specific: scaled(D, terms) };
+  const model = { factors, exposures: B, covariance: matrix, specific: scale(D, terms) };
   const n = identifiers.length;
   const covariance = new Float64Array(n * n);
   factorCovariance(engine, model, covariance);
@@ -128,7 +128,7 @@ const withRepairs = (diagnostics: Diagnostics, repaired: number): Diagnostics =>
   repaired === 0 ? diagnostics : { ...diagnostics, isRepaired: true };
 
 /** Converts to annual numbers. */
-function scaled(values: Float64Array, { units, annualisation }: Omit<ImportTerms, 'repair'>): Float64Array {
+function scale(values: Float64Array, { units, annualisation }: Omit<ImportTerms, 'repair'>): Float64Array {
   return units === 'annual' ? values : values.map((value) => annualisation * value);
 }
 

@@ -44,8 +44,8 @@ export function packModel(
     assetIds,
     terms,
     dates: models.map((model) => dateOutput(model, assetIds)),
-    covariance: joined(models.map(({ upper }) => upper)),
-    factors: newest.factors && joined(models.map(({ packedFactors }) => packedFactors!)), // Every date has them, or none.
+    covariance: joinParts(models.map(({ upper }) => upper)),
+    factors: newest.factors && joinParts(models.map(({ packedFactors }) => packedFactors!)), // Every date has them, or none.
     factorModel: newest.factors,
     newest: { averageCorrelation, conditionNumber, smallestEigenvalue },
   };
@@ -127,7 +127,7 @@ function dateOutput(
 }
 
 /** Numbers one after the other. */
-function joined(parts: readonly Float64Array[]): Float64Array<ArrayBuffer> {
+function joinParts(parts: readonly Float64Array[]): Float64Array<ArrayBuffer> {
   const numbers = new Float64Array(parts.reduce((sum, { length }) => sum + length, 0));
   let at = 0;
   for (const part of parts) {

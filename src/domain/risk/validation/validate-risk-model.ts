@@ -100,7 +100,7 @@ function forecastOn(engine: Engine, input: ValidationInput, session: number): Fo
   const { window, asked, settings, terms } = input;
   const { sm } = window;
   const known = { ...window, from: session - terms.sessions, to: session };
-  const estimate = estimated(() => estimateRiskModel(engine, known, asked, settings));
+  const estimate = estimateValue(() => estimateRiskModel(engine, known, asked, settings));
   if (estimate instanceof Refusal) return estimate;
   const {
     covariance,
@@ -130,7 +130,7 @@ function placesOf(columns: Int32Array, asked: readonly number[]): Int32Array {
   return columns.map((column) => placeOf.get(column)!);
 }
 
-function estimated<T>(estimate: () => T): T | Refusal {
+function estimateValue<T>(estimate: () => T): T | Refusal {
   try {
     return estimate();
   } catch (refusal) {

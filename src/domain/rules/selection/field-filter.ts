@@ -4,7 +4,7 @@ import { comparisonText } from '../../datapoints/expressions/sentences.js';
 import { TRUE, UNKNOWN } from '../../datapoints/expressions/truth-values.js';
 import { COMPARISONS, type ComparisonNode, asNode } from '../../datapoints/expressions/tree.js';
 import { ComparisonValue, valueProblem } from '../../datapoints/expressions/expression.js';
-import { requested } from '../../datapoints/field-use.js';
+import { toRequest } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { selectionClass } from '../selection-class.js';
 import { missingText, reason } from '../verdicts.js';
@@ -35,7 +35,7 @@ export const fieldFilter = selectionClass({
   behaviour({ field, comparison, value, missing }) {
     const node: ComparisonNode = {
       node: 'comparison',
-      field: asNode(requested(field)),
+      field: asNode(toRequest(field)),
       comparison,
       value,
     };

@@ -5,7 +5,7 @@ import * as parameters from '../parameters.js';
 import { selectionClass } from '../selection-class.js';
 import { boundsText, keepWithin, missingText, named, valuesOf } from '../verdicts.js';
 
-const order = parameters.ordered('minimum', 'maximum');
+const order = parameters.sortBy('minimum', 'maximum');
 
 export const volatilityFilter = selectionClass({
   type: 'VolatilityFilter',

@@ -89,7 +89,7 @@ export function createDatabasePlaces({
     const mode = url.searchParams.get('sslmode') ?? 'disable';
     if (!SSL_MODES.includes(mode))
       return malformed(`The sslmode is ${mode}; the accepted set is ${SSL_MODES.join(', ')}.`);
-    const [user, password, database] = [decoded(url.username), decoded(url.password), decoded(url.pathname.slice(1))];
+    const [user, password, database] = [decode(url.username), decode(url.password), decode(url.pathname.slice(1))];
     if (user === undefined || password === undefined || database === undefined) return malformed(BAD_ESCAPE);
     if (database === '' || user === '') return malformed(`The URL needs a user and a database: ${POSTGRESQL_FORM}.`);
     const controlled = Object.entries({ user, password, database }).find(([, text]) => CONTROL.test(text));
@@ -131,7 +131,7 @@ export function createDatabasePlaces({
           const kind = url!.protocol === 'sqlite:' ? 'sqlite' : 'duckdb';
           if (url!.host !== '' || url!.search !== '')
             return malformed(`A ${kind} URL has three slashes and a path: ${kind}:///path.`);
-          const path = decoded(url!.pathname);
+          const path = decode(url!.pathname);
           if (path === undefined) return malformed(BAD_ESCAPE);
           const resolved = await locations.resolve(path, 'file');
           return 'problem' in resolved ? resolved : { place: { kind, path: resolved.path } };
@@ -159,7 +159,7 @@ const POSTGRESQL_FORM = 'postgresql://user:password@host:port/database';
 const BAD_ESCAPE = 'A % of the URL begins no escape: a percent sign is written %25.';
 
 /** A part of a URL without its escapes, undefined where one is none. */
-function decoded(text: string): string | undefined {
+function decode(text: string): string | undefined {
   try {
     return decodeURIComponent(text);
   } catch {

@@ -124,7 +124,7 @@ export interface Column {
 
 async function readTable(client: Client, read: TableRead): Promise<void> {
   const { dataset: tableKind, table, onProgress } = read;
-  const source = table.split('.').map(quoted).join('.');
+  const source = table.split('.').map(quote).join('.');
   onProgress(tableKind === 'market' ? 0.05 : 0.9, `reading ${tableKind}`);
   const { fields } = await client.query(`SELECT * FROM ${source} LIMIT 0`);
   const columns = fields.map(({ name, dataTypeID }) => ({ name, type: dataTypeID }));
@@ -156,8 +156,8 @@ async function copyMarket(
   if (writer === undefined) return;
   const { file, market } = writer;
   const list = columns.map(({ name, type }, i) => {
-    if (known[i] === 'identifier') return `${quoted(name)}::text`;
-    return known[i] === 'date' ? `${quoted(name)}::date` : `${quoted(name)}${type === 701 ? '' : '::float8'}`;
+    if (known[i] === 'identifier') return `${quote(name)}::text`;
+    return known[i] === 'date' ? `${quote(name)}::date` : `${quote(name)}${type === 701 ? '' : '::float8'}`;
   });
   const { rows: estimate } = await client.query<{ reltuples: number }>(
     'SELECT reltuples::float8 AS reltuples FROM pg_class WHERE oid = to_regclass($1)',
@@ -237,7 +237,7 @@ async function readCells(
 
 /** SQL of a column; a text is cut behind the longest that is read, which `boundedCell` finds. */
 export function boundedColumn({ name, type }: Column): string {
-  const column = quoted(name);
+  const column = quote(name);
   if (NUMBERS.has(type) || DATES.has(type) || type === BOOLEAN) return column;
   return `left(${column}::text, ${TEXT_BYTES_MAX + 1}) AS ${column}`;
 }
@@ -247,4 +247,4 @@ function cellOf(value: string | null, type: number): Cell {
   return type === BOOLEAN ? value === 't' : value;
 }
 
-const quoted = (name: string) => `"${name.replaceAll('"', '""')}"`;
+const quote = (name: string) => `"${name.replaceAll('"', '""')}"`;

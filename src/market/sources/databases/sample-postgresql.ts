@@ -9,7 +9,7 @@ export interface TableSample {
   readonly rows: readonly (readonly (Cell | undefined)[])[];
 }
 
-const quoted = (name: string) => `"${name.replaceAll('"', '""')}"`;
+const quote = (name: string) => `"${name.replaceAll('"', '""')}"`;
 
 /** The first rows of the tables and views on the search path, every value as the server writes it. */
 export async function samplePostgresql(
@@ -28,10 +28,10 @@ export async function samplePostgresql(
     );
     const samples: TableSample[] = [];
     for (const { table_name: name } of tables) {
-      const { fields } = await client.query(`SELECT * FROM ${quoted(name)} LIMIT 0`);
+      const { fields } = await client.query(`SELECT * FROM ${quote(name)} LIMIT 0`);
       const list = fields.map((field) => boundedColumn({ name: field.name, type: field.dataTypeID })).join(', ');
       const { rows } = await client.query<Cell[]>({
-        text: `SELECT ${list} FROM ${quoted(name)} LIMIT ${limit}`,
+        text: `SELECT ${list} FROM ${quote(name)} LIMIT ${limit}`,
         rowMode: 'array',
         types: { getTypeParser: () => (value: string) => value },
       });

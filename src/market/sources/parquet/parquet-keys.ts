@@ -20,11 +20,11 @@ function keysOf(label: string): FolderKey[] {
   return parts.slice(1, -1).flatMap((part, i): FolderKey[] => {
     const at = part.indexOf('=');
     if (at < 1) return [];
-    return [{ name: part.slice(0, at), value: decoded(part.slice(at + 1)), folder: parts.slice(0, i + 2).join('/') }];
+    return [{ name: part.slice(0, at), value: decode(part.slice(at + 1)), folder: parts.slice(0, i + 2).join('/') }];
   });
 }
 
-function decoded(text: string): string {
+function decode(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
@@ -104,9 +104,9 @@ async function warnOfOthers(
   );
   if (keyOf.size === 0) return;
   const held = sqlName(column);
-  const bounded = (end: string) => boundedText(end, `The column ${column.slice(0, 80)}`);
+  const bound = (end: string) => boundedText(end, `The column ${column.slice(0, 80)}`);
   const read = await connection.runAndReadAll(
-    `SELECT filename, ${bounded(`min(${held})`)}, ${bounded(`max(${held})`)} FROM ${scanOf(files, { withRows: true })} GROUP BY 1 ORDER BY 1`,
+    `SELECT filename, ${bound(`min(${held})`)}, ${bound(`max(${held})`)} FROM ${scanOf(files, { withRows: true })} GROUP BY 1 ORDER BY 1`,
   );
   for (const [path, ...ends] of read.getRows()) {
     const said = keyOf.get(String(path));

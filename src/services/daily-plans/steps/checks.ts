@@ -68,7 +68,7 @@ async function performChecks(
     for (const check of checks) {
       const findings = checkKindOf(check.check).judge(input, check as never); // parameters of this kind
       count += findings.length;
-      for (const finding of listed(findings))
+      for (const finding of list(findings))
         await put(
           `${indexId} ${check.check} ${finding.identifier ?? ''}`.trim(),
           indexId,
@@ -82,7 +82,7 @@ async function performChecks(
 }
 
 /** The first findings, and one that counts the others. */
-function listed(findings: readonly CheckFinding[]): readonly CheckFinding[] {
+function list(findings: readonly CheckFinding[]): readonly CheckFinding[] {
   if (findings.length <= LISTED_MAX) return findings;
   const others = findings.length - LISTED_MAX;
   return [...findings.slice(0, LISTED_MAX), { identifier: null, message: `And ${others} more findings.` }];

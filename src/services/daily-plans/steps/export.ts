@@ -18,7 +18,7 @@ export interface ExportDependencies {
 const WITHOUT_ROWS: ReadonlySet<string> = new Set(['NO_DATA_AT_DATE', 'NO_DATA_IN_RANGE']);
 
 export function exportPerformer({ exports, artifacts }: ExportDependencies): Performer<'export'> {
-  async function made(indexId: string, file: ExportedFile, context: StepContext<unknown>): Promise<ItemResult> {
+  async function make(indexId: string, file: ExportedFile, context: StepContext<unknown>): Promise<ItemResult> {
     const { signal } = context;
     const { date } = context.day();
     const { table, format, by, from_start: isWhole } = file;
@@ -39,7 +39,7 @@ export function exportPerformer({ exports, artifacts }: ExportDependencies): Per
       for (const file of own) {
         const key = nameOf(file, indexId, context);
         if (item(key)?.state === 'done') continue;
-        const result = await made(indexId, file, context).catch((thrown: unknown): ItemResult => {
+        const result = await make(indexId, file, context).catch((thrown: unknown): ItemResult => {
           const isEmpty = file.optional && thrown instanceof Refusal && WITHOUT_ROWS.has(thrown.code);
           if (isEmpty) return { state: 'done', message: `${key} was left out: ${thrown.message}` };
           return blockedBy(thrown, signal);

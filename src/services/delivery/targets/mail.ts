@@ -20,7 +20,7 @@ export const mailSender =
   (server: MailServer | undefined): Sender<'mail'> =>
   async (job) => {
     if (server === undefined) throw new DeliveryFault('Mail is not configured on this service.', { isFinal: true });
-    const [small, large] = divided(job.files);
+    const [small, large] = divide(job.files);
     for (const file of large)
       await job.failed(
         file,
@@ -56,7 +56,7 @@ export const mailSender =
   };
 
 /** Files that fit into a mail, and the others. */
-function divided(files: readonly OutgoingFile[]): [OutgoingFile[], OutgoingFile[]] {
+function divide(files: readonly OutgoingFile[]): [OutgoingFile[], OutgoingFile[]] {
   const fits = ({ bytes }: OutgoingFile): boolean => bytes <= LIMITS.MAX_MAIL_BYTES;
   return [files.filter(fits), files.filter((file) => !fits(file))];
 }

@@ -89,7 +89,7 @@ function connect(
         keepaliveInterval: 10_000,
         ...(isKey ? { privateKey: secret } : { password: secret }),
         hostVerifier(key) {
-          seen = `SHA256:${createHash('sha256').update(key).digest('base64').replace(/=+$/, '')}`;
+          seen = withoutPadding(`SHA256:${createHash('sha256').update(key).digest('base64')}`);
           return seen === withoutPadding(fingerprint);
         },
       });
@@ -99,11 +99,14 @@ function connect(
   });
 }
 
-const withoutPadding = (fingerprint: string): string => fingerprint.replace(/=+$/, '');
+const withoutPadding = (fingerprint: string): string => fingerprint.replaceAll('=', '');
 
 /** The folder of an address on the server; `/~/` begins in the folder of the user. */
 async function rootOf(sftp: Sftp, url: string): Promise<string> {
-  const path = decodeURIComponent(new URL(url).pathname).replace(/\/+$/, '');
+  const whole = decodeURIComponent(new URL(url).pathname);
+  let length = whole.length;
+  while (whole[length - 1] === '/') length -= 1;
+  const path = whole.slice(0, length);
   if (path !== '/~' && !path.startsWith('/~/')) return path;
   return (await ask<string>((done) => sftp.realpath('.', done))) + path.slice('/~'.length);
 }

@@ -55,7 +55,7 @@ export const awsOrigin = (service: string, region: string): string =>
 function givenKeys({ accessKeyId, secretAccessKey, sessionToken }: AwsSettings): KeySource | undefined {
   if (accessKeyId === undefined && secretAccessKey === undefined) return undefined;
   if (accessKeyId === undefined || secretAccessKey === undefined)
-    throw refused('Artifacts in a bucket require both AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or neither.');
+    throw refuse('Artifacts in a bucket require both AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or neither.');
   return { kind: 'given', accessKeyId, secretAccessKey, sessionToken };
 }
 
@@ -65,10 +65,10 @@ function ofIdentity(
 ): KeySource | undefined {
   if (tokenFile === undefined) return undefined;
   if (roleArn === undefined)
-    throw refused('AWS_WEB_IDENTITY_TOKEN_FILE requires AWS_ROLE_ARN, the role of its identity.');
+    throw refuse('AWS_WEB_IDENTITY_TOKEN_FILE requires AWS_ROLE_ARN, the role of its identity.');
   const endpoint = stsEndpoint ?? awsOrigin('sts', region);
   if (!/^https?:\/\/[^?#@\s]+$/.test(endpoint) || !URL.canParse(endpoint))
-    throw refused('AWS_ENDPOINT_URL_STS must be a URL like https://sts.example.');
+    throw refuse('AWS_ENDPOINT_URL_STS must be a URL like https://sts.example.');
   return { kind: 'web-identity', tokenFile, roleArn, sessionName: sessionName ?? 'divisor', endpoint };
 }
 
@@ -79,10 +79,10 @@ function profileOf(aws: AwsSettings): Profile | undefined {
   } catch (thrown) {
     // Default files that cannot be read count as absent.
     if (aws.profile === undefined) return undefined;
-    throw thrown instanceof Refusal ? refused(thrown.message) : thrown;
+    throw thrown instanceof Refusal ? refuse(thrown.message) : thrown;
   }
   if (found === undefined && aws.profile !== undefined)
-    throw refused(
+    throw refuse(
       `The profile ${aws.profile} of AWS_PROFILE is neither in ${aws.credentialsFile} nor ${aws.configFile}.`,
     );
   return found;
@@ -97,7 +97,7 @@ function ofProfile(aws: AwsSettings, values: Profile | undefined, region: string
     return ofIdentity({ ...aws, tokenFile, roleArn, sessionName: values.get('role_session_name') }, region);
   const other = OTHER_WAYS.find((name) => values.has(name));
   if (other !== undefined)
-    throw refused(
+    throw refuse(
       `The profile ${profile} uses ${other}, which is not supported: use keys in the profile, or its web_identity_token_file.`,
     );
   return undefined;
@@ -106,7 +106,7 @@ function ofProfile(aws: AwsSettings, values: Profile | undefined, region: string
 function ofContainer(aws: AwsSettings): KeySource | undefined {
   const { containerPath: path, containerToken: token, containerTokenFile: tokenFile } = aws;
   if (path !== undefined && !/^\/[^\s]*$/.test(path))
-    throw refused('AWS_CONTAINER_CREDENTIALS_RELATIVE_URI must be a path like /v2/credentials/id.');
+    throw refuse('AWS_CONTAINER_CREDENTIALS_RELATIVE_URI must be a path like /v2/credentials/id.');
   const url = path === undefined ? aws.containerUrl : `${CONTAINER_ORIGIN}${path}`;
   if (url === undefined) return undefined;
   const { protocol, hostname, username } = URL.canParse(url)
@@ -114,7 +114,7 @@ function ofContainer(aws: AwsSettings): KeySource | undefined {
     : { protocol: '', hostname: '', username: '' };
   const isOwn = protocol === 'https:' || (protocol === 'http:' && OWN_HOSTS.test(hostname));
   if (!isOwn || username !== '')
-    throw refused(
+    throw refuse(
       'AWS_CONTAINER_CREDENTIALS_FULL_URI must be an https URL, or an http URL on loopback or of the ECS or EKS agent.',
     );
   return { kind: 'container', url, token, tokenFile };
@@ -122,12 +122,12 @@ function ofContainer(aws: AwsSettings): KeySource | undefined {
 
 function ofMachine({ isMachineOff, machineEndpoint = MACHINE_ORIGIN }: AwsSettings): KeySource {
   if (isMachineOff)
-    throw refused(
+    throw refuse(
       'Artifacts in a bucket require AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile, or a role of the pod, container or machine.',
     );
   if (!/^https?:\/\/[^?#@\s]+$/.test(machineEndpoint) || !URL.canParse(machineEndpoint))
-    throw refused('AWS_EC2_METADATA_SERVICE_ENDPOINT must be a URL like http://169.254.169.254.');
+    throw refuse('AWS_EC2_METADATA_SERVICE_ENDPOINT must be a URL like http://169.254.169.254.');
   return { kind: 'machine', endpoint: machineEndpoint.replace(/\/$/, '') };
 }
 
-const refused = (message: string): StartRefusal => new StartRefusal(EXIT_CONFIGURATION, message);
+const refuse = (message: string): StartRefusal => new StartRefusal(EXIT_CONFIGURATION, message);

@@ -93,9 +93,9 @@ interface EventSpan {
 function eventRows(columns: RunColumns, { from, to, divisor }: EventSpan): EventRow[] {
   const held = holdings(columns);
   const within = ({ at }: { readonly at: number }): boolean => at >= from && at < to;
-  const actions = grouped(runEffects(columns).filter(within), ({ at }) => at);
-  const exits = grouped(freeTrades(columns).filter(within), ({ at }) => at);
-  const changes = grouped(countChanges(columns).filter(within), ({ at }) => at);
+  const actions = groupBy(runEffects(columns).filter(within), ({ at }) => at);
+  const exits = groupBy(freeTrades(columns).filter(within), ({ at }) => at);
+  const changes = groupBy(countChanges(columns).filter(within), ({ at }) => at);
   const step = growthSteps(columns);
   const days = columns.i32('days');
   const isFixed = isDivisorFixed(columns);
@@ -204,7 +204,7 @@ function actionRows(
 /** Growth of names over sessions with actions. */
 function growthSteps(columns: RunColumns): (row: RunEffect) => Omit<ActionStep, 'weight' | 'held' | 'terms'> {
   const { names, foreign, dates } = columns.header;
-  const effects = grouped(runEffects(columns), ({ name }) => name);
+  const effects = groupBy(runEffects(columns), ({ name }) => name);
   const closeAt = (t: number, name: number): number =>
     columns.f64('price', t * names.length + name, t * names.length + name + 1)[0]!;
   /** Last close before a date, on the share basis of the date before. */
@@ -247,7 +247,7 @@ export function freeTrades(columns: RunColumns): FreeTrade[] {
   return rows;
 }
 
-function grouped<T>(items: readonly T[], keyOf: (item: T) => number): ReadonlyMap<number, readonly T[]> {
+function groupBy<T>(items: readonly T[], keyOf: (item: T) => number): ReadonlyMap<number, readonly T[]> {
   const groups = new Map<number, T[]>();
   for (const item of items) {
     const group = groups.get(keyOf(item));

@@ -18,18 +18,18 @@ export const levels: Producer<'levels'> = ({ columns, window }, at) => {
     columns.has(block) ? ofIndex(block) : new Float64Array(days.length).fill(Number.NaN);
   const variant = (name: ReturnVariant): Float64Array => known(VARIANT_BLOCKS[name].level);
   const cut = (values: Float64Array): Float64Array => values.subarray(from, to);
-  const rounded = (values: Float64Array): Float64Array =>
+  const round = (values: Float64Array): Float64Array =>
     roundedValues(columns, { of: 'level', days: days.subarray(from, to) }, cut(values));
   return inBatches<'levels'>(
     {
       count: to - from,
       columns: {
         date: days.subarray(from, to),
-        level: rounded(level),
-        index_level: rounded(rebase(ofIndex('indexLevel'), 100)),
-        price: rounded(variant('price')),
-        total: rounded(variant('total')),
-        net: rounded(variant('net')),
+        level: round(level),
+        index_level: round(rebase(ofIndex('indexLevel'), 100)),
+        price: round(variant('price')),
+        total: round(variant('total')),
+        net: round(variant('net')),
         dividend_points: cut(known('dividendPoints')),
         net_dividend_points: cut(known('netDividendPoints')),
         divisor: cut(ofIndex(VARIANT_BLOCKS[columns.header.variant].divisor)),

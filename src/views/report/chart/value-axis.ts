@@ -26,7 +26,7 @@ const PAD = 0.05;
  * @param ticksMax at least 2
  */
 export function linearAxis(extent: Extent, ticksMax: number): ValueAxis {
-  const { low, high } = padded(extent);
+  const { low, high } = pad(extent);
   let step = niceStep((high - low) / (ticksMax + 1));
   while (floorOf(high / step) - ceilOf(low / step) + 1 > ticksMax) step = niceStep(step * 1.01);
   const first = ceilOf(low / step);
@@ -34,7 +34,7 @@ export function linearAxis(extent: Extent, ticksMax: number): ValueAxis {
   return { ticks, step, position: (value) => (value - low) / (high - low) };
 }
 
-function padded({ low, high }: Extent): Extent {
+function pad({ low, high }: Extent): Extent {
   if (!(high > low)) {
     const room = Math.abs(high) * PAD || 1;
     return { low: low - room, high: high + room };

@@ -41,13 +41,13 @@ export function fitColumns({ columns, rows, width, typesetter, gap }: FitInput):
     ),
   );
   const place = { needs, columns, width, gap };
-  const filled = grouped(place, columns.length);
-  const even = grouped(place, Math.ceil((columns.length - 1) / filled.length));
+  const filled = groupBy(place, columns.length);
+  const even = groupBy(place, Math.ceil((columns.length - 1) / filled.length));
   return (even.length > filled.length ? filled : even).map((group) => placeColumns(group, place));
 }
 
 /** Groups of columns that fit a width, with a maximum number besides the first. */
-function grouped({ needs, width, gap }: PlaceInput, most: number): number[][] {
+function groupBy({ needs, width, gap }: PlaceInput, most: number): number[][] {
   const groups: number[][] = [];
   let used = Infinity;
   needs.forEach(({ least }, i) => {

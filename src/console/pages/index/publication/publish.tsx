@@ -7,11 +7,11 @@ import { Facts } from '../../../components/facts.js';
 import { SchemaForm } from '../../../components/form/schema-form.js';
 import { Problem } from '../../../components/problem.js';
 import { Section } from '../../../components/page.js';
-import { changed, useResource } from '../../../state/resource.js';
+import { notifyChange, useResource } from '../../../state/resource.js';
 import { service, troubleOf, type Trouble } from '../../../state/service.js';
 import { runKey, shownRun } from '../../../state/shown-run.js';
 import { say } from '../../../state/toasts.js';
-import { count, counted, decimal } from '../../../words/numbers.js';
+import { count, countValues, decimal } from '../../../words/numbers.js';
 import type { JsonObject } from '../../../words/paths.js';
 import { firstTimes, throughProblem } from '../../../words/publication.js';
 
@@ -42,9 +42,9 @@ export function Publish({ id, run, last }: PublishProps) {
       });
       const again = restated === 0 ? '' : `, ${restated} again`;
       const old = stale === null ? '' : ` The run is stale: ${stale.reasons.join(' ')}`;
-      say('good', `${counted(published, 'close')} published${again}; through ${through ?? 'no date yet'}.${old}`);
+      say('good', `${countValues(published, 'close')} published${again}; through ${through ?? 'no date yet'}.${old}`);
       setAsked({});
-      changed();
+      notifyChange();
     } catch (thrown) {
       setTrouble(troubleOf(thrown));
     }
@@ -176,7 +176,7 @@ function useFirstTimes(
 }
 
 const spanOf = (dates: readonly string[]): string =>
-  `${counted(dates.length, 'close')}, ${dates[0]} to ${dates.at(-1)}`;
+  `${countValues(dates.length, 'close')}, ${dates[0]} to ${dates.at(-1)}`;
 
 const toCome = (first: readonly string[] | null) =>
   first !== null && first.length > 0 && `to publish: ${spanOf(first)}`;

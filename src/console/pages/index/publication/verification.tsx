@@ -7,7 +7,7 @@ import { Section } from '../../../components/page.js';
 import { Wait } from '../../../components/wait.js';
 import { attempt } from '../../../state/actions.js';
 import { service } from '../../../state/service.js';
-import { counted } from '../../../words/numbers.js';
+import { countValues } from '../../../words/numbers.js';
 import { canVerify, verifyEntries, type Verdict } from './verify-entries.js';
 
 interface VerificationProps {
@@ -77,7 +77,7 @@ function State({ verdict }: { readonly verdict: Verdict | null }) {
     );
   return (
     <>
-      <Badge kind="good">holds</Badge> {counted(sound, 'entry', 'entries')}:{' '}
+      <Badge kind="good">holds</Badge> {countValues(sound, 'entry', 'entries')}:{' '}
       {hasSignatures ? 'hashes and signatures' : 'hashes only; this browser does not support Ed25519 signatures'}
     </>
   );

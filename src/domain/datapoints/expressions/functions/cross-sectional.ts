@@ -1,5 +1,5 @@
 import { quantile, median as medianOf } from '../../../numbers/order-statistics.js';
-import { covered, demeaned, spreadOf, transformed } from '../../transforms.js';
+import { coverGaps, demeaned, spreadOf, transformed } from '../../transforms.js';
 import type { FunctionNode } from '../tree.js';
 import { PLAIN, type Unit } from '../units.js';
 import type { CrossSectional } from './function-entry.js';
@@ -113,7 +113,7 @@ export const CROSS_SECTIONAL: readonly CrossSectional[] = [
     name: 'coverage',
     help: 'Share of the sum from x and all larger values; securities with equal values have the same share.',
     example: 'coverage(FREE_FLOAT_MARKET_CAP, by=SECTOR, over="universe")',
-    across: covered,
+    across: coverGaps,
   }),
   acrossAll({
     name: 'sum',

@@ -1,0 +1,50 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { indexBody, loadedService, type LoadedService } from './loaded-service.js';
+import { IS_SOAK } from '../soak.js';
+
+/** Resident memory of a service that computes for a while, pauses and computes on. */
+let service: LoadedService;
+beforeAll(async () => {
+  if (IS_SOAK) service = await loadedService(['--workers', '2']);
+});
+afterAll(() => service?.close());
+
+const INDICES = 8;
+/** The service frees memory after 30 s without work; it prepares for views before. */
+const PAUSE_MS = 50_000;
+/** Code, market and kept views of warm threads; twice as much before threads gave their young generation back. */
+const GROWN_MB_MAX = 150;
+
+async function backtests(from: number, to: number): Promise<void> {
+  let next = from;
+  const client = async (): Promise<void> => {
+    for (let i = next++; i < to; i = next++) {
+      const index = `I${i % INDICES}`;
+      await service.ask('POST', `/analytics/${index}/backtest`, { transaction_cost_bps: i / 10 });
+      expect((await service.finished(`backtest:${index}`)).error).toBeNull();
+    }
+  };
+  await Promise.all([client(), client(), client()]);
+}
+
+test('memory goes back after work, and does not grow from one time of work to the next', async ({ skip }) => {
+  if (!IS_SOAK) skip('pauses for 100 s: npm run soak');
+  const body = { store_id: 'market', seed: 1, assets: 60, start: '2021-01-04', end: '2024-12-31' };
+  await service.ask('POST', '/data/synthetic', body);
+  expect((await service.finished('generate:market')).error).toBeNull();
+  for (let i = 0; i < INDICES; i++)
+    await service.ask('PUT', `/indices/I${i}`, { ...indexBody(`I${i}`), base_date: body.start });
+  const start = await service.resident();
+  const rested: number[] = [];
+  for (let round = 0; round < 2; round++) {
+    await backtests(round * 200, (round + 1) * 200);
+    const worked = await service.resident();
+    await sleep(PAUSE_MS);
+    rested.push(await service.resident());
+    const sizes = [start, worked, rested[round]!].map((size) => size.toFixed(0));
+    console.log(`resident at the start, after work and after the pause, MB: ${sizes.join(' ')}`);
+  }
+  expect(rested[0]! - start).toBeLessThan(GROWN_MB_MAX);
+  expect(rested[1]! - rested[0]!).toBeLessThan(50);
+});

@@ -18,7 +18,7 @@ function references(file: string): string[] {
   const specifiers = [
     ...text.matchAll(/(?<![\w/-])(?:from|import)\s*\(?\s*'([^']+)'/g),
     ...text.matchAll(/new URL\(\s*'([^']+)'/g),
-    ...text.matchAll(/\bbundled\([^)]*\) \?\? '([^']+)'/g),
+    ...text.matchAll(/\bbundlePath\([^)]*\) \?\? '([^']+)'/g),
   ].map((match) => match[1]!);
   const paths = specifiers
     .flatMap((specifier) => {

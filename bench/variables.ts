@@ -32,7 +32,7 @@ export const VARIABLES = {
     of: { 'http/peers': '', 'optimisation/peers': '', 'workers/estimate-risk-model': '' },
   },
   BENCH_MAROS: { of: { [MAROS]: '' } },
-  BENCH_PYTHON: { of: { [TAILS]: 'python3', [MAROS]: 'python3' } },
+  BENCH_PYTHON: { of: { [TAILS]: 'python3', [MAROS]: 'python3', 'lots/accounts': 'python3' } },
   LOAD_SECONDS: { of: { [LOAD]: 15 } },
   LOAD_JOBS_PER_MINUTE: { of: { [LOAD]: 10_000 } },
   LOAD_WORKERS: { of: { [LOAD]: 300 } },

@@ -130,7 +130,8 @@ function leastOf(program: AccountProgram, i: number, terms: SecurityTerms): { va
   const least = Math.max(minimumTrade[i]!, 0);
   if (buyLimit[i]! >= least)
     over(BUYS, least, buyLimit[i]!, least * terms.cost * costRate[i]!, terms.cost * costRate[i]!);
-  let [sold, amount] = [0, 0];
+  let sold = 0;
+  let amount = 0;
   for (const l of saleOrder(program, i, terms)) {
     const price = terms.short * program.lotShort[l]! + terms.long * program.lotLong[l]! + terms.cost * costRate[i]!;
     const end = sold + program.lotSize[l]!;

@@ -115,7 +115,9 @@ function createState(relaxation: Relaxation) {
   }
 
   function evaluate(): void {
-    let [s, l, c] = [0, 0, 0];
+    let s = 0;
+    let l = 0;
+    let c = 0;
     for (let i = 0; i < n; i++) {
       let weight = held[i]!;
       for (let j = start[i]!; j < start[i + 1]!; j++) {
@@ -176,7 +178,9 @@ function createState(relaxation: Relaxation) {
   /** Gradient of the Lagrangian in the trades, without the multipliers of their bounds. */
   function dualGradient(): void {
     const scale = averseness();
-    let [ps, pl, pc] = [0, 0, 1];
+    let ps = 0;
+    let pl = 0;
+    let pc = 1;
     for (let i = 0; i < n; i++) weightGradient[i] = scale * slope[i]!;
     for (let j = 0; j < mRows; j++) {
       const row = rows[j]!;

@@ -174,7 +174,9 @@ export function createNewtonSystem(
     },
     solve({ gradient, residual, sum, dz, dy }) {
       // K^-1 g in dz; its sums by security in common.
-      let [s0, s1, s2] = [0, 0, 0];
+      let s0 = 0;
+      let s1 = 0;
+      let s2 = 0;
       for (let i = 0; i < n; i++) {
         let total = 0;
         for (let j = start[i]!; j < start[i + 1]!; j++) total += sign[j]! * inverse[j]! * gradient[j]!;
@@ -279,7 +281,10 @@ function triangleOfProducts(
     for (let g = 0; g <= f + 1; g += 2) {
       const g0 = g * length;
       const g1 = Math.min(g + 1, rows - 1) * length;
-      let [a, b, c, d] = [0, 0, 0, 0];
+      let a = 0;
+      let b = 0;
+      let c = 0;
+      let d = 0;
       for (let i = 0; i < length; i++) {
         const x0 = x[f0 + i]!;
         const x1 = x[f1 + i]!;
@@ -308,7 +313,8 @@ function productsWith(
   for (let f = 0; f < rows; f += 2) {
     const f0 = f * length;
     const f1 = Math.min(f + 1, rows - 1) * length;
-    let [a, b] = [0, 0];
+    let a = 0;
+    let b = 0;
     for (let i = 0; i < length; i++) {
       const value = row[from + i]!;
       a += x[f0 + i]! * value;

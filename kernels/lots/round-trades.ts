@@ -106,7 +106,8 @@ function createMerit(program: AccountProgram, net: Float64Array, prices: GainPri
   const exposures = factorExposures(program, active, new Float64Array(k));
   const orders = Array.from({ length: n }, (_, i) => saleOrder(program, i, prices));
   const gains = { short: program.fixedShort, long: program.fixedLong };
-  let [specificPart, cost] = [0, 0];
+  let specificPart = 0;
+  let cost = 0;
   const norms = Float64Array.from({ length: n }, (_, i) => squaresOf(loadings.subarray(i * k, (i + 1) * k)));
   const values = rows.map(({ weights, constant }) => {
     let value = constant;
@@ -122,7 +123,9 @@ function createMerit(program: AccountProgram, net: Float64Array, prices: GainPri
   }
 
   function gainsOf(i: number, trade: number): { short: number; long: number } {
-    let [left, short, long] = [-trade, 0, 0];
+    let left = -trade;
+    let short = 0;
+    let long = 0;
     for (const l of orders[i]!) {
       if (!(left > 0)) break;
       const sold = Math.min(left, program.lotSize[l]!);
@@ -137,7 +140,8 @@ function createMerit(program: AccountProgram, net: Float64Array, prices: GainPri
   const common = { security: -1, slope: 0, squares: 0, before: { short: 0, long: 0 }, merit: 0 };
 
   function look(i: number): void {
-    let [slope, squares] = [0, 0];
+    let slope = 0;
+    let squares = 0;
     for (let f = 0; f < k; f++) {
       slope += loadings[i * k + f]! * exposures[f]!;
       squares += exposures[f]! * exposures[f]!;

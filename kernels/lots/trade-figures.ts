@@ -35,7 +35,10 @@ export function figuresOf(program: AccountProgram, { bought, sold }: AccountTrad
   const { n, k, held, target, specific, lotStart, lotShort, lotLong, costRate, rows, sides } = program;
   const weights = new Float64Array(n);
   const active = new Float64Array(n);
-  let [short, long, cost, variance] = [program.fixedShort, program.fixedLong, 0, 0];
+  let short = program.fixedShort;
+  let long = program.fixedLong;
+  let cost = 0;
+  let variance = 0;
   for (let i = 0; i < n; i++) {
     let [weight, traded] = [held[i]! + bought[i]!, bought[i]!];
     for (let l = lotStart[i]!; l < lotStart[i + 1]!; l++) {

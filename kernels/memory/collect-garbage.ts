@@ -1,4 +1,7 @@
+import { createRequire } from 'node:module';
 import { getHeapStatistics } from 'node:v8';
+
+const require = createRequire(import.meta.url);
 
 /** Growth of a heap since its last collection below which another one is not worthwhile. */
 const GROWTH_BYTES_MIN = 16 * 2 ** 20;
@@ -15,7 +18,7 @@ let leftBytes = 0;
 export async function collectGarbage(heapBytesMin: number): Promise<void> {
   if (heapBytes() < Math.max(heapBytesMin, leftBytes + GROWTH_BYTES_MIN)) return;
   if (!process.features.inspector) return; // Node can be built without it.
-  const { Session } = await import('node:inspector/promises');
+  const { Session } = require('node:inspector/promises') as typeof import('node:inspector/promises'); // Loaded on first use.
   const session = new Session();
   session.connect();
   try {

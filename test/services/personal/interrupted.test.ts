@@ -6,7 +6,7 @@ import { openBatches, type BatchWorld } from './batch-world.js';
 /** Time in which a cancelled batch gives its thread back. */
 const BACK_MS = 2500;
 /** Accounts of a batch that lasts until it is interrupted. */
-const MANY = 400;
+const MANY = 160;
 
 let world: BatchWorld;
 beforeAll(async () => {

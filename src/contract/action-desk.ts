@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { ActionDecision, ActionSource, ActionTerms, DESK_STATES } from '#domain/corporate-actions/action-desk.js';
 import { AssetIdentifier, IsoDate } from '#domain/schema/shape.js';
+import { commentOn } from './comment.js';
 import { routes } from './route.js';
 
-const COMMENT_LENGTH_MAX = 2000;
 const LISTED_MAX = 1000;
 const SOURCES_MAX = 10;
 
@@ -57,14 +57,7 @@ export const DeskDecisionRequest = z
       .max(SOURCES_MAX)
       .default([])
       .meta({ description: 'Values of other sources; differences from the store become flags.' }),
-    comment: z
-      .string()
-      .trim()
-      .min(1)
-      .max(COMMENT_LENGTH_MAX)
-      .nullable()
-      .default(null)
-      .meta({ description: 'Comment, for the history and the audit log.' }),
+    comment: commentOn('Comment, for the history and the audit log.'),
   })
   .meta({ id: 'DeskDecisionRequest' });
 export type DeskDecisionRequest = z.infer<typeof DeskDecisionRequest>;

@@ -5,9 +5,9 @@ import {
   APPROVAL_ACTIONS,
   APPROVAL_STATES,
 } from '#domain/documents/approval-document.js';
+import { commentOn } from './comment.js';
 import { routes } from './route.js';
 
-const COMMENT_LENGTH_MAX = 2000;
 const LISTED_MAX = 500;
 
 const ApprovalRule = z
@@ -34,14 +34,7 @@ export const ApprovalDecisionRequest = z
     decision: z.enum(['approve', 'reject', 'withdraw', 'comment']).meta({
       description: '`withdraw` is for the person who requested it.',
     }),
-    comment: z
-      .string()
-      .trim()
-      .min(1)
-      .max(COMMENT_LENGTH_MAX)
-      .nullable()
-      .default(null)
-      .meta({ description: 'Comment; a rejection needs one.' }),
+    comment: commentOn('Comment; a rejection needs one.'),
   })
   .meta({ id: 'ApprovalDecisionRequest' });
 

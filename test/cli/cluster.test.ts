@@ -35,7 +35,7 @@ async function ended(url: string, jobId: string): Promise<Json> {
   }
 }
 
-/** The views of one index by two services; the second immediately reads what the first has written. */
+/** The views of one index by two services; the second immediately reads the writes of the first. */
 async function shown(first: string, second: string): Promise<unknown> {
   await done(first, '/data/synthetic', MARKET);
   await ask(second, 'PUT', '/indices/EVEN', INDEX);

@@ -118,7 +118,7 @@ export interface Effect {
   readonly name: string;
   /** Makes what the effect starts from. */
   prepare(subject: Subject): Promise<void>;
-  /** Requests it and waits for its end. @returns whether a client was told that it happened */
+  /** Requests it and waits for its end. @returns true if a client received a success */
   perform(subject: Subject): Promise<boolean>;
   /** Tests that it has happened. Throws for partial effects. */
   hasHappened(documents: ReadonlyMap<string, unknown>): boolean;

@@ -27,7 +27,7 @@ export interface Shell {
 }
 
 /**
- * Every answer of curl is kept and printed; an unfinished job is polled, as the guide tells its reader to do.
+ * Every answer of curl is kept and printed; an unfinished job is polled, as the guide instructs its reader.
  * `divisor` is the command of this package.
  */
 const PRELUDE = String.raw`

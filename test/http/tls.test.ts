@@ -50,7 +50,7 @@ async function shownBy(url: string): Promise<string> {
   return String(subject.CN);
 }
 
-test('a service with a certificate uses HTTPS, and tells browsers to use nothing else', async () => {
+test('a service with a certificate uses HTTPS, and requires it of browsers', async () => {
   const { url } = await serve({ tls: await filesOf('first') });
   expect(url).toMatch(/^https:\/\/127\.0\.0\.1:\d+$/);
   expect(await ask(url, { ca: CERTIFICATES.first.cert })).toEqual({ status: 200, hsts: 'max-age=31536000' });

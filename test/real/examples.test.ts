@@ -65,7 +65,7 @@ for (const { market, skipped, isCashless, load } of markets) {
 
     test.each(documents)('$name is stored with no finding of its own, selects and reconciles', async ({ document }) => {
       const saved = await service.ok<{ findings: { code: string }[] }>('PUT', `/indices/${document.id}`, document);
-      // The real prices have no dividends, which clients that need them are told.
+      // The real prices have no dividends, which is reported to clients that need them.
       const { dividends = 'price' } = document.pipeline.treatment ?? {};
       // Which default of max_stale_sessions applies is reported for every document that leaves it out.
       const own = saved.findings.map(({ code }) => code).filter((code) => code !== 'DEFAULT_TAKEN');

@@ -7,7 +7,7 @@ import { partialReason, type PartialClose } from './partial-closes.js';
 
 export interface Log {
   readonly head: PublicationHead | undefined;
-  /** What stands of each published date: its last entry. */
+  /** Last entry of each published date. */
   readonly standing: ReadonlyMap<string, PublicationEntry>;
   /** Time of the last entry. */
   readonly lastAt: string | undefined;

@@ -270,7 +270,7 @@ describe('a rule that is watched', () => {
       { calendars: CALENDARS.list(), indexOf: () => undefined },
     ).findings.map(({ severity, code, path, value = null }) => [severity, code, path, value]);
 
-  test('by default is reported, one without an observed input is refused, or a warning if the request says so', () => {
+  test('by default is reported, one without an observed input is refused, or a warning on request', () => {
     const field = 'pipeline.treatment.breach_rule';
     const breach_rule = 'RIC_25_5_50';
     expect(treated({ on_breach: 'rebalance' })).toEqual([['info', 'DEFAULT_TAKEN', field, 'UCITS_5_10_40']]);

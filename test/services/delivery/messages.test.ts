@@ -1,22 +1,16 @@
 import { createHash, createHmac } from 'node:crypto';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Senders } from '#services/delivery/senders.js';
-import { CALLBACK_KEY, deliveryWorld, type DeliveryWorld } from './delivery-world.js';
+import { CALLBACK_KEY, type DeliveryWorld, type WorldOptions } from './delivery-world.js';
+import { linesIn, openWorlds } from './open-worlds.js';
 import { attachmentOf, startSmtpServer } from './smtp-server.js';
 
 let world: DeliveryWorld;
-const closing: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const close of closing.splice(0).toReversed()) await close();
-});
-const open = async (options: Parameters<typeof deliveryWorld>[0] = {}): Promise<DeliveryWorld> => {
-  world = await deliveryWorld(options);
-  closing.push(() => world.close());
-  return world;
-};
-const linesOf = async () => (await world.record()).log.map(({ path, message }) => `${path ?? '*'}: ${message}`);
+const { closing, open: openNew } = openWorlds();
+const open = async (options?: WorldOptions) => (world = await openNew(options));
+const linesOf = () => linesIn(world);
 
 describe('a callback', () => {
   interface Received {

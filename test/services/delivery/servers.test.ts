@@ -1,24 +1,16 @@
-import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { createS3Client } from '#store/s3/s3-client.js';
 import { startS3, type S3Service } from '../../store/s3/s3-service.js';
-import { deliveryWorld, type DeliveryWorld } from './delivery-world.js';
+import { deliveryWorld, type DeliveryWorld, type WorldOptions } from './delivery-world.js';
+import { hashOf, linesIn, openWorlds } from './open-worlds.js';
 import { missingSftpServer, startSftpServer, type SftpServer } from './sftp-server.js';
 
 let world: DeliveryWorld;
-const closing: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const close of closing.splice(0).toReversed()) await close();
-});
-const open = async (options: Parameters<typeof deliveryWorld>[0] = {}): Promise<DeliveryWorld> => {
-  world = await deliveryWorld(options);
-  closing.push(() => world.close());
-  return world;
-};
-const hashOf = (text: string) => createHash('sha256').update(text).digest('hex');
-const linesOf = async () => (await world.record()).log.map(({ path, message }) => `${path ?? '*'}: ${message}`);
+const { closing, open: openNew } = openWorlds();
+const open = async (options?: WorldOptions) => (world = await openNew(options));
+const linesOf = () => linesIn(world);
 
 describe.skipIf(missingSftpServer() !== undefined)('an SFTP server', () => {
   let server: SftpServer;

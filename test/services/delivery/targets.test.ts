@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import {
   existsSync,
   mkdirSync,
@@ -10,21 +9,14 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, describe, expect, test } from 'vitest';
-import { deliveryWorld, type DeliveryWorld } from './delivery-world.js';
+import { describe, expect, test } from 'vitest';
+import { type DeliveryWorld, type WorldOptions } from './delivery-world.js';
+import { hashOf, linesIn, openWorlds } from './open-worlds.js';
 
 let world: DeliveryWorld;
-const closing: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const close of closing.splice(0).toReversed()) await close();
-});
-const open = async (options: Parameters<typeof deliveryWorld>[0] = {}): Promise<DeliveryWorld> => {
-  world = await deliveryWorld(options);
-  closing.push(() => world.close());
-  return world;
-};
-const hashOf = (text: string) => createHash('sha256').update(text).digest('hex');
-const linesOf = async () => (await world.record()).log.map(({ path, message }) => `${path ?? '*'}: ${message}`);
+const { open: openNew } = openWorlds();
+const open = async (options?: WorldOptions) => (world = await openNew(options));
+const linesOf = () => linesIn(world);
 
 describe('a folder', () => {
   const folderClient = (change: object = {}) =>

@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks';
 import { ActionButton } from '../../components/action-button.js';
 import { Badge } from '../../components/badge.js';
 import { Banner } from '../../components/banner.js';
+import { commentOf, CommentInput } from '../../components/comment-input.js';
 import { Facts } from '../../components/facts.js';
 import { MayNot } from '../../components/may-not.js';
 import { SidePanel } from '../../components/side-panel.js';
@@ -73,7 +74,7 @@ function Decision({ action: { action_id: id, state } }: { readonly action: DeskA
   if (!may('data')) return <MayNot scope="data" what="decide" />;
   const decide = (decision: DeskDecisionRequest['decision']) => (onRefusal: OnRefusal) =>
     attempt(async () => {
-      const body = { decision, comment: comment.trim() === '' ? null : comment };
+      const body = { decision, comment: commentOf(comment) };
       await service.value.call('decideAction', { params: { action_id: id }, body });
       say('good', `The action is ${decision}.`);
       setComment('');
@@ -81,16 +82,7 @@ function Decision({ action: { action_id: id, state } }: { readonly action: DeskA
     }, onRefusal);
   return (
     <>
-      <label>
-        <span class="quiet">Comment</span>
-        <textarea
-          class="control"
-          rows={2}
-          maxLength={2000}
-          value={comment}
-          onInput={(event) => setComment(event.currentTarget.value)}
-        />
-      </label>
+      <CommentInput value={comment} onChange={setComment} />
       <div class="form-actions">
         {state !== 'confirmed' && (
           <ActionButton kind="main" act={decide('confirmed')}>

@@ -2,6 +2,7 @@ import type { Approval, ApprovalDecisionRequest } from '#clients/typescript/divi
 import { useState } from 'preact/hooks';
 import { ActionButton } from '../../components/action-button.js';
 import { Badge } from '../../components/badge.js';
+import { commentOf, CommentInput } from '../../components/comment-input.js';
 import { Facts } from '../../components/facts.js';
 import { JsonDocument } from '../../components/json-document.js';
 import { MayNot } from '../../components/may-not.js';
@@ -83,7 +84,7 @@ function Decision({ approval: { approval_id: id, state, history } }: { readonly 
   if (!may('publish')) return <MayNot scope="publish" what="decide" />;
   const decide = (decision: ApprovalDecisionRequest['decision'], done: string) => (onRefusal: OnRefusal) =>
     attempt(async () => {
-      const body = { decision, comment: comment.trim() === '' ? null : comment };
+      const body = { decision, comment: commentOf(comment) };
       await service.value.call('decideApproval', { params: { approval_id: id }, body });
       say('good', `Approval ${id} ${done}.`);
       setComment('');
@@ -93,16 +94,7 @@ function Decision({ approval: { approval_id: id, state, history } }: { readonly 
   const isOwn = principal.value?.key_id === history[0]?.key_id;
   return (
     <>
-      <label>
-        <span class="quiet">Comment</span>
-        <textarea
-          class="control"
-          rows={2}
-          maxLength={2000}
-          value={comment}
-          onInput={(event) => setComment(event.currentTarget.value)}
-        />
-      </label>
+      <CommentInput value={comment} onChange={setComment} />
       <div class="form-actions">
         {state === 'pending' && !isOwn && (
           <ActionButton kind="main" act={decide('approve', 'has your agreement')}>

@@ -18,20 +18,7 @@ interface MonthGridProps {
 }
 
 const WEEKDAYS = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'] as const;
-const MONTHS = [
-  'January',
-  'February',
-  'March',
-  'April',
-  'May',
-  'June',
-  'July',
-  'August',
-  'September',
-  'October',
-  'November',
-  'December',
-] as const;
+const MONTH_NAME = new Intl.DateTimeFormat('en-GB', { month: 'long', year: 'numeric', timeZone: 'UTC' });
 
 /** Events named in a day; the others are a number. */
 const NAMED_MAX = 3;
@@ -40,7 +27,7 @@ const NAMED_MAX = 3;
 export function MonthGrid({ month, events, from, to }: MonthGridProps) {
   const byDay = new Map<string, Event[]>();
   for (const event of events) byDay.set(event.date, [...(byDay.get(event.date) ?? []), event]);
-  const name = `${MONTHS[Number(month.slice(5)) - 1]} ${month.slice(0, 4)}`;
+  const name = MONTH_NAME.format(new Date(`${month}-01`));
   const go = (months: number) => {
     const next = monthsBefore(`${month}-01`, -months).slice(0, 7);
     const isKnown = next >= from.slice(0, 7) && next <= to.slice(0, 7);

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Client, Done, Sftp } from 'ssh2';
+import { withoutTrailingSlashes } from '#base/text/trailing-slashes.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import type { TargetOf } from '#domain/delivery/target-catalogue.js';
 import { loadTransports } from '../load-transports.js';
@@ -103,10 +104,7 @@ const withoutPadding = (fingerprint: string): string => fingerprint.replaceAll('
 
 /** The folder of an address on the server; `/~/` begins in the folder of the user. */
 async function rootOf(sftp: Sftp, url: string): Promise<string> {
-  const whole = decodeURIComponent(new URL(url).pathname);
-  let length = whole.length;
-  while (whole[length - 1] === '/') length -= 1;
-  const path = whole.slice(0, length);
+  const path = withoutTrailingSlashes(decodeURIComponent(new URL(url).pathname));
   if (path !== '/~' && !path.startsWith('/~/')) return path;
   return (await ask<string>((done) => sftp.realpath('.', done))) + path.slice('/~'.length);
 }

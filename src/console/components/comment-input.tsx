@@ -1,0 +1,28 @@
+import './control.css';
+
+/** Longest comment of a decision, as the service has it. */
+const COMMENT_MAX = 2000;
+
+interface CommentInputProps {
+  readonly value: string;
+  onChange(value: string): void;
+}
+
+/** The comment of a person on a decision. */
+export function CommentInput({ value, onChange }: CommentInputProps) {
+  return (
+    <label>
+      <span class="quiet">Comment</span>
+      <textarea
+        class="control"
+        rows={2}
+        maxLength={COMMENT_MAX}
+        value={value}
+        onInput={(event) => onChange(event.currentTarget.value)}
+      />
+    </label>
+  );
+}
+
+/** Returns a comment as the service takes it: null for an empty text. */
+export const commentOf = (text: string): string | null => (text.trim() === '' ? null : text);

@@ -1,0 +1,26 @@
+import { createHash } from 'node:crypto';
+import { afterEach } from 'vitest';
+import { deliveryWorld, type DeliveryWorld, type WorldOptions } from './delivery-world.js';
+
+/** Opens worlds for the tests of a file; each closes after its test. */
+export function openWorlds() {
+  const closing: (() => unknown)[] = [];
+  afterEach(async () => {
+    for (const close of closing.splice(0).toReversed()) await close();
+  });
+  return {
+    /** Actions after the test, the last one first. */
+    closing,
+    async open(options: WorldOptions = {}): Promise<DeliveryWorld> {
+      const world = await deliveryWorld(options);
+      closing.push(() => world.close());
+      return world;
+    },
+  };
+}
+
+/** The log of a world, a line each. */
+export const linesIn = async (world: DeliveryWorld) =>
+  (await world.record()).log.map(({ path, message }) => `${path ?? '*'}: ${message}`);
+
+export const hashOf = (text: string) => createHash('sha256').update(text).digest('hex');

@@ -11319,7 +11319,7 @@ export interface UniverseMembership {
 }
 
 export interface UniverseSpec {
-  /** Every name of the market, or fewer; or a set of other universes. */
+  /** Securities of the market, or a set operation on other universes. */
   readonly kind: 'all' | 'named' | 'list' | 'index' | 'watchlist' | 'union' | 'difference' | 'intersection';
   /** For the kind `named` a universe of the market; for `index` an index, with its constituents at each decision. */
   readonly id?: string | null | undefined;
@@ -11332,7 +11332,7 @@ export interface UniverseSpec {
 }
 
 export interface UniverseSpecInput {
-  /** Every name of the market, or fewer; or a set of other universes. */
+  /** Securities of the market, or a set operation on other universes. */
   readonly kind?: 'all' | 'named' | 'list' | 'index' | 'watchlist' | 'union' | 'difference' | 'intersection' | undefined;
   /** For the kind `named` a universe of the market; for `index` an index, with its constituents at each decision. */
   readonly id?: string | null | undefined;

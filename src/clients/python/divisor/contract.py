@@ -12491,7 +12491,7 @@ class UniverseMembership(t.TypedDict):
 
 
 class _UniverseSpec(t.TypedDict):
-    #: Every name of the market, or fewer; or a set of other universes.
+    #: Securities of the market, or a set operation on other universes.
     kind: t.Literal["all", "named", "list", "index", "watchlist", "union", "difference", "intersection"]
 
 
@@ -12507,7 +12507,7 @@ class UniverseSpec(_UniverseSpec, total=False):
 
 
 class UniverseSpecInput(t.TypedDict, total=False):
-    #: Every name of the market, or fewer; or a set of other universes.
+    #: Securities of the market, or a set operation on other universes.
     kind: t.Literal["all", "named", "list", "index", "watchlist", "union", "difference", "intersection"]
     #: For the kind `named` a universe of the market; for `index` an index, with its constituents at each decision.
     id: t.Optional[str]

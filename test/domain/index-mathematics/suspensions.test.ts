@@ -37,6 +37,37 @@ describe('a suspended constituent', () => {
     expectNear(weightOf(suspended({ treatment: { max_stale_sessions: null } }), SESSIONS - 1), 0.5);
   });
 
+  test('is a gap on each session without a price, however long, before and after a review, a merger into it and a return', () => {
+    const SECOND = 75;
+    const back = new Set([40, SECOND]);
+    const close = {
+      A: flat(100).map((price, t) => (t <= 2 || back.has(t) ? price : null)),
+      B: flat(100),
+      C: until(100, 80),
+      D: until(50, 3),
+    };
+    const run = suspended({
+      close,
+      universe: ['A', 'B', 'C'],
+      actions: [{ name: 'C', type: 'MERGER', value: 1, related: 'D', ex: DAYS[81]! }],
+      rebalance: { frequency: 'custom', dates: [DAYS[20]] },
+      treatment: { max_stale_sessions: null },
+    });
+    const { book } = run.index;
+    const width = book.columns.length;
+    const expected = Array.from({ length: SESSIONS }, (_, t) => t).flatMap((t) =>
+      Array.from(book.columns)
+        .filter((column, slot) => {
+          const isHeld = (at: number): boolean => at >= 0 && book.weights[at * width + slot]! > 0;
+          const prices = close[book.sm.identifiers[column] as keyof typeof close];
+          return (isHeld(t) || isHeld(t - 1)) && prices[t] === null;
+        })
+        .map((column) => [book.from + t, column]),
+    );
+    expect(expected.filter(([, column]) => column === book.sm.columnOf('A'))).toHaveLength(SESSIONS - 5);
+    expect(book.gaps.map(({ session, column }) => [session, column])).toEqual(expected);
+  });
+
   test('leaves after 5 sessions on a store without endings, and stays on one that has an action of that kind', () => {
     const plain = suspended();
     expectNear(weightOf(plain, 6), 0.5);

@@ -163,9 +163,7 @@ describe('amendments that cannot be followed are refused', () => {
 
   test('an error of the first version, or of an earlier amendment, is reported once and where it was written', () => {
     const amendments = [amendment('2024-03-20', toCap), amendment('2024-04-02', onlyA)];
-    expect(foundIn({ rebalance: { frequency: 'never' }, amendments })).toEqual([
-      'NOT_IN_CHOICES rebalance.frequency',
-    ]);
+    expect(foundIn({ rebalance: { frequency: 'never' }, amendments })).toEqual(['NOT_IN_CHOICES rebalance.frequency']);
     const wrong = amendment('2024-03-20', { rebalance: { frequency: 'never' } });
     expect(found(wrong, amendments[1]!)).toEqual(['NOT_IN_CHOICES amendments[0].changes.rebalance.frequency']);
   });

@@ -11,8 +11,17 @@ const DAYS = weekdays(30);
 /** Reference and effective session of the review. */
 const [DECISION, EFFECTIVE] = [10, 15];
 
-/** The composition of a parent as known on a session, by identifier; C is delisted on a session if one is given. */
-function knownOn(session: number, { delisted, rebalance }: { delisted?: number; rebalance: object }) {
+interface ParentCase {
+  readonly rebalance: object;
+  /** Session on which C is delisted. */
+  readonly delisted?: number;
+  /** Members of both indices. */
+  readonly both?: object;
+  /** Rules of the child, which is an index on the parent with the same schedule. */
+  readonly selection?: readonly object[];
+}
+
+function composerOf({ delisted, rebalance, both, selection = [] }: ParentCase) {
   const market = buildMarket({
     dates: DAYS,
     close: {
@@ -29,15 +38,26 @@ function knownOn(session: number, { delisted, rebalance }: { delisted?: number; 
     base_date: DAYS[0],
     rebalance: { frequency: 'custom', dates: [DAYS[EFFECTIVE]], effective_lag: EFFECTIVE - DECISION, ...rebalance },
     pipeline: { weighting: { type: 'EqualWeight' } },
+    ...both,
   });
-  const until = dayFrom(DAYS.at(-1)!);
-  const composer = createComposer({
+  const child = IndexDocument.parse({
+    ...parent,
+    id: 'C',
+    universe: { kind: 'index', id: 'P' },
+    pipeline: { ...parent.pipeline, selection },
+  });
+  return createComposer({
     market,
     calendars: CALENDARS,
-    documents: { P: parent },
-    until,
+    documents: { P: parent, C: child },
+    until: dayFrom(DAYS.at(-1)!),
     createDecider: indexDecider,
   });
+}
+
+/** The composition of a parent as known on a session, by identifier. */
+function knownOn(session: number, input: ParentCase) {
+  const composer = composerOf(input);
   const sm = composer.market('P');
   const { columns, weights } = composer.decidedOn('P', lastAtMost(sm.sessions, dayFrom(DAYS[session]!)))!;
   return Object.fromEntries(Array.from(columns, (column, k) => [sm.identifiers[column], weights[k]]));
@@ -59,5 +79,27 @@ describe.each([
 
   test('holds the others once it has taken effect', () => {
     expect(Object.keys(knownOn(EFFECTIVE + 2, { rebalance, delisted: EFFECTIVE - 1 }))).toEqual(['A', 'B']);
+  });
+});
+
+describe('an index on the constituents of a parent with the same base date and notice', () => {
+  const both = { base_date: DAYS[EFFECTIVE] };
+  const rebalance = { dates: [] };
+  const first = (input: Omit<ParentCase, 'rebalance'>) => {
+    const [composition] = composerOf({ rebalance, both, ...input }).compositions('C').list;
+    const { columns, decision, session } = composition!;
+    return [decision, session, Array.from(columns, (column) => 'ABC'[column]).join('')];
+  };
+
+  test('begins with those that the parent has decided by then', () => {
+    expect(first({})).toEqual([DECISION, EFFECTIVE, 'ABC']);
+    const dearest = { id: 'top', type: 'TopN', params: { field: 'CLOSE', count: 2 } };
+    expect(first({ selection: [dearest] })).toEqual([DECISION, EFFECTIVE, 'AC']);
+    expect(first({ delisted: EFFECTIVE - 2 })).toEqual([DECISION, EFFECTIVE, 'AB']);
+  });
+
+  test('follows those in force later', () => {
+    const reviewed = composerOf({ rebalance: { dates: [DAYS[EFFECTIVE + 6]] }, both, delisted: EFFECTIVE + 3 });
+    expect(reviewed.compositions('C').list.map(({ columns }) => columns.length)).toEqual([3, 2]);
   });
 });

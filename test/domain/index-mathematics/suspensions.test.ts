@@ -1,5 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { expectNear, runIndexCase, weekdays, type IndexCase } from './index-case.js';
+import { indexDecider } from '#domain/backtest/index-decider.js';
+import { IndexDocument } from '#domain/documents/index-document.js';
+import { buildMarket } from '../backtest/market-builder.js';
+import { expectResumes, newTally } from '../backtest/extend/growing-run.js';
+import { CALENDARS, expectNear, runIndexCase, weekdays, type IndexCase } from './index-case.js';
 
 const SESSIONS = 90;
 const DAYS = weekdays(SESSIONS);
@@ -66,6 +70,27 @@ describe('a suspended constituent', () => {
     );
     expect(expected.filter(([, column]) => column === book.sm.columnOf('A'))).toHaveLength(SESSIONS - 5);
     expect(book.gaps.map(({ session, column }) => [session, column])).toEqual(expected);
+  });
+
+  test('is a gap of each session of an extended run, as of a whole one', () => {
+    const tally = newTally();
+    expectResumes({
+      market: buildMarket({ dates: DAYS, close: { A: until(100, 2), B: flat(100) } }),
+      document: IndexDocument.parse({
+        id: 'X',
+        name: 'X',
+        calendar: 'MAIN',
+        base_date: DAYS[0],
+        rebalance: { frequency: 'none' },
+        pipeline: { weighting: { type: 'EqualWeight' }, treatment: { max_stale_sessions: null } },
+      }),
+      request: { createDecider: indexDecider },
+      rows: 75,
+      steps: [4, 1, 6],
+      tally,
+      calendars: CALENDARS,
+    });
+    expect(tally).toMatchObject({ extended: 3 });
   });
 
   test('leaves after 5 sessions on a store without endings, and stays on one that has an action of that kind', () => {

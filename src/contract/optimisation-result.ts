@@ -218,7 +218,7 @@ export const OptimisationRunResult = z
     }),
     bound: z.number().nullable().meta({
       description:
-        'What no weights can better: the value of the objective without the non-convex rows, less what the proof of a tail leaves open.',
+        'What no weights can better: proven over all choices of securities for a limited number of them and a quadratic objective, otherwise the value of the objective without the non-convex rows; less what the proof of a tail leaves open.',
     }),
     gap: z.number().nullable().meta({ description: 'Distance of the value from the bound, relative to the value.' }),
     expected_return: z

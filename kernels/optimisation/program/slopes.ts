@@ -68,7 +68,8 @@ export function lagrangianExcess(program: Program, point: Point): number {
     excess += multiplier * (value - (multiplier > 0 ? rows.upper[r]! : rows.lower[r]!));
   }
   kinks.forEach((kink, k) => {
-    if (kink.limit !== null && kinkMultipliers[k]! !== 0) excess += kinkMultipliers[k]! * (kinkSum(kink, x) - kink.limit);
+    if (kink.limit !== null && kinkMultipliers[k]! !== 0)
+      excess += kinkMultipliers[k]! * (kinkSum(kink, x) - kink.limit);
   });
   norms.forEach((norm, q) => {
     if (normMultipliers[q]! !== 0)

@@ -9,7 +9,7 @@ import { betterThan } from './better-than.js';
 import type { CertifiedBound } from './certified-bound.js';
 import type { Problem } from './problem.js';
 import { IN, OPEN, OUT } from './share-relaxation.js';
-import { HELD_MIN, holds, restrictionOf, shortSide, supportOf } from './restriction.js';
+import { HELD_MIN, holds, restrictionOf, shortSide, supportOf, thresholdIn } from './restriction.js';
 import { solveConvex, type ConvexSolution } from './solve-convex.js';
 import { hasTails, metered } from './work-meter.js';
 
@@ -64,7 +64,7 @@ const GAIN_MIN = 1e-12;
 interface Node {
   /** [N] */
   readonly names: Uint8Array;
-  /** Shares of the bound of the parent node, [N]; undefined without one. */
+  /** Shares of the certified bound of the parent node, [N]. */
   readonly shares: Float64Array | undefined;
   /** [N] for each concentration row, in order. */
   readonly large: readonly Uint8Array[];
@@ -103,20 +103,14 @@ export function branchAndBound({
   const short = shortSide(relaxed.weights);
   const concentrations = rows.filter((row) => row.form === 'concentration');
   const costs = createMoveCosts(algebra, problem);
-  const threshold = rows.reduce((most, row) => (row.form === 'threshold' ? Math.max(most, row.threshold) : most), 0);
+  const threshold = thresholdIn(rows);
   const workMax = hasTails(problem) ? (isAnyEnough ? WORK_MAX / 10 : WORK_MAX) : Infinity;
   const solver = metered(inner);
   let best = incumbent;
   let iterations = 0;
-  const open: Node[] = [
-    {
-      names: new Uint8Array(n),
-      shares: certified?.shares,
-      large: concentrations.map(() => new Uint8Array(n)),
-      bound: relaxed.value,
-      ...leftBy(relaxed),
-    },
-  ];
+  const large = concentrations.map(() => new Uint8Array(n));
+  const root = { names: new Uint8Array(n), shares: certified?.shares, large, bound: relaxed.value };
+  const open: Node[] = [{ ...root, ...leftBy(relaxed) }];
   for (let nodes = 0; open.length > 0; nodes++) {
     if (isAnyEnough && best !== undefined) return { best, isComplete: false, bound: 0, iterations };
     const node = takeLeast(open);
@@ -157,10 +151,8 @@ export function branchAndBound({
     const dropped = moves.drop.map((cost) => value + cost);
     const proven = certified?.over(node.names, node.shares!);
     let bound = Math.max(node.bound, value, proven?.bound ?? value);
-    for (let i = 0; proven !== undefined && i < n; i++) {
-      held[i] = Math.max(held[i]!, proven.held[i]!);
-      dropped[i] = Math.max(dropped[i]!, proven.dropped[i]!);
-    }
+    proven?.held.forEach((least, i) => (held[i] = Math.max(held[i]!, least)));
+    proven?.dropped.forEach((least, i) => (dropped[i] = Math.max(dropped[i]!, least)));
     for (const row of rows) {
       if (row.form !== 'count') continue;
       const undecided = row.members.filter((i) => node.names[i] === OPEN);

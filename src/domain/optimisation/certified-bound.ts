@@ -6,6 +6,7 @@ import { splitShare } from './move-costs.js';
 import type { Solvers } from './name-search.js';
 import { isFixedQuadratic } from './neighbour-bound.js';
 import type { Problem } from './problem.js';
+import { thresholdIn } from './restriction.js';
 import { evenShares, relaxShares, type CountedProgram, type ShareAnswer } from './share-relaxation.js';
 import type { ConvexSolution } from './solve-convex.js';
 
@@ -55,8 +56,7 @@ const PART_MIN = 0.1;
  * proves most is sought by Newton's method, with the logarithm of the determinant of the rest as a barrier.
  * @returns undefined for objectives that are not a fixed quadratic, for soft rows, and without counted securities
  * @cost a dozen to a hundred factors a step
- * @source Zheng, Sun & Li (2014), Improving the performance of MIQP solvers for quadratic programs with cardinality and
- *   minimum threshold constraints, INFORMS J. Computing 26(4).
+ * @source Zheng, Sun & Li (2014), INFORMS J. Computing 26(4): the split that proves most, by semidefinite programming.
  */
 export function certifiedBound({ solver, algebra }: Solvers, choice: BoundedChoice): CertifiedBound | undefined {
   const counted = countedProgram(choice);
@@ -107,9 +107,9 @@ export function certifiedBound({ solver, algebra }: Solvers, choice: BoundedChoi
 function countedProgram({ problem, rows, relaxed }: BoundedChoice): CountedProgram | undefined {
   const counts = rows.filter((row): row is CountRow => row.form === 'count');
   const { program } = relaxed.assembled;
-  if (counts.length === 0 || !isFixedQuadratic(problem) || !(program.curvature > 0) || isSoft(program)) return undefined;
-  const threshold = rows.reduce((most, row) => (row.form === 'threshold' ? Math.max(most, row.threshold) : most), 0);
-  return { problem, program, counts, threshold };
+  if (counts.length === 0 || !isFixedQuadratic(problem) || !(program.curvature > 0) || isSoft(program))
+    return undefined;
+  return { problem, program, counts, threshold: thresholdIn(rows) };
 }
 
 function isSoft({ metric, rows, kinks }: Program): boolean {

@@ -51,10 +51,13 @@ const NODES_LEAST_MAX = 400;
 export const EXACT_NAMES_MAX = 40;
 
 /**
- * Maximum number of nodes of an exact search with certified bounds among more securities: a few seconds. Where the gap
- * is larger at its beginning, as a share of the objective, they would leave most of it.
+ * Maximum number of nodes of an exact search with certified bounds among more securities, and that times their number:
+ * a few seconds.
  */
 const NODES_CERTIFIED_MAX = 400;
+const NODES_TIMES_NAMES_MAX = 80_000;
+
+/** Gap of the certified bound, as a share of the objective, from which a search would leave most of it. */
 const GAP_MAX = 0.04;
 
 /**
@@ -113,7 +116,7 @@ export function solveProblem(solvers: Solvers, problem: Problem, options: Search
     incumbent: found,
     certified,
     isAnyEnough,
-    nodesMax: NODES_CERTIFIED_MAX,
+    nodesMax: Math.min(NODES_CERTIFIED_MAX, Math.ceil(NODES_TIMES_NAMES_MAX / problem.index.length)),
   });
   return outcomeOf(exact, iterations)!; // There is a solution.
 }

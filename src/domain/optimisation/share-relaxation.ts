@@ -174,7 +174,7 @@ function scaleWithin(
     .toSorted((a, b) => limits[a]! / sizes[a]! - limits[b]! / sizes[b]! || a - b);
   let rest = order.reduce((sum, place) => sum + sizes[place]!, 0);
   let left = room;
-  // Those that reach their limits first take them whole.
+  // Sizes that reach their limits first take them whole.
   for (const place of order) {
     if (limits[place]! * rest > left * sizes[place]!) return Math.max(0, left) / rest;
     left -= limits[place]!;
@@ -247,7 +247,9 @@ function chargedBy(counts: readonly CountRow[], prices: Float64Array, except: nu
 
 /** Returns a price at which as many securities pay as the row admits. */
 function priceOf({ members, maximum }: CountRow, { held, dropped }: Costs): number {
-  const savings = Float64Array.from(members, (i) => dropped[i]! - held[i]!).toSorted().reverse();
+  const savings = Float64Array.from(members, (i) => dropped[i]! - held[i]!)
+    .toSorted()
+    .reverse();
   if (maximum < 1 || maximum >= savings.length) return 0;
   const between = (savings[maximum - 1]! + savings[maximum]!) / 2;
   return Number.isFinite(between) ? Math.max(0, between) : Math.max(0, savings[maximum]!);

@@ -24,7 +24,7 @@ export interface BranchInput {
   readonly incumbent: ConvexSolution | undefined;
   /** Further bound of each node. Default: none. */
   readonly certified?: CertifiedBound | undefined;
-  /** Ends at the first solution, and after few nodes without one. */
+  /** Ends at the first solution, or after a few nodes if none is found. */
   readonly isAnyEnough: boolean;
   /** Maximum number of nodes. Default: that of the problem. */
   readonly nodesMax?: number | undefined;

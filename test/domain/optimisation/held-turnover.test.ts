@@ -26,7 +26,7 @@ function reported(run: Run) {
   });
 }
 
-/** The same of the index itself: its portfolio waits for a price where one is older than five sessions. */
+/** Turnover and sales of the index itself: its portfolio waits where a price is older than five sessions. */
 function ofIndex({ index: { book } }: Run): ReturnType<typeof reported> {
   const width = book.columns.length;
   return book.events

@@ -45,7 +45,7 @@ export const Finding = z
         description: 'Of an expression that was sent as text, the characters concerned: from `start` to before `end`.',
       }),
   })
-  .meta({ id: 'Finding', description: 'What a check has to say about one place.' });
+  .meta({ id: 'Finding', description: 'Result of a check at one place of the request or the data.' });
 
 export const ValidationReport = z
   .strictObject({ valid: z.boolean(), findings: z.array(Finding) })

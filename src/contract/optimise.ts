@@ -49,7 +49,10 @@ const ObjectiveBody = z
     z.enum(OBJECTIVE_CLASSES.map(({ type }) => type) as [string, ...string[]]), // The catalogue has entries.
     z.discriminatedUnion('type', [firstObjective!, ...otherObjectives]),
   ])
-  .meta({ id: 'Objective', description: 'What weights are chosen for: a type alone, or with its parameters.' });
+  .meta({
+    id: 'Objective',
+    description: 'Objective of the optimisation: its type, or an object with the type and its parameters.',
+  });
 const [firstReturns, ...otherReturns] = RETURNS_CLASSES.map(({ type, help, params }) =>
   params.extend({ type: z.literal(type) }).meta({ id: `${pascal(type)}Returns`, description: help }),
 );

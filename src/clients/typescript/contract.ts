@@ -1731,9 +1731,9 @@ export interface ComparisonNodeInput {
 export interface CompositeScoreParams {
   /** Datapoints of the score. */
   readonly terms: readonly ScoreTerm[];
-  /** How many of the best are kept; without one there is no limit. Unit: names. */
+  /** Number of best scores that are kept. Default: no limit. Unit: names. */
   readonly count?: number | null | undefined;
-  /** Minimum score; null for none. Unit: z units. */
+  /** Minimum score; null: no minimum. Unit: z units. */
   readonly minimum?: number | null | undefined;
   /** Treatment of a security whose datapoint is missing; a ranking places an included one last. */
   readonly missing?: 'exclude' | 'include' | undefined;
@@ -2213,7 +2213,7 @@ export interface DataDifference {
 export interface DataDoubt {
   /** Id of the data warning in a request for repairs; the same data has the same ids. */
   readonly id: string;
-  /** What it is. */
+  /** Kind of the object. */
   readonly kind: 'unexplained_jump' | 'missed_split' | 'currency_flip' | 'duplicate_bar' | 'stale_tail' | 'volume_without_trade' | 'exchange_rate' | 'unknown_currency' | 'action_terms' | 'dividend_size' | 'dividend_duplicate' | 'dividend_not_adjusted';
   /** Asset identifier. */
   readonly identifier: string;
@@ -2229,7 +2229,7 @@ export interface DataDoubt {
   readonly repair: DataRepair | null;
 }
 
-/** A change that would settle a doubt; days are inclusive. */
+/** A change of the data that resolves a data warning; days are inclusive. */
 export type DataRepair = {
   readonly kind: 'scale';
   /** Asset identifier. */
@@ -2395,7 +2395,7 @@ export interface DataStoreCreate {
   readonly store_id?: string | undefined;
   /** Display name. */
   readonly name: string;
-  /** What it is. */
+  /** Kind of the object. */
   readonly kind: 'folder' | 'database';
   /** Absolute path of a folder, or a connection URL: sqlite:///path, duckdb:///path, postgresql://user:password@host:port/database. It must lie where the operator allows. */
   readonly location: string;
@@ -2534,7 +2534,7 @@ export interface DatapointRequest {
     readonly parameters?: Readonly<Record<string, number | string | boolean>> | undefined;
     /** The plug-in as it was computed, in the documents of runs; ignored in requests. */
     readonly code?: {
-      /** What it is. */
+      /** Kind of the object. */
       readonly kind: 'datapoint' | 'selection' | 'weighting';
       /** SHA-256 of the stored plug-in. */
       readonly sha256: string;
@@ -3228,7 +3228,7 @@ export interface EqualRiskWeightWeighting {
   readonly params?: EqualRiskWeightParams | undefined;
   /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
-  /** Least weight of a name; none unless given. Unit: fraction. */
+  /** Minimum weight of a security. Default: no minimum. Unit: fraction. */
   readonly floor?: number | null | undefined;
   /** Maximum weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
@@ -3249,7 +3249,7 @@ export interface EqualWeightWeighting {
   readonly params?: EqualWeightParams | undefined;
   /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
-  /** Least weight of a name; none unless given. Unit: fraction. */
+  /** Minimum weight of a security. Default: no minimum. Unit: fraction. */
   readonly floor?: number | null | undefined;
   /** Maximum weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
@@ -3846,7 +3846,7 @@ export interface FieldWeightWeighting {
   readonly params?: FieldWeightParams | undefined;
   /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
-  /** Least weight of a name; none unless given. Unit: fraction. */
+  /** Minimum weight of a security. Default: no minimum. Unit: fraction. */
   readonly floor?: number | null | undefined;
   /** Maximum weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
@@ -3858,7 +3858,7 @@ export interface FieldWeightWeighting {
   readonly phase_in?: PhaseInInput | undefined;
 }
 
-/** What a check has to say about one place. */
+/** Result of a check at one place of the request or the data. */
 export interface Finding {
   /** Errors prevent a save; warnings do not. */
   readonly severity: 'error' | 'warning' | 'info';
@@ -3896,7 +3896,7 @@ export interface Finding {
 /** Code of a finding. */
 export type FindingCode = 'REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'NO_DATA_IN_RANGE' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'NO_EFFECT' | 'DEFAULT_TAKEN' | 'WEIGHTS_NOT_ONE' | 'RETURNS_DIFFER' | 'CURRENCIES_DIFFER' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'BAD_EXPRESSION' | 'BAD_QUERY' | 'UNKNOWN_FUNCTION' | 'UNIT_MISMATCH' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'LIMIT_NOT_KEPT' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'NO_RATE' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'CALLBACK_NOT_ALLOWED' | 'TARGET_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PLUGIN_NOT_FOUND' | 'PLUGIN_FAULT' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'ACTION_CONFLICT' | 'ACTION_DATES' | 'ACTION_SIZE' | 'UNKNOWN_CURRENCY' | 'STALE_TAIL' | 'PARTIAL_DATE' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'FX_CROSSED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'SPLIT_RESTATED' | 'LATE_BARS' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'WINDOW_CUT' | 'STALE_FILL' | 'NOT_ANNOUNCED' | 'TOO_FEW_NAMES' | 'JOINT_ESTIMATE' | 'FRONTIER_SCOPE' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES';
 
-/** Weights by identifier; constituents without one are not held. */
+/** Weights by identifier. Constituents without a weight are not held. */
 export interface FixedWeightParams {
   /** Identifier to weight. Unit: fraction. */
   readonly weights: Readonly<Record<string, number>>;
@@ -3910,7 +3910,7 @@ export interface FixedWeightWeighting {
   readonly params?: FixedWeightParams | undefined;
   /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
-  /** Least weight of a name; none unless given. Unit: fraction. */
+  /** Minimum weight of a security. Default: no minimum. Unit: fraction. */
   readonly floor?: number | null | undefined;
   /** Maximum weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
@@ -4377,7 +4377,7 @@ export interface GroupCap {
   readonly field: string;
   /** Largest weight of a group. */
   readonly cap: number;
-  /** Those that are capped; each of them unless given. */
+  /** Groups that are capped. Default: every group. */
   readonly groups: readonly string[] | null;
 }
 
@@ -4386,7 +4386,7 @@ export interface GroupCapInput {
   readonly field: string;
   /** Largest weight of a group. */
   readonly cap: number;
-  /** Those that are capped; each of them unless given. */
+  /** Groups that are capped. Default: every group. */
   readonly groups?: readonly string[] | null | undefined;
 }
 
@@ -4451,7 +4451,7 @@ export interface GroupWeightParams {
   readonly field: string;
   /** Weighting of the groups; market_cap uses the free float. */
   readonly between?: 'equal' | 'market_cap' | 'fixed' | undefined;
-  /** Weight of each group if they are fixed; a group without one is not held. Unit: fraction. */
+  /** Weight of each group if the weights are fixed. A group without a weight is not held. Unit: fraction. */
   readonly group_weights?: Readonly<Record<string, number>> | null | undefined;
   /** Weighting of the securities in a group; market_cap uses the free float. */
   readonly within?: 'equal' | 'market_cap' | undefined;
@@ -4463,7 +4463,7 @@ export interface GroupWeightWeighting {
   readonly params?: GroupWeightParams | undefined;
   /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
-  /** Least weight of a name; none unless given. Unit: fraction. */
+  /** Minimum weight of a security. Default: no minimum. Unit: fraction. */
   readonly floor?: number | null | undefined;
   /** Maximum weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
@@ -4603,7 +4603,7 @@ export interface HierarchicalRiskParityWeightWeighting {
   readonly params?: HierarchicalRiskParityWeightParams | undefined;
   /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
-  /** Least weight of a name; none unless given. Unit: fraction. */
+  /** Minimum weight of a security. Default: no minimum. Unit: fraction. */
   readonly floor?: number | null | undefined;
   /** Maximum weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
@@ -4851,7 +4851,7 @@ export interface IndexDeletion {
 export interface IndexDocument {
   /** 1 to 64 letters, digits, dashes and underscores. */
   readonly id: string;
-  /** Shown beside the id. */
+  /** Shown next to the id. */
   readonly name: string;
   /** Description, free text. */
   readonly description: string | null;
@@ -4881,7 +4881,7 @@ export interface IndexDocument {
     readonly parameters: Readonly<Record<string, number | string | boolean>>;
     /** The plug-in as it was computed, in the documents of runs; ignored in requests. */
     readonly code?: {
-      /** What it is. */
+      /** Kind of the object. */
       readonly kind: 'datapoint' | 'selection' | 'weighting';
       /** SHA-256 of the stored plug-in. */
       readonly sha256: string;
@@ -4908,9 +4908,9 @@ export interface IndexDocument {
   readonly events?: EventsSpec | undefined;
   /** Optimisation behind a derived index; exactly one of pipeline and derivation. */
   readonly derivation: DerivationPayload | null;
-  /** Given by an index on another alone. */
+  /** Present only in an overlay on another index. */
   readonly kind?: 'overlay' | undefined;
-  /** Underlying index of an overlay; a blend has its own list. */
+  /** Underlying index of an overlay; a blend lists its components instead. */
   readonly source_index_id?: string | undefined;
   /** Type and terms of an overlay on its underlying index. */
   readonly overlay?: OverlaySpec | undefined;
@@ -4924,7 +4924,7 @@ export interface IndexDocument {
 export interface IndexDocumentBody {
   /** 1 to 64 letters, digits, dashes and underscores. */
   readonly id: string;
-  /** Shown beside the id. */
+  /** Shown next to the id. */
   readonly name: string;
   /** Description, free text. */
   readonly description?: string | null | undefined;
@@ -4954,7 +4954,7 @@ export interface IndexDocumentBody {
     readonly parameters?: Readonly<Record<string, number | string | boolean>> | undefined;
     /** The plug-in as it was computed, in the documents of runs; ignored in requests. */
     readonly code?: {
-      /** What it is. */
+      /** Kind of the object. */
       readonly kind: 'datapoint' | 'selection' | 'weighting';
       /** SHA-256 of the stored plug-in. */
       readonly sha256: string;
@@ -4981,9 +4981,9 @@ export interface IndexDocumentBody {
   readonly events?: EventsSpecInput | undefined;
   /** Optimisation behind a derived index; exactly one of pipeline and derivation. */
   readonly derivation?: DerivationPayloadInput | null | undefined;
-  /** Given by an index on another alone. */
+  /** Present only in an overlay on another index. */
   readonly kind?: 'overlay' | undefined;
-  /** Underlying index of an overlay; a blend has its own list. */
+  /** Underlying index of an overlay; a blend lists its components instead. */
   readonly source_index_id?: string | undefined;
   /** Type and terms of an overlay on its underlying index. */
   readonly overlay?: OverlaySpecInput | undefined;
@@ -5193,7 +5193,7 @@ export interface InverseVolatilityWeightWeighting {
   readonly params?: InverseVolatilityWeightParams | undefined;
   /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
-  /** Least weight of a name; none unless given. Unit: fraction. */
+  /** Minimum weight of a security. Default: no minimum. Unit: fraction. */
   readonly floor?: number | null | undefined;
   /** Maximum weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
@@ -5306,7 +5306,7 @@ export interface JobRetryRequest {
 export interface JobStatus {
   /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
-  /** What it is. */
+  /** Kind of the object. */
   readonly kind: 'backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'batch' | 'rerun' | 'simulate' | 'replay' | 'diff';
   /** Order in which waiting jobs start. */
   readonly priority: 'high' | 'normal' | 'low';
@@ -5508,7 +5508,7 @@ export interface Limits {
   readonly DAYS_PER_YEAR: number;
   /** Days for which a schedule looks ahead of its `asof` date. */
   readonly SCHEDULE_LOOKAHEAD_DAYS: number;
-  /** Default age, in sessions of its own calendar, after which a price bar is no longer valid. */
+  /** Default age, in sessions of its calendar, after which a price bar is no longer valid. */
   readonly MAX_STALE_SESSIONS: number;
   /** Returns that a security needs for a covariance estimate. */
   readonly MIN_NAME_OBSERVATIONS: number;
@@ -6097,9 +6097,9 @@ export interface MappingQuestion {
 
 /** Keeps securities with a market capitalisation between two bounds; constituents may have a separate minimum. */
 export interface MarketCapFilterParams {
-  /** Minimum market capitalisation; null for none. Unit: money in index currency. */
+  /** Minimum market capitalisation; null: no minimum. Unit: money in index currency. */
   readonly minimum?: number | null | undefined;
-  /** Maximum market capitalisation; null for none. Unit: money in index currency. */
+  /** Maximum market capitalisation; null: no maximum. Unit: money in index currency. */
   readonly maximum?: number | null | undefined;
   /** Count only the shares in free float. */
   readonly free_float?: boolean | undefined;
@@ -6131,7 +6131,7 @@ export interface MarketCapWeightWeighting {
   readonly params?: MarketCapWeightParams | undefined;
   /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
-  /** Least weight of a name; none unless given. Unit: fraction. */
+  /** Minimum weight of a security. Default: no minimum. Unit: fraction. */
   readonly floor?: number | null | undefined;
   /** Maximum weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
@@ -6400,7 +6400,7 @@ export interface MinimumVarianceWeightWeighting {
   readonly params?: MinimumVarianceWeightParams | undefined;
   /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
-  /** Least weight of a name; none unless given. Unit: fraction. */
+  /** Minimum weight of a security. Default: no minimum. Unit: fraction. */
   readonly floor?: number | null | undefined;
   /** Maximum weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
@@ -6509,7 +6509,7 @@ export interface NotNodeInput {
   readonly text?: string | undefined;
 }
 
-/** What weights are chosen for: a type alone, or with its parameters. */
+/** Objective of the optimisation: its type, or an object with the type and its parameters. */
 export type Objective = 'min_tracking_error' | 'min_variance' | 'max_utility' | 'max_return' | 'max_sharpe' | 'risk_parity' | 'max_diversification' | 'max_decorrelation' | 'min_cvar' | 'min_cdar' | MinTrackingErrorObjective | MinVarianceObjective | MaxUtilityObjective | MaxReturnObjective | MaxSharpeObjective | RiskParityObjective | MaxDiversificationObjective | MaxDecorrelationObjective | MinCvarObjective | MinCdarObjective;
 
 /** The figure in which a run reports the objective and changes of it. */
@@ -6533,7 +6533,7 @@ export interface ObjectiveTypeSpec {
   readonly parameters: readonly ParameterSpec[];
   /** What the figure counts. */
   readonly unit: 'fraction' | 'count' | 'value' | null;
-  /** What it is. */
+  /** Kind of the object. */
   readonly kind: 'eq' | 'ineq' | null;
   /** False marks the classes that make a result heuristic. */
   readonly convex: boolean | null;
@@ -7148,7 +7148,7 @@ export interface PluginWeightWeighting {
   readonly params?: PluginWeightParams | undefined;
   /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
-  /** Least weight of a name; none unless given. Unit: fraction. */
+  /** Minimum weight of a security. Default: no minimum. Unit: fraction. */
   readonly floor?: number | null | undefined;
   /** Maximum weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
@@ -7231,7 +7231,7 @@ export interface PreviewAsset {
 export interface PreviewConstraint {
   /** Human-readable name. */
   readonly label: string;
-  /** What it is. */
+  /** Kind of the object. */
   readonly kind: 'eq' | 'ineq';
   /** Whether the solution sits on the boundary. */
   readonly binding: boolean;
@@ -7353,9 +7353,9 @@ export interface PreviewStep {
 
 /** Keeps securities with a close between two bounds. */
 export interface PriceFilterParams {
-  /** Minimum close; null for none. Unit: money in index currency. */
+  /** Minimum close; null: no minimum. Unit: money in index currency. */
   readonly minimum?: number | null | undefined;
-  /** Maximum close; null for none. Unit: money in index currency. */
+  /** Maximum close; null: no maximum. Unit: money in index currency. */
   readonly maximum?: number | null | undefined;
   /** Treatment of a security whose datapoint is missing; a ranking places an included one last. */
   readonly missing?: 'exclude' | 'include' | undefined;
@@ -7394,7 +7394,7 @@ export interface PriceWeightWeighting {
   readonly params?: PriceWeightParams | undefined;
   /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
-  /** Least weight of a name; none unless given. Unit: fraction. */
+  /** Minimum weight of a security. Default: no minimum. Unit: fraction. */
   readonly floor?: number | null | undefined;
   /** Maximum weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
@@ -7693,9 +7693,9 @@ export interface QuotaRule {
 export interface RangeFilterParams {
   /** Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform. */
   readonly field: string | DatapointInput | ExpressionNodeInput;
-  /** Lower bound; null for none. */
+  /** Lower bound; null: no bound. */
   readonly minimum?: number | null | undefined;
-  /** Upper bound; null for none. */
+  /** Upper bound; null: no bound. */
   readonly maximum?: number | null | undefined;
   /** True if a value equal to a bound passes. */
   readonly inclusive?: boolean | undefined;
@@ -7729,7 +7729,7 @@ export interface RankWeightWeighting {
   readonly params?: RankWeightParams | undefined;
   /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
-  /** Least weight of a name; none unless given. Unit: fraction. */
+  /** Minimum weight of a security. Default: no minimum. Unit: fraction. */
   readonly floor?: number | null | undefined;
   /** Maximum weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
@@ -8938,7 +8938,7 @@ export interface RiskEstimator {
   readonly factors?: number | undefined;
   /** Number of samples drawn to adjust eigenvalues for their bias, as in USE4: of the factor covariance by industries and styles, of the covariance by newey_west. 200 are sufficient. Default: no adjustment. Read by newey_west, industries and styles. */
   readonly eigenvalue_simulations?: number | undefined;
-  /** Size of a joint move in standard deviations; 0.5 unless given. Read by gerber. */
+  /** Size of a joint move in standard deviations. Default: 0.5. Read by gerber. */
   readonly threshold: number;
   /** Number of autocovariances. Default: 5. Read by newey_west. */
   readonly lags: number;
@@ -8962,7 +8962,7 @@ export interface RiskEstimatorInput {
   readonly factors?: number | undefined;
   /** Number of samples drawn to adjust eigenvalues for their bias, as in USE4: of the factor covariance by industries and styles, of the covariance by newey_west. 200 are sufficient. Default: no adjustment. Read by newey_west, industries and styles. */
   readonly eigenvalue_simulations?: number | undefined;
-  /** Size of a joint move in standard deviations; 0.5 unless given. Read by gerber. */
+  /** Size of a joint move in standard deviations. Default: 0.5. Read by gerber. */
   readonly threshold?: number | undefined;
   /** Number of autocovariances. Default: 5. Read by newey_west. */
   readonly lags?: number | undefined;
@@ -9081,7 +9081,7 @@ export interface RiskModelRequest {
   readonly factors?: number | undefined;
   /** Number of samples drawn to adjust eigenvalues for their bias, as in USE4: of the factor covariance by industries and styles, of the covariance by newey_west. 200 are sufficient. Default: no adjustment. Read by newey_west, industries and styles. */
   readonly eigenvalue_simulations?: number | undefined;
-  /** Size of a joint move in standard deviations; 0.5 unless given. Read by gerber. */
+  /** Size of a joint move in standard deviations. Default: 0.5. Read by gerber. */
   readonly threshold?: number | undefined;
   /** Number of autocovariances. Default: 5. Read by newey_west. */
   readonly lags?: number | undefined;
@@ -9247,7 +9247,7 @@ export interface RiskValidationView {
     readonly factors?: number | undefined;
     /** Number of samples drawn to adjust eigenvalues for their bias, as in USE4: of the factor covariance by industries and styles, of the covariance by newey_west. 200 are sufficient. Default: no adjustment. Read by newey_west, industries and styles. */
     readonly eigenvalue_simulations?: number | undefined;
-    /** Size of a joint move in standard deviations; 0.5 unless given. Read by gerber. */
+    /** Size of a joint move in standard deviations. Default: 0.5. Read by gerber. */
     readonly threshold: number;
     /** Number of autocovariances. Default: 5. Read by newey_west. */
     readonly lags: number;
@@ -10171,7 +10171,7 @@ export interface SmallGroup {
   readonly multiple: number;
 }
 
-/** One side of a constraint row that the name stands in. */
+/** One side of a constraint row that includes the security. */
 export interface SolvedRow {
   /** The client's row id; empty if there is none. */
   readonly id: string;
@@ -10183,7 +10183,7 @@ export interface SolvedRow {
   readonly label: string;
   /** Bought or sold. */
   readonly side: 'lower' | 'upper' | 'eq';
-  /** What it is. */
+  /** Kind of the object. */
   readonly kind: 'eq' | 'ineq';
   /** What the figure counts. */
   readonly unit: 'fraction' | 'count' | 'value';
@@ -10828,7 +10828,7 @@ export interface TableBlock {
   readonly index_id: string | null;
   /** Two consecutive half blocks are placed side by side. */
   readonly width: 'full' | 'half';
-  /** Source of the rows. `constituents`: holdings on the last date, the largest first; `rebalances`: the latest rebalances, with securities added and removed, turnover, cap and the weight it moved; `annual_returns`: return of each calendar year; `monthly_returns`: return of each month, one row per year; `attribution`: contribution of each security to the return of the portfolio, the largest first; `risk`: contribution of each holding to the volatility, the largest first; `exposures`: weight of each sector at the end of each year, the largest first; `limits`: the published concentration rules: headroom, sessions in breach and breaches; `breaches`: breaches of the rule that triggers rebalances, the latest first; empty for an index without one; `overlay_parts`: contribution of the underlying securities and the separate parts of an overlay; empty for another index; `dividend_points`: ordinary dividends in index points, the latest years first; empty if none are paid; `pack`: orders of the latest rebalance of a portfolio of `aum` that held the index, the largest first; empty for an overlay; `scenarios`: the holdings of the last date in past windows and under shocks, from `scenarios`; `literal`: the rows of `frame`. */
+  /** Source of the rows. `constituents`: holdings on the last date, the largest first; `rebalances`: the latest rebalances, with securities added and removed, turnover, cap and the weight it moved; `annual_returns`: return of each calendar year; `monthly_returns`: return of each month, one row per year; `attribution`: contribution of each security to the return of the portfolio, the largest first; `risk`: contribution of each holding to the volatility, the largest first; `exposures`: weight of each sector at the end of each year, the largest first; `limits`: the published concentration rules: headroom, sessions in breach and breaches; `breaches`: breaches of the rule that triggers rebalances, the latest first; empty if the index has no such rule; `overlay_parts`: contribution of the underlying securities and the separate parts of an overlay; empty for another index; `dividend_points`: ordinary dividends in index points, the latest years first; empty if none are paid; `pack`: orders of the latest rebalance of a portfolio of `aum` that held the index, the largest first; empty for an overlay; `scenarios`: the holdings of the last date in past windows and under shocks, from `scenarios`; `literal`: the rows of `frame`. */
   readonly source: 'constituents' | 'rebalances' | 'annual_returns' | 'monthly_returns' | 'attribution' | 'risk' | 'exposures' | 'limits' | 'breaches' | 'overlay_parts' | 'dividend_points' | 'pack' | 'scenarios' | 'literal';
   /** Maximum number of rows: the largest holdings, the latest rebalances, years of returns. A single further security is shown, several are summed. */
   readonly limit: number;
@@ -10848,7 +10848,7 @@ export interface TableBlockInput {
   readonly index_id?: string | null | undefined;
   /** Two consecutive half blocks are placed side by side. */
   readonly width?: 'full' | 'half' | undefined;
-  /** Source of the rows. `constituents`: holdings on the last date, the largest first; `rebalances`: the latest rebalances, with securities added and removed, turnover, cap and the weight it moved; `annual_returns`: return of each calendar year; `monthly_returns`: return of each month, one row per year; `attribution`: contribution of each security to the return of the portfolio, the largest first; `risk`: contribution of each holding to the volatility, the largest first; `exposures`: weight of each sector at the end of each year, the largest first; `limits`: the published concentration rules: headroom, sessions in breach and breaches; `breaches`: breaches of the rule that triggers rebalances, the latest first; empty for an index without one; `overlay_parts`: contribution of the underlying securities and the separate parts of an overlay; empty for another index; `dividend_points`: ordinary dividends in index points, the latest years first; empty if none are paid; `pack`: orders of the latest rebalance of a portfolio of `aum` that held the index, the largest first; empty for an overlay; `scenarios`: the holdings of the last date in past windows and under shocks, from `scenarios`; `literal`: the rows of `frame`. */
+  /** Source of the rows. `constituents`: holdings on the last date, the largest first; `rebalances`: the latest rebalances, with securities added and removed, turnover, cap and the weight it moved; `annual_returns`: return of each calendar year; `monthly_returns`: return of each month, one row per year; `attribution`: contribution of each security to the return of the portfolio, the largest first; `risk`: contribution of each holding to the volatility, the largest first; `exposures`: weight of each sector at the end of each year, the largest first; `limits`: the published concentration rules: headroom, sessions in breach and breaches; `breaches`: breaches of the rule that triggers rebalances, the latest first; empty if the index has no such rule; `overlay_parts`: contribution of the underlying securities and the separate parts of an overlay; empty for another index; `dividend_points`: ordinary dividends in index points, the latest years first; empty if none are paid; `pack`: orders of the latest rebalance of a portfolio of `aum` that held the index, the largest first; empty for an overlay; `scenarios`: the holdings of the last date in past windows and under shocks, from `scenarios`; `literal`: the rows of `frame`. */
   readonly source?: 'constituents' | 'rebalances' | 'annual_returns' | 'monthly_returns' | 'attribution' | 'risk' | 'exposures' | 'limits' | 'breaches' | 'overlay_parts' | 'dividend_points' | 'pack' | 'scenarios' | 'literal' | undefined;
   /** Maximum number of rows: the largest holdings, the latest rebalances, years of returns. A single further security is shown, several are summed. */
   readonly limit?: number | undefined;
@@ -10883,7 +10883,7 @@ export interface TailOutcome {
 }
 
 export interface TemplateNeed {
-  /** What it is. */
+  /** Kind of the object. */
   readonly kind: 'column' | 'series' | 'universe';
   /** Display name. */
   readonly name: string;
@@ -10997,7 +10997,7 @@ export interface TiltWeightWeighting {
   readonly params?: TiltWeightParams | undefined;
   /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
-  /** Least weight of a name; none unless given. Unit: fraction. */
+  /** Minimum weight of a security. Default: no minimum. Unit: fraction. */
   readonly floor?: number | null | undefined;
   /** Maximum weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
@@ -11156,7 +11156,7 @@ export interface TreatmentSpec {
   readonly spin_offs: 'zero_price' | 'drop_after_first_session' | 'ignore';
   /** Carry the last price, exclude the security until the next rebalance, or fail. */
   readonly missing_prices: 'carry' | 'exclude' | 'fail';
-  /** A constituent without a price for this number of sessions of its own calendar leaves; null carries its last price until a review or an action removes it. Default: 5, or null if the store has a delisting, an acquisition or a merger. Unit: sessions. */
+  /** A constituent without a price for this number of sessions of its calendar leaves; null carries its last price until a review or an action removes it. Default: 5, or null if the store has a delisting, an acquisition or a merger. Unit: sessions. */
   readonly max_stale_sessions?: number | null | undefined;
   /** A security without a price for this number of sessions, or for max_stale_sessions if that is less, is not newly selected. Unit: sessions. */
   readonly entry_stale_sessions: number;
@@ -11189,7 +11189,7 @@ export interface TreatmentSpecInput {
   readonly spin_offs?: 'zero_price' | 'drop_after_first_session' | 'ignore' | undefined;
   /** Carry the last price, exclude the security until the next rebalance, or fail. */
   readonly missing_prices?: 'carry' | 'exclude' | 'fail' | undefined;
-  /** A constituent without a price for this number of sessions of its own calendar leaves; null carries its last price until a review or an action removes it. Default: 5, or null if the store has a delisting, an acquisition or a merger. Unit: sessions. */
+  /** A constituent without a price for this number of sessions of its calendar leaves; null carries its last price until a review or an action removes it. Default: 5, or null if the store has a delisting, an acquisition or a merger. Unit: sessions. */
   readonly max_stale_sessions?: number | null | undefined;
   /** A security without a price for this number of sessions, or for max_stale_sessions if that is less, is not newly selected. Unit: sessions. */
   readonly entry_stale_sessions?: number | undefined;
@@ -11321,7 +11321,7 @@ export interface TypeSpec {
   readonly parameters: readonly ParameterSpec[];
   /** What the figure counts. */
   readonly unit: 'fraction' | 'count' | 'value' | null;
-  /** What it is. */
+  /** Kind of the object. */
   readonly kind: 'eq' | 'ineq' | null;
   /** False marks the classes that make a result heuristic. */
   readonly convex: boolean | null;
@@ -11507,9 +11507,9 @@ export interface View {
 export interface VolatilityFilterParams {
   /** Trailing sessions up to the decision date; those without a price bar are skipped. Unit: sessions. */
   readonly window?: number | undefined;
-  /** Maximum volatility; null for none. Unit: fraction per year. */
+  /** Maximum volatility; null: no maximum. Unit: fraction per year. */
   readonly maximum?: number | null | undefined;
-  /** Minimum volatility; null for none. Unit: fraction per year. */
+  /** Minimum volatility; null: no minimum. Unit: fraction per year. */
   readonly minimum?: number | null | undefined;
   /** Treatment of a security whose datapoint is missing; a ranking places an included one last. */
   readonly missing?: 'exclude' | 'include' | undefined;
@@ -11728,7 +11728,7 @@ export interface WeightingSpec {
   readonly params: Readonly<Record<string, unknown>>;
   /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction. */
   readonly cap: number | string | Datapoint | ExpressionNode | null;
-  /** Least weight of a name; none unless given. Unit: fraction. */
+  /** Minimum weight of a security. Default: no minimum. Unit: fraction. */
   readonly floor: number | null;
   /** Maximum weights of groups. */
   readonly group_caps: readonly GroupCap[];
@@ -11747,7 +11747,7 @@ export interface WeightingSpecInput {
   readonly params?: Readonly<Record<string, unknown>> | undefined;
   /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
-  /** Least weight of a name; none unless given. Unit: fraction. */
+  /** Minimum weight of a security. Default: no minimum. Unit: fraction. */
   readonly floor?: number | null | undefined;
   /** Maximum weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;

@@ -4,7 +4,7 @@ export const DOCUMENTS_WORDS: Readonly<Record<string, string>> = {
   id: 'Its id: 1 to 64 letters, digits, dashes and underscores.',
   name: 'Display name.',
   description: 'Free text.',
-  kind: 'What it is.',
+  kind: 'Kind of the object.',
   type: 'Class name.',
   label: 'Human-readable name.',
   tags: 'Free labels.',

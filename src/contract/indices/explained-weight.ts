@@ -23,7 +23,7 @@ const SolvedRow = z
     }),
     force: z.number().meta({ description: "What the row adds to the objective's derivative by the weight." }),
   })
-  .meta({ id: 'SolvedRow', description: 'One side of a constraint row that the name stands in.' });
+  .meta({ id: 'SolvedRow', description: 'One side of a constraint row that includes the security.' });
 
 export const NameSolve = z
   .strictObject({

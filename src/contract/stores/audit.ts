@@ -25,7 +25,7 @@ export const DataRepair = z
     }),
     z.strictObject({ kind: z.literal('remove_action'), action: ActionRow }),
   ])
-  .meta({ id: 'DataRepair', description: 'A change that would settle a doubt; days are inclusive.' });
+  .meta({ id: 'DataRepair', description: 'A change of the data that resolves a data warning; days are inclusive.' });
 
 export const DataDoubt = z
   .strictObject({

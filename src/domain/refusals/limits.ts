@@ -17,7 +17,7 @@ export const LIMIT_SPECS = {
   SCHEDULE_LOOKAHEAD_DAYS: { value: 366, help: 'Days for which a schedule looks ahead of its `asof` date.' },
   MAX_STALE_SESSIONS: {
     value: 5,
-    help: 'Default age, in sessions of its own calendar, after which a price bar is no longer valid.',
+    help: 'Default age, in sessions of its calendar, after which a price bar is no longer valid.',
   },
   MIN_NAME_OBSERVATIONS: { value: 20, help: 'Returns that a security needs for a covariance estimate.' },
   MIN_MODEL_OBSERVATIONS: { value: 20, help: 'Complete rows that a covariance estimate needs.' },

@@ -6,7 +6,7 @@ import type { SweepTable } from './sweep-table.js';
 const CHANCE = 0.5;
 
 /**
- * Describes the figures of a sweep, one sentence each. A statement on skill includes what it was tested against, and is
+ * Describes the figures of a sweep, one sentence each. A statement on skill names its comparison, and is
  * not made with an overfitting probability above one half.
  */
 export function verdictOf({ selection, overfitting, folds, identical }: SweepTable): string[] {

@@ -35,7 +35,7 @@ const RUNS = [runOf(1, 0.001), runOf(2, 0.0005), runOf(3, -0.0005)];
 const table = (outcomes: readonly VariantOutcome[]): SweepTable =>
   sweepTable({ outcomes: outcomesInMemory(outcomes), rankBy: 'sharpe_ratio', partitions: 4, folds: null });
 
-/** The same levels of another definition. */
+/** Returns equal levels of another definition. */
 const again = (outcome: VariantOutcome): VariantOutcome => structuredClone(outcome);
 
 describe('variants of equal levels', () => {

@@ -1968,9 +1968,9 @@ class _CompositeScoreParams(t.TypedDict):
 class CompositeScoreParams(_CompositeScoreParams, total=False):
     """Scores securities by a weighted average of winsorised z-scores and keeps the best, those above a score, or both."""
 
-    #: How many of the best are kept; without one there is no limit. Unit: names.
+    #: Number of best scores that are kept. Default: no limit. Unit: names.
     count: t.Optional[int]
-    #: Minimum score; null for none. Unit: z units.
+    #: Minimum score; null: no minimum. Unit: z units.
     minimum: t.Optional[float]
     #: Treatment of a security whose datapoint is missing; a ranking places an included one last.
     missing: t.Literal["exclude", "include"]
@@ -2516,7 +2516,7 @@ DataDifference = t.TypedDict("DataDifference", {
 class DataDoubt(t.TypedDict):
     #: Id of the data warning in a request for repairs; the same data has the same ids.
     id: str
-    #: What it is.
+    #: Kind of the object.
     kind: t.Literal["unexplained_jump", "missed_split", "currency_flip", "duplicate_bar", "stale_tail", "volume_without_trade", "exchange_rate", "unknown_currency", "action_terms", "dividend_size", "dividend_duplicate", "dividend_not_adjusted"]
     #: Asset identifier.
     identifier: str
@@ -2618,7 +2618,7 @@ class DataRepairRemoveAction(t.TypedDict):
     action: DataRepairRemoveActionAction
 
 
-#: A change that would settle a doubt; days are inclusive.
+#: A change of the data that resolves a data warning; days are inclusive.
 DataRepair = t.Union["DataRepairScale", "DataRepairRemoveValues", "DataRepairInsertAction", "DataRepairReplaceAction", "DataRepairRemoveAction"]
 
 class DataSourceStatus(t.TypedDict):
@@ -2722,7 +2722,7 @@ class DataStoreCollection(t.TypedDict):
 class _DataStoreCreate(t.TypedDict):
     #: Display name.
     name: str
-    #: What it is.
+    #: Kind of the object.
     kind: t.Literal["folder", "database"]
     #: Absolute path of a folder, or a connection URL: sqlite:///path, duckdb:///path, postgresql://user:password@host:port/database. It must lie where the operator allows.
     location: str
@@ -2869,7 +2869,7 @@ class DatapointRequestPluginsCodeDatapointInputs(t.TypedDict):
 
 
 class DatapointRequestPluginsCodeDatapoint(t.TypedDict):
-    #: What it is.
+    #: Kind of the object.
     kind: t.Literal["datapoint", "selection", "weighting"]
     #: SHA-256 of the stored plug-in.
     sha256: str
@@ -3646,7 +3646,7 @@ class EqualRiskWeightWeighting(_EqualRiskWeightWeighting, total=False):
     params: EqualRiskWeightParams
     #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
-    #: Least weight of a name; none unless given. Unit: fraction.
+    #: Minimum weight of a security. Default: no minimum. Unit: fraction.
     floor: t.Optional[float]
     #: Maximum weights of groups.
     group_caps: t.Sequence[GroupCapInput]
@@ -3670,7 +3670,7 @@ class EqualWeightWeighting(_EqualWeightWeighting, total=False):
     params: EqualWeightParams
     #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
-    #: Least weight of a name; none unless given. Unit: fraction.
+    #: Minimum weight of a security. Default: no minimum. Unit: fraction.
     floor: t.Optional[float]
     #: Maximum weights of groups.
     group_caps: t.Sequence[GroupCapInput]
@@ -4338,7 +4338,7 @@ class FieldWeightWeighting(_FieldWeightWeighting, total=False):
     params: FieldWeightParams
     #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
-    #: Least weight of a name; none unless given. Unit: fraction.
+    #: Minimum weight of a security. Default: no minimum. Unit: fraction.
     floor: t.Optional[float]
     #: Maximum weights of groups.
     group_caps: t.Sequence[GroupCapInput]
@@ -4369,7 +4369,7 @@ class _Finding(t.TypedDict):
 
 
 class Finding(_Finding, total=False):
-    """What a check has to say about one place."""
+    """Result of a check at one place of the request or the data."""
 
     #: Id of the rule or constraint row concerned, when it has one.
     row_id: t.Optional[str]
@@ -4400,7 +4400,7 @@ class _FixedWeightParams(t.TypedDict):
 
 
 class FixedWeightParams(_FixedWeightParams, total=False):
-    """Weights by identifier; constituents without one are not held."""
+    """Weights by identifier. Constituents without a weight are not held."""
 
     #: Scale the weights of the selected securities to a sum of 1; otherwise they must sum to 1.
     renormalise: bool
@@ -4415,7 +4415,7 @@ class FixedWeightWeighting(_FixedWeightWeighting, total=False):
     params: FixedWeightParams
     #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
-    #: Least weight of a name; none unless given. Unit: fraction.
+    #: Minimum weight of a security. Default: no minimum. Unit: fraction.
     floor: t.Optional[float]
     #: Maximum weights of groups.
     group_caps: t.Sequence[GroupCapInput]
@@ -4941,7 +4941,7 @@ class GroupCap(t.TypedDict):
     field: str
     #: Largest weight of a group.
     cap: float
-    #: Those that are capped; each of them unless given.
+    #: Groups that are capped. Default: every group.
     groups: t.Optional[t.Sequence[str]]
 
 
@@ -4953,7 +4953,7 @@ class _GroupCapInput(t.TypedDict):
 
 
 class GroupCapInput(_GroupCapInput, total=False):
-    #: Those that are capped; each of them unless given.
+    #: Groups that are capped. Default: every group.
     groups: t.Optional[t.Sequence[str]]
 
 
@@ -5036,7 +5036,7 @@ class GroupWeightParams(_GroupWeightParams, total=False):
 
     #: Weighting of the groups; market_cap uses the free float.
     between: t.Literal["equal", "market_cap", "fixed"]
-    #: Weight of each group if they are fixed; a group without one is not held. Unit: fraction.
+    #: Weight of each group if the weights are fixed. A group without a weight is not held. Unit: fraction.
     group_weights: t.Optional[t.Mapping[str, float]]
     #: Weighting of the securities in a group; market_cap uses the free float.
     within: t.Literal["equal", "market_cap"]
@@ -5051,7 +5051,7 @@ class GroupWeightWeighting(_GroupWeightWeighting, total=False):
     params: GroupWeightParams
     #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
-    #: Least weight of a name; none unless given. Unit: fraction.
+    #: Minimum weight of a security. Default: no minimum. Unit: fraction.
     floor: t.Optional[float]
     #: Maximum weights of groups.
     group_caps: t.Sequence[GroupCapInput]
@@ -5211,7 +5211,7 @@ class HierarchicalRiskParityWeightWeighting(_HierarchicalRiskParityWeightWeighti
     params: HierarchicalRiskParityWeightParams
     #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
-    #: Least weight of a name; none unless given. Unit: fraction.
+    #: Minimum weight of a security. Default: no minimum. Unit: fraction.
     floor: t.Optional[float]
     #: Maximum weights of groups.
     group_caps: t.Sequence[GroupCapInput]
@@ -5499,7 +5499,7 @@ class IndexDocumentPluginsCodeDatapointInputs(t.TypedDict):
 
 
 class IndexDocumentPluginsCodeDatapoint(t.TypedDict):
-    #: What it is.
+    #: Kind of the object.
     kind: t.Literal["datapoint", "selection", "weighting"]
     #: SHA-256 of the stored plug-in.
     sha256: str
@@ -5526,7 +5526,7 @@ class IndexDocumentPlugins(_IndexDocumentPlugins, total=False):
 class _IndexDocument(t.TypedDict):
     #: 1 to 64 letters, digits, dashes and underscores.
     id: str
-    #: Shown beside the id.
+    #: Shown next to the id.
     name: str
     #: Description, free text.
     description: t.Optional[str]
@@ -5563,9 +5563,9 @@ class IndexDocument(_IndexDocument, total=False):
     rounding: RoundingSpec
     #: Changes between reviews. Default: none.
     events: EventsSpec
-    #: Given by an index on another alone.
+    #: Present only in an overlay on another index.
     kind: t.Literal["overlay"]
-    #: Underlying index of an overlay; a blend has its own list.
+    #: Underlying index of an overlay; a blend lists its components instead.
     source_index_id: str
     #: Type and terms of an overlay on its underlying index.
     overlay: OverlaySpec
@@ -5583,7 +5583,7 @@ class IndexDocumentBodyPluginsCodeDatapointInputs(t.TypedDict):
 
 
 class IndexDocumentBodyPluginsCodeDatapoint(t.TypedDict):
-    #: What it is.
+    #: Kind of the object.
     kind: t.Literal["datapoint", "selection", "weighting"]
     #: SHA-256 of the stored plug-in.
     sha256: str
@@ -5610,7 +5610,7 @@ class IndexDocumentBodyPlugins(_IndexDocumentBodyPlugins, total=False):
 class _IndexDocumentBody(t.TypedDict):
     #: 1 to 64 letters, digits, dashes and underscores.
     id: str
-    #: Shown beside the id.
+    #: Shown next to the id.
     name: str
     #: Exchange whose sessions the index uses.
     calendar: str
@@ -5647,9 +5647,9 @@ class IndexDocumentBody(_IndexDocumentBody, total=False):
     events: EventsSpecInput
     #: Optimisation behind a derived index; exactly one of pipeline and derivation.
     derivation: t.Optional[DerivationPayloadInput]
-    #: Given by an index on another alone.
+    #: Present only in an overlay on another index.
     kind: t.Literal["overlay"]
-    #: Underlying index of an overlay; a blend has its own list.
+    #: Underlying index of an overlay; a blend lists its components instead.
     source_index_id: str
     #: Type and terms of an overlay on its underlying index.
     overlay: OverlaySpecInput
@@ -5874,7 +5874,7 @@ class InverseVolatilityWeightWeighting(_InverseVolatilityWeightWeighting, total=
     params: InverseVolatilityWeightParams
     #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
-    #: Least weight of a name; none unless given. Unit: fraction.
+    #: Minimum weight of a security. Default: no minimum. Unit: fraction.
     floor: t.Optional[float]
     #: Maximum weights of groups.
     group_caps: t.Sequence[GroupCapInput]
@@ -5993,7 +5993,7 @@ class JobStatus(t.TypedDict):
 
     #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
-    #: What it is.
+    #: Kind of the object.
     kind: t.Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "batch", "rerun", "simulate", "replay", "diff"]
     #: Order in which waiting jobs start.
     priority: t.Literal["high", "normal", "low"]
@@ -6209,7 +6209,7 @@ class Limits(t.TypedDict):
     DAYS_PER_YEAR: float
     #: Days for which a schedule looks ahead of its `asof` date.
     SCHEDULE_LOOKAHEAD_DAYS: float
-    #: Default age, in sessions of its own calendar, after which a price bar is no longer valid.
+    #: Default age, in sessions of its calendar, after which a price bar is no longer valid.
     MAX_STALE_SESSIONS: float
     #: Returns that a security needs for a covariance estimate.
     MIN_NAME_OBSERVATIONS: float
@@ -6842,9 +6842,9 @@ class MappingQuestion(_MappingQuestion, total=False):
 class MarketCapFilterParams(t.TypedDict, total=False):
     """Keeps securities with a market capitalisation between two bounds; constituents may have a separate minimum."""
 
-    #: Minimum market capitalisation; null for none. Unit: money in index currency.
+    #: Minimum market capitalisation; null: no minimum. Unit: money in index currency.
     minimum: t.Optional[float]
-    #: Maximum market capitalisation; null for none. Unit: money in index currency.
+    #: Maximum market capitalisation; null: no maximum. Unit: money in index currency.
     maximum: t.Optional[float]
     #: Count only the shares in free float.
     free_float: bool
@@ -6883,7 +6883,7 @@ class MarketCapWeightWeighting(_MarketCapWeightWeighting, total=False):
     params: MarketCapWeightParams
     #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
-    #: Least weight of a name; none unless given. Unit: fraction.
+    #: Minimum weight of a security. Default: no minimum. Unit: fraction.
     floor: t.Optional[float]
     #: Maximum weights of groups.
     group_caps: t.Sequence[GroupCapInput]
@@ -7200,7 +7200,7 @@ class MinimumVarianceWeightWeighting(_MinimumVarianceWeightWeighting, total=Fals
     params: MinimumVarianceWeightParams
     #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
-    #: Least weight of a name; none unless given. Unit: fraction.
+    #: Minimum weight of a security. Default: no minimum. Unit: fraction.
     floor: t.Optional[float]
     #: Maximum weights of groups.
     group_caps: t.Sequence[GroupCapInput]
@@ -7327,7 +7327,7 @@ class NotNodeInput(_NotNodeInput, total=False):
     text: str
 
 
-#: What weights are chosen for: a type alone, or with its parameters.
+#: Objective of the optimisation: its type, or an object with the type and its parameters.
 Objective = t.Union[t.Literal["min_tracking_error", "min_variance", "max_utility", "max_return", "max_sharpe", "risk_parity", "max_diversification", "max_decorrelation", "min_cvar", "min_cdar"], t.Union["MinTrackingErrorObjective", "MinVarianceObjective", "MaxUtilityObjective", "MaxReturnObjective", "MaxSharpeObjective", "RiskParityObjective", "MaxDiversificationObjective", "MaxDecorrelationObjective", "MinCvarObjective", "MinCdarObjective"]]
 
 class ObjectiveMeasure(t.TypedDict):
@@ -7352,7 +7352,7 @@ class ObjectiveTypeSpec(t.TypedDict):
     parameters: t.Sequence[ParameterSpec]
     #: What the figure counts.
     unit: t.Optional[t.Literal["fraction", "count", "value"]]
-    #: What it is.
+    #: Kind of the object.
     kind: t.Optional[t.Literal["eq", "ineq"]]
     #: False marks the classes that make a result heuristic.
     convex: t.Optional[bool]
@@ -8030,7 +8030,7 @@ class PluginWeightWeighting(_PluginWeightWeighting, total=False):
     params: PluginWeightParams
     #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
-    #: Least weight of a name; none unless given. Unit: fraction.
+    #: Minimum weight of a security. Default: no minimum. Unit: fraction.
     floor: t.Optional[float]
     #: Maximum weights of groups.
     group_caps: t.Sequence[GroupCapInput]
@@ -8117,7 +8117,7 @@ class PreviewAsset(t.TypedDict):
 class PreviewConstraint(t.TypedDict):
     #: Human-readable name.
     label: str
-    #: What it is.
+    #: Kind of the object.
     kind: t.Literal["eq", "ineq"]
     #: Whether the solution sits on the boundary.
     binding: bool
@@ -8251,9 +8251,9 @@ class PreviewStep(t.TypedDict):
 class PriceFilterParams(t.TypedDict, total=False):
     """Keeps securities with a close between two bounds."""
 
-    #: Minimum close; null for none. Unit: money in index currency.
+    #: Minimum close; null: no minimum. Unit: money in index currency.
     minimum: t.Optional[float]
-    #: Maximum close; null for none. Unit: money in index currency.
+    #: Maximum close; null: no maximum. Unit: money in index currency.
     maximum: t.Optional[float]
     #: Treatment of a security whose datapoint is missing; a ranking places an included one last.
     missing: t.Literal["exclude", "include"]
@@ -8299,7 +8299,7 @@ class PriceWeightWeighting(_PriceWeightWeighting, total=False):
     params: PriceWeightParams
     #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
-    #: Least weight of a name; none unless given. Unit: fraction.
+    #: Minimum weight of a security. Default: no minimum. Unit: fraction.
     floor: t.Optional[float]
     #: Maximum weights of groups.
     group_caps: t.Sequence[GroupCapInput]
@@ -8627,9 +8627,9 @@ class _RangeFilterParams(t.TypedDict):
 class RangeFilterParams(_RangeFilterParams, total=False):
     """Keeps securities with a datapoint between two bounds."""
 
-    #: Lower bound; null for none.
+    #: Lower bound; null: no bound.
     minimum: t.Optional[float]
-    #: Upper bound; null for none.
+    #: Upper bound; null: no bound.
     maximum: t.Optional[float]
     #: True if a value equal to a bound passes.
     inclusive: bool
@@ -8673,7 +8673,7 @@ class RankWeightWeighting(_RankWeightWeighting, total=False):
     params: RankWeightParams
     #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
-    #: Least weight of a name; none unless given. Unit: fraction.
+    #: Minimum weight of a security. Default: no minimum. Unit: fraction.
     floor: t.Optional[float]
     #: Maximum weights of groups.
     group_caps: t.Sequence[GroupCapInput]
@@ -9950,7 +9950,7 @@ class RiskDiagnosticsPayload(t.TypedDict):
 class _RiskEstimator(t.TypedDict):
     #: shrinkage: a sample covariance shrunk towards a target. nonlinear: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf. gerber: joint moves beyond a threshold. denoised: eigenvalues below the Marchenko-Pastur edge replaced by their mean. newey_west: weighted by half_life, with autocovariances. statistical: principal components as factors. industries: market and SECTOR as factors. styles: these and size, value, momentum, volatility, liquidity, quality and dividend.
     estimator: t.Literal["shrinkage", "nonlinear", "gerber", "denoised", "newey_west", "statistical", "industries", "styles"]
-    #: Size of a joint move in standard deviations; 0.5 unless given. Read by gerber.
+    #: Size of a joint move in standard deviations. Default: 0.5. Read by gerber.
     threshold: float
     #: Number of autocovariances. Default: 5. Read by newey_west.
     lags: int
@@ -9984,7 +9984,7 @@ class RiskEstimatorInput(t.TypedDict, total=False):
     factors: int
     #: Number of samples drawn to adjust eigenvalues for their bias, as in USE4: of the factor covariance by industries and styles, of the covariance by newey_west. 200 are sufficient. Default: no adjustment. Read by newey_west, industries and styles.
     eigenvalue_simulations: int
-    #: Size of a joint move in standard deviations; 0.5 unless given. Read by gerber.
+    #: Size of a joint move in standard deviations. Default: 0.5. Read by gerber.
     threshold: float
     #: Number of autocovariances. Default: 5. Read by newey_west.
     lags: int
@@ -10106,7 +10106,7 @@ class RiskModelRequest(t.TypedDict, total=False):
     factors: int
     #: Number of samples drawn to adjust eigenvalues for their bias, as in USE4: of the factor covariance by industries and styles, of the covariance by newey_west. 200 are sufficient. Default: no adjustment. Read by newey_west, industries and styles.
     eigenvalue_simulations: int
-    #: Size of a joint move in standard deviations; 0.5 unless given. Read by gerber.
+    #: Size of a joint move in standard deviations. Default: 0.5. Read by gerber.
     threshold: float
     #: Number of autocovariances. Default: 5. Read by newey_west.
     lags: int
@@ -10271,7 +10271,7 @@ class RiskValidationRequest(t.TypedDict, total=False):
 class _RiskValidationViewSettings(t.TypedDict):
     #: shrinkage: a sample covariance shrunk towards a target. nonlinear: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf. gerber: joint moves beyond a threshold. denoised: eigenvalues below the Marchenko-Pastur edge replaced by their mean. newey_west: weighted by half_life, with autocovariances. statistical: principal components as factors. industries: market and SECTOR as factors. styles: these and size, value, momentum, volatility, liquidity, quality and dividend.
     estimator: t.Literal["shrinkage", "nonlinear", "gerber", "denoised", "newey_west", "statistical", "industries", "styles"]
-    #: Size of a joint move in standard deviations; 0.5 unless given. Read by gerber.
+    #: Size of a joint move in standard deviations. Default: 0.5. Read by gerber.
     threshold: float
     #: Number of autocovariances. Default: 5. Read by newey_west.
     lags: int
@@ -11246,7 +11246,7 @@ class SmallGroup(t.TypedDict):
 
 
 class SolvedRow(t.TypedDict):
-    """One side of a constraint row that the name stands in."""
+    """One side of a constraint row that includes the security."""
 
     #: The client's row id; empty if there is none.
     id: str
@@ -11258,7 +11258,7 @@ class SolvedRow(t.TypedDict):
     label: str
     #: Bought or sold.
     side: t.Literal["lower", "upper", "eq"]
-    #: What it is.
+    #: Kind of the object.
     kind: t.Literal["eq", "ineq"]
     #: What the figure counts.
     unit: t.Literal["fraction", "count", "value"]
@@ -11936,7 +11936,7 @@ class TableBlock(t.TypedDict):
     index_id: t.Optional[str]
     #: Two consecutive half blocks are placed side by side.
     width: t.Literal["full", "half"]
-    #: Source of the rows. `constituents`: holdings on the last date, the largest first; `rebalances`: the latest rebalances, with securities added and removed, turnover, cap and the weight it moved; `annual_returns`: return of each calendar year; `monthly_returns`: return of each month, one row per year; `attribution`: contribution of each security to the return of the portfolio, the largest first; `risk`: contribution of each holding to the volatility, the largest first; `exposures`: weight of each sector at the end of each year, the largest first; `limits`: the published concentration rules: headroom, sessions in breach and breaches; `breaches`: breaches of the rule that triggers rebalances, the latest first; empty for an index without one; `overlay_parts`: contribution of the underlying securities and the separate parts of an overlay; empty for another index; `dividend_points`: ordinary dividends in index points, the latest years first; empty if none are paid; `pack`: orders of the latest rebalance of a portfolio of `aum` that held the index, the largest first; empty for an overlay; `scenarios`: the holdings of the last date in past windows and under shocks, from `scenarios`; `literal`: the rows of `frame`.
+    #: Source of the rows. `constituents`: holdings on the last date, the largest first; `rebalances`: the latest rebalances, with securities added and removed, turnover, cap and the weight it moved; `annual_returns`: return of each calendar year; `monthly_returns`: return of each month, one row per year; `attribution`: contribution of each security to the return of the portfolio, the largest first; `risk`: contribution of each holding to the volatility, the largest first; `exposures`: weight of each sector at the end of each year, the largest first; `limits`: the published concentration rules: headroom, sessions in breach and breaches; `breaches`: breaches of the rule that triggers rebalances, the latest first; empty if the index has no such rule; `overlay_parts`: contribution of the underlying securities and the separate parts of an overlay; empty for another index; `dividend_points`: ordinary dividends in index points, the latest years first; empty if none are paid; `pack`: orders of the latest rebalance of a portfolio of `aum` that held the index, the largest first; empty for an overlay; `scenarios`: the holdings of the last date in past windows and under shocks, from `scenarios`; `literal`: the rows of `frame`.
     source: t.Literal["constituents", "rebalances", "annual_returns", "monthly_returns", "attribution", "risk", "exposures", "limits", "breaches", "overlay_parts", "dividend_points", "pack", "scenarios", "literal"]
     #: Maximum number of rows: the largest holdings, the latest rebalances, years of returns. A single further security is shown, several are summed.
     limit: int
@@ -11959,7 +11959,7 @@ class TableBlockInput(_TableBlockInput, total=False):
     index_id: t.Optional[str]
     #: Two consecutive half blocks are placed side by side.
     width: t.Literal["full", "half"]
-    #: Source of the rows. `constituents`: holdings on the last date, the largest first; `rebalances`: the latest rebalances, with securities added and removed, turnover, cap and the weight it moved; `annual_returns`: return of each calendar year; `monthly_returns`: return of each month, one row per year; `attribution`: contribution of each security to the return of the portfolio, the largest first; `risk`: contribution of each holding to the volatility, the largest first; `exposures`: weight of each sector at the end of each year, the largest first; `limits`: the published concentration rules: headroom, sessions in breach and breaches; `breaches`: breaches of the rule that triggers rebalances, the latest first; empty for an index without one; `overlay_parts`: contribution of the underlying securities and the separate parts of an overlay; empty for another index; `dividend_points`: ordinary dividends in index points, the latest years first; empty if none are paid; `pack`: orders of the latest rebalance of a portfolio of `aum` that held the index, the largest first; empty for an overlay; `scenarios`: the holdings of the last date in past windows and under shocks, from `scenarios`; `literal`: the rows of `frame`.
+    #: Source of the rows. `constituents`: holdings on the last date, the largest first; `rebalances`: the latest rebalances, with securities added and removed, turnover, cap and the weight it moved; `annual_returns`: return of each calendar year; `monthly_returns`: return of each month, one row per year; `attribution`: contribution of each security to the return of the portfolio, the largest first; `risk`: contribution of each holding to the volatility, the largest first; `exposures`: weight of each sector at the end of each year, the largest first; `limits`: the published concentration rules: headroom, sessions in breach and breaches; `breaches`: breaches of the rule that triggers rebalances, the latest first; empty if the index has no such rule; `overlay_parts`: contribution of the underlying securities and the separate parts of an overlay; empty for another index; `dividend_points`: ordinary dividends in index points, the latest years first; empty if none are paid; `pack`: orders of the latest rebalance of a portfolio of `aum` that held the index, the largest first; empty for an overlay; `scenarios`: the holdings of the last date in past windows and under shocks, from `scenarios`; `literal`: the rows of `frame`.
     source: t.Literal["constituents", "rebalances", "annual_returns", "monthly_returns", "attribution", "risk", "exposures", "limits", "breaches", "overlay_parts", "dividend_points", "pack", "scenarios", "literal"]
     #: Maximum number of rows: the largest holdings, the latest rebalances, years of returns. A single further security is shown, several are summed.
     limit: int
@@ -11996,7 +11996,7 @@ class TailOutcome(t.TypedDict):
 
 
 class TemplateNeed(t.TypedDict):
-    #: What it is.
+    #: Kind of the object.
     kind: t.Literal["column", "series", "universe"]
     #: Display name.
     name: str
@@ -12123,7 +12123,7 @@ class TiltWeightWeighting(_TiltWeightWeighting, total=False):
     params: TiltWeightParams
     #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
-    #: Least weight of a name; none unless given. Unit: fraction.
+    #: Minimum weight of a security. Default: no minimum. Unit: fraction.
     floor: t.Optional[float]
     #: Maximum weights of groups.
     group_caps: t.Sequence[GroupCapInput]
@@ -12321,7 +12321,7 @@ class _TreatmentSpec(t.TypedDict):
 class TreatmentSpec(_TreatmentSpec, total=False):
     #: The previous close becomes the ex-rights price; index shares grow by the new shares (subscribe), stay (price_only), or keep the value of the holding (constituent). Default: subscribe if weights are market values, otherwise price_only.
     rights: t.Literal["subscribe", "price_only", "constituent"]
-    #: A constituent without a price for this number of sessions of its own calendar leaves; null carries its last price until a review or an action removes it. Default: 5, or null if the store has a delisting, an acquisition or a merger. Unit: sessions.
+    #: A constituent without a price for this number of sessions of its calendar leaves; null carries its last price until a review or an action removes it. Default: 5, or null if the store has a delisting, an acquisition or a merger. Unit: sessions.
     max_stale_sessions: t.Optional[int]
     #: A constituent without a price that is removed without an action leaves at its last price, or is written off (zero). Default: last_price.
     suspension: t.Literal["last_price", "zero"]
@@ -12350,7 +12350,7 @@ class TreatmentSpecInput(t.TypedDict, total=False):
     spin_offs: t.Literal["zero_price", "drop_after_first_session", "ignore"]
     #: Carry the last price, exclude the security until the next rebalance, or fail.
     missing_prices: t.Literal["carry", "exclude", "fail"]
-    #: A constituent without a price for this number of sessions of its own calendar leaves; null carries its last price until a review or an action removes it. Default: 5, or null if the store has a delisting, an acquisition or a merger. Unit: sessions.
+    #: A constituent without a price for this number of sessions of its calendar leaves; null carries its last price until a review or an action removes it. Default: 5, or null if the store has a delisting, an acquisition or a merger. Unit: sessions.
     max_stale_sessions: t.Optional[int]
     #: A security without a price for this number of sessions, or for max_stale_sessions if that is less, is not newly selected. Unit: sessions.
     entry_stale_sessions: int
@@ -12494,7 +12494,7 @@ class TypeSpec(t.TypedDict):
     parameters: t.Sequence[ParameterSpec]
     #: What the figure counts.
     unit: t.Optional[t.Literal["fraction", "count", "value"]]
-    #: What it is.
+    #: Kind of the object.
     kind: t.Optional[t.Literal["eq", "ineq"]]
     #: False marks the classes that make a result heuristic.
     convex: t.Optional[bool]
@@ -12693,9 +12693,9 @@ class VolatilityFilterParams(t.TypedDict, total=False):
 
     #: Trailing sessions up to the decision date; those without a price bar are skipped. Unit: sessions.
     window: int
-    #: Maximum volatility; null for none. Unit: fraction per year.
+    #: Maximum volatility; null: no maximum. Unit: fraction per year.
     maximum: t.Optional[float]
-    #: Minimum volatility; null for none. Unit: fraction per year.
+    #: Minimum volatility; null: no minimum. Unit: fraction per year.
     minimum: t.Optional[float]
     #: Treatment of a security whose datapoint is missing; a ranking places an included one last.
     missing: t.Literal["exclude", "include"]
@@ -12944,7 +12944,7 @@ class _WeightingSpec(t.TypedDict):
     params: t.Mapping[str, t.Any]
     #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction.
     cap: t.Optional[t.Union[float, str, Datapoint, ExpressionNode]]
-    #: Least weight of a name; none unless given. Unit: fraction.
+    #: Minimum weight of a security. Default: no minimum. Unit: fraction.
     floor: t.Optional[float]
     #: Maximum weights of groups.
     group_caps: t.Sequence[GroupCap]
@@ -12969,7 +12969,7 @@ class WeightingSpecInput(_WeightingSpecInput, total=False):
     params: t.Mapping[str, t.Any]
     #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
-    #: Least weight of a name; none unless given. Unit: fraction.
+    #: Minimum weight of a security. Default: no minimum. Unit: fraction.
     floor: t.Optional[float]
     #: Maximum weights of groups.
     group_caps: t.Sequence[GroupCapInput]

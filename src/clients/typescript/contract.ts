@@ -5260,7 +5260,7 @@ export interface JobKindPause {
 
 /** A kind of job. */
 export interface JobKindState {
-  /** What it is. */
+  /** Kind of the object. */
   readonly kind: 'backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'batch' | 'rerun' | 'simulate' | 'replay' | 'diff';
   /** Jobs of the light lane run while those of the heavy one do. */
   readonly lane: 'heavy' | 'light';
@@ -5616,7 +5616,7 @@ export interface Limits {
   readonly MAX_SQL_LENGTH: number;
   /** Sessions of a simulated path: ten years. */
   readonly MAX_SIMULATION_SESSIONS: number;
-  /** Paths of a simulation: four numbers of each are stored. */
+  /** Paths of a simulation: 28 bytes of each are stored until it ends. */
   readonly MAX_SIMULATION_PATHS: number;
   /** Variants of a sweep: an hour of two workers at 70 ms each. */
   readonly MAX_SWEEP_VARIANTS: number;

@@ -5951,7 +5951,7 @@ class JobKindStatePause(t.TypedDict):
 class JobKindState(t.TypedDict):
     """A kind of job."""
 
-    #: What it is.
+    #: Kind of the object.
     kind: t.Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "batch", "rerun", "simulate", "replay", "diff"]
     #: Jobs of the light lane run while those of the heavy one do.
     lane: t.Literal["heavy", "light"]
@@ -6317,7 +6317,7 @@ class Limits(t.TypedDict):
     MAX_SQL_LENGTH: float
     #: Sessions of a simulated path: ten years.
     MAX_SIMULATION_SESSIONS: float
-    #: Paths of a simulation: four numbers of each are stored.
+    #: Paths of a simulation: 28 bytes of each are stored until it ends.
     MAX_SIMULATION_PATHS: float
     #: Variants of a sweep: an hour of two workers at 70 ms each.
     MAX_SWEEP_VARIANTS: float

@@ -1297,7 +1297,7 @@ export interface BucketTargetInput {
 export interface BufferedTopNParams {
   /** Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform. */
   readonly field?: string | DatapointInput | ExpressionNodeInput | undefined;
-  /** How many are kept. Unit: names. */
+  /** Number of securities that are kept. Unit: securities. */
   readonly count: number;
   /** Securities ranked at or above this always enter. Default: 80 % of count, rounded down. Unit: rank. */
   readonly enter_rank?: number | null | undefined;
@@ -1453,9 +1453,9 @@ export interface CapmReturns {
 
 /** The number of securities held, long or short, is between two bounds. */
 export interface CardinalityParams {
-  /** Minimum number of holdings. Unit: names. */
+  /** Minimum number of holdings. Unit: securities. */
   readonly minimum?: number | undefined;
-  /** Maximum number of holdings. Unit: names. */
+  /** Maximum number of holdings. Unit: securities. */
   readonly maximum?: number | undefined;
   /** Penalty added to the objective per unit of violation. Default: the row is hard. */
   readonly soft?: number | null | undefined;
@@ -1731,7 +1731,7 @@ export interface ComparisonNodeInput {
 export interface CompositeScoreParams {
   /** Datapoints of the score. */
   readonly terms: readonly ScoreTerm[];
-  /** Number of best scores that are kept. Default: no limit. Unit: names. */
+  /** Number of best scores that are kept. Default: no limit. Unit: securities. */
   readonly count?: number | null | undefined;
   /** Minimum score; null: no minimum. Unit: z units. */
   readonly minimum?: number | null | undefined;
@@ -3174,7 +3174,7 @@ export interface DriftPayload {
 
 /** The effective number of securities (one over the sum of squared weights) is at least a minimum. */
 export interface EffectiveNumberParams {
-  /** Smallest effective number. Unit: names. */
+  /** Smallest effective number. Unit: securities. */
   readonly minimum: number;
   /** Penalty added to the objective per unit of violation. Default: the row is hard. */
   readonly soft?: number | null | undefined;
@@ -4396,9 +4396,9 @@ export interface GroupCardinalityParams {
   readonly field: string;
   /** Groups of the row. Default: every group. */
   readonly groups?: readonly string[] | null | undefined;
-  /** Minimum number of holdings in a group. Unit: names. */
+  /** Minimum number of holdings in a group. Unit: securities. */
   readonly minimum?: number | undefined;
-  /** Maximum number of holdings in a group. Unit: names. */
+  /** Maximum number of holdings in a group. Unit: securities. */
   readonly maximum?: number | undefined;
   /** Penalty added to the objective per unit of violation. Default: the row is hard. */
   readonly soft?: number | null | undefined;
@@ -4429,7 +4429,7 @@ export interface GroupLimitParams {
   readonly field: string;
   /** Datapoint of the ranking within a group. */
   readonly rank_field?: string | DatapointInput | ExpressionNodeInput | undefined;
-  /** Most names of one group. Unit: names. */
+  /** Maximum number of securities of one group. Unit: securities. */
   readonly maximum: number;
   /** Treatment of a security whose datapoint is missing; a ranking places an included one last. */
   readonly missing?: 'exclude' | 'include' | undefined;
@@ -5923,7 +5923,7 @@ export interface MailTargetInput {
 
 /** Mapping of tables in their original format to a market. Unmapped columns are read by name. */
 export interface Mapping {
-  /** long: one row per security and date. wide: one row per date and one column per security. */
+  /** `long`: one row per security and date; `wide`: one row per date and one column per security. */
   readonly layout: 'long' | 'wide';
   /** Rows before the header of each table, empty ones not counted. */
   readonly skip_rows: number;
@@ -5959,7 +5959,7 @@ export interface Mapping {
 
 /** Given members of a mapping, and the adjustment; no question is asked about them. */
 export interface MappingAnswers {
-  /** long: one row per security and date. wide: one row per date and one column per security. */
+  /** `long`: one row per security and date; `wide`: one row per date and one column per security. */
   readonly layout?: 'long' | 'wide' | undefined;
   /** Rows before the header of each table, empty ones not counted. */
   readonly skip_rows?: number | undefined;
@@ -5997,7 +5997,7 @@ export interface MappingAnswers {
 
 /** Members of a mapping to change; the others stay unchanged. A member is replaced as a whole. */
 export interface MappingChange {
-  /** long: one row per security and date. wide: one row per date and one column per security. */
+  /** `long`: one row per security and date; `wide`: one row per date and one column per security. */
   readonly layout?: 'long' | 'wide' | undefined;
   /** Rows before the header of each table, empty ones not counted. */
   readonly skip_rows?: number | undefined;
@@ -6033,7 +6033,7 @@ export interface MappingChange {
 
 /** Mapping of tables in their original format to a market. Unmapped columns are read by name. */
 export interface MappingInput {
-  /** long: one row per security and date. wide: one row per date and one column per security. */
+  /** `long`: one row per security and date; `wide`: one row per date and one column per security. */
   readonly layout?: 'long' | 'wide' | undefined;
   /** Rows before the header of each table, empty ones not counted. */
   readonly skip_rows?: number | undefined;
@@ -7719,7 +7719,7 @@ export interface RankWeightParams {
   readonly field: string | DatapointInput | ExpressionNodeInput;
   /** Smallest values first. */
   readonly ascending?: boolean | undefined;
-  /** linear: count + 1 - rank; reciprocal: 1 / rank. */
+  /** `linear`: count + 1 - rank; `reciprocal`: 1 / rank. */
   readonly scheme?: 'linear' | 'reciprocal' | undefined;
 }
 
@@ -8932,7 +8932,7 @@ export interface RiskDiagnosticsPayload {
 
 /** Settings of a risk model, as in an estimate request. */
 export interface RiskEstimator {
-  /** shrinkage: a sample covariance shrunk towards a target. nonlinear: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf. gerber: joint moves beyond a threshold. denoised: eigenvalues below the Marchenko-Pastur edge replaced by their mean. newey_west: weighted by half_life, with autocovariances. statistical: principal components as factors. industries: market and SECTOR as factors. styles: these and size, value, momentum, volatility, liquidity, quality and dividend. */
+  /** `shrinkage`: a sample covariance shrunk towards a target; `nonlinear`: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf; `gerber`: joint moves beyond a threshold; `denoised`: eigenvalues below the Marchenko-Pastur edge replaced by their mean; `newey_west`: weighted by half_life, with autocovariances; `statistical`: principal components as factors; `industries`: market and SECTOR as factors; `styles`: these and size, value, momentum, volatility, liquidity, quality and dividend. */
   readonly estimator: 'shrinkage' | 'nonlinear' | 'gerber' | 'denoised' | 'newey_west' | 'statistical' | 'industries' | 'styles';
   /** Number of principal components. Default: 10. Read by statistical. */
   readonly factors?: number | undefined;
@@ -8946,7 +8946,7 @@ export interface RiskEstimator {
   readonly target: 'constant_correlation' | 'scaled_identity';
   /** Weight on the target; 0 gives the sample covariance, null to use intensity_method. Read by shrinkage. */
   readonly intensity: number | null;
-  /** shape: securities / (securities + observations). ledoit_wolf: the analytic intensity of the data. Ignored if intensity is given. Read by shrinkage. */
+  /** Ignored if intensity is given. `shape`: securities / (securities + observations); `ledoit_wolf`: the analytic intensity of the data. Read by shrinkage. */
   readonly intensity_method: 'shape' | 'ledoit_wolf';
   /** Sessions after which the weight of an observation halves. Default: equal weights. */
   readonly half_life: number | null;
@@ -8956,7 +8956,7 @@ export interface RiskEstimator {
 
 /** Settings of a risk model, as in an estimate request. */
 export interface RiskEstimatorInput {
-  /** shrinkage: a sample covariance shrunk towards a target. nonlinear: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf. gerber: joint moves beyond a threshold. denoised: eigenvalues below the Marchenko-Pastur edge replaced by their mean. newey_west: weighted by half_life, with autocovariances. statistical: principal components as factors. industries: market and SECTOR as factors. styles: these and size, value, momentum, volatility, liquidity, quality and dividend. */
+  /** `shrinkage`: a sample covariance shrunk towards a target; `nonlinear`: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf; `gerber`: joint moves beyond a threshold; `denoised`: eigenvalues below the Marchenko-Pastur edge replaced by their mean; `newey_west`: weighted by half_life, with autocovariances; `statistical`: principal components as factors; `industries`: market and SECTOR as factors; `styles`: these and size, value, momentum, volatility, liquidity, quality and dividend. */
   readonly estimator?: 'shrinkage' | 'nonlinear' | 'gerber' | 'denoised' | 'newey_west' | 'statistical' | 'industries' | 'styles' | undefined;
   /** Number of principal components. Default: 10. Read by statistical. */
   readonly factors?: number | undefined;
@@ -8970,7 +8970,7 @@ export interface RiskEstimatorInput {
   readonly target?: 'constant_correlation' | 'scaled_identity' | undefined;
   /** Weight on the target; 0 gives the sample covariance, null to use intensity_method. Read by shrinkage. */
   readonly intensity?: number | null | undefined;
-  /** shape: securities / (securities + observations). ledoit_wolf: the analytic intensity of the data. Ignored if intensity is given. Read by shrinkage. */
+  /** Ignored if intensity is given. `shape`: securities / (securities + observations); `ledoit_wolf`: the analytic intensity of the data. Read by shrinkage. */
   readonly intensity_method?: 'shape' | 'ledoit_wolf' | undefined;
   /** Sessions after which the weight of an observation halves. Default: equal weights. */
   readonly half_life?: number | null | undefined;
@@ -9075,7 +9075,7 @@ export interface RiskModelRequest {
   readonly end?: string | null | undefined;
   /** Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number. */
   readonly as_known_on?: number | string | undefined;
-  /** shrinkage: a sample covariance shrunk towards a target. nonlinear: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf. gerber: joint moves beyond a threshold. denoised: eigenvalues below the Marchenko-Pastur edge replaced by their mean. newey_west: weighted by half_life, with autocovariances. statistical: principal components as factors. industries: market and SECTOR as factors. styles: these and size, value, momentum, volatility, liquidity, quality and dividend. */
+  /** `shrinkage`: a sample covariance shrunk towards a target; `nonlinear`: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf; `gerber`: joint moves beyond a threshold; `denoised`: eigenvalues below the Marchenko-Pastur edge replaced by their mean; `newey_west`: weighted by half_life, with autocovariances; `statistical`: principal components as factors; `industries`: market and SECTOR as factors; `styles`: these and size, value, momentum, volatility, liquidity, quality and dividend. */
   readonly estimator?: 'shrinkage' | 'nonlinear' | 'gerber' | 'denoised' | 'newey_west' | 'statistical' | 'industries' | 'styles' | undefined;
   /** Number of principal components. Default: 10. Read by statistical. */
   readonly factors?: number | undefined;
@@ -9091,7 +9091,7 @@ export interface RiskModelRequest {
   readonly target?: 'constant_correlation' | 'scaled_identity' | undefined;
   /** Clip negative eigenvalues if the result is not positive semi-definite; the diagonal is kept. */
   readonly repair?: boolean | undefined;
-  /** shape: securities / (securities + observations). ledoit_wolf: the analytic intensity of the data. Ignored if intensity is given. Read by shrinkage. */
+  /** Ignored if intensity is given. `shape`: securities / (securities + observations); `ledoit_wolf`: the analytic intensity of the data. Read by shrinkage. */
   readonly intensity_method?: 'shape' | 'ledoit_wolf' | undefined;
   /** Sessions after which the weight of an observation halves. Default: equal weights. Read by shrinkage, newey_west, industries and styles. */
   readonly half_life?: number | null | undefined;
@@ -9241,7 +9241,7 @@ export interface RiskValidationView {
   readonly model_id: string;
   /** Estimator of every forecast. */
   readonly settings: {
-    /** shrinkage: a sample covariance shrunk towards a target. nonlinear: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf. gerber: joint moves beyond a threshold. denoised: eigenvalues below the Marchenko-Pastur edge replaced by their mean. newey_west: weighted by half_life, with autocovariances. statistical: principal components as factors. industries: market and SECTOR as factors. styles: these and size, value, momentum, volatility, liquidity, quality and dividend. */
+    /** `shrinkage`: a sample covariance shrunk towards a target; `nonlinear`: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf; `gerber`: joint moves beyond a threshold; `denoised`: eigenvalues below the Marchenko-Pastur edge replaced by their mean; `newey_west`: weighted by half_life, with autocovariances; `statistical`: principal components as factors; `industries`: market and SECTOR as factors; `styles`: these and size, value, momentum, volatility, liquidity, quality and dividend. */
     readonly estimator: 'shrinkage' | 'nonlinear' | 'gerber' | 'denoised' | 'newey_west' | 'statistical' | 'industries' | 'styles';
     /** Number of principal components. Default: 10. Read by statistical. */
     readonly factors?: number | undefined;
@@ -9255,7 +9255,7 @@ export interface RiskValidationView {
     readonly target: 'constant_correlation' | 'scaled_identity';
     /** Weight on the target; 0 gives the sample covariance, null to use intensity_method. Read by shrinkage. */
     readonly intensity: number | null;
-    /** shape: securities / (securities + observations). ledoit_wolf: the analytic intensity of the data. Ignored if intensity is given. Read by shrinkage. */
+    /** Ignored if intensity is given. `shape`: securities / (securities + observations); `ledoit_wolf`: the analytic intensity of the data. Read by shrinkage. */
     readonly intensity_method: 'shape' | 'ledoit_wolf';
     /** Sessions after which the weight of an observation halves. Default: equal weights. Read by shrinkage, newey_west, industries and styles. */
     readonly half_life: number | null;
@@ -10086,7 +10086,7 @@ export interface SimulationJobStatus {
 }
 
 export interface SimulationRequest {
-  /** block_bootstrap: blocks of consecutive returns of the run. gaussian_factor: independent normal returns with the mean of the run and the variance of the last weights in a statistical factor model. */
+  /** `block_bootstrap`: blocks of consecutive returns of the run; `gaussian_factor`: independent normal returns with the mean of the run and the variance of the last weights in a statistical factor model. */
   readonly method?: 'block_bootstrap' | 'gaussian_factor' | undefined;
   /** Number of future sessions. */
   readonly horizon?: number | undefined;
@@ -11037,7 +11037,7 @@ export interface TopFractionRule {
 export interface TopNParams {
   /** Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform. */
   readonly field?: string | DatapointInput | ExpressionNodeInput | undefined;
-  /** How many are kept. Unit: names. */
+  /** Number of securities that are kept. Unit: securities. */
   readonly count: number;
   /** Smallest values first. */
   readonly ascending?: boolean | undefined;
@@ -11378,7 +11378,7 @@ export interface UniverseMembership {
 }
 
 export interface UniverseSpec {
-  /** Every name of the market, or fewer; or a set of other universes. */
+  /** Securities of the market, or a set operation on other universes. */
   readonly kind: 'all' | 'named' | 'list' | 'index' | 'watchlist' | 'union' | 'difference' | 'intersection';
   /** For the kind `named` a universe of the market; for `index` an index, with its constituents at each decision. */
   readonly id?: string | null | undefined;
@@ -11391,7 +11391,7 @@ export interface UniverseSpec {
 }
 
 export interface UniverseSpecInput {
-  /** Every name of the market, or fewer; or a set of other universes. */
+  /** Securities of the market, or a set operation on other universes. */
   readonly kind?: 'all' | 'named' | 'list' | 'index' | 'watchlist' | 'union' | 'difference' | 'intersection' | undefined;
   /** For the kind `named` a universe of the market; for `index` an index, with its constituents at each decision. */
   readonly id?: string | null | undefined;

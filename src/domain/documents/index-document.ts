@@ -51,7 +51,7 @@ export const UniverseSpec = z
     kind: z
       .enum(['all', 'named', 'list', 'index', 'watchlist', ...SET_KINDS])
       .default('all')
-      .meta({ label: 'Kind', help: 'Every name of the market, or fewer; or a set of other universes.' }),
+      .meta({ label: 'Kind', help: 'Securities of the market, or a set operation on other universes.' }),
     id: z
       .string()
       .min(1)

@@ -1465,7 +1465,7 @@ class BucketTargetInput(_BucketTargetInput, total=False):
 
 
 class _BufferedTopNParams(t.TypedDict):
-    #: How many are kept. Unit: names.
+    #: Number of securities that are kept. Unit: securities.
     count: int
 
 
@@ -1650,9 +1650,9 @@ class CapmReturns(_CapmReturns, total=False):
 class CardinalityParams(t.TypedDict, total=False):
     """The number of securities held, long or short, is between two bounds."""
 
-    #: Minimum number of holdings. Unit: names.
+    #: Minimum number of holdings. Unit: securities.
     minimum: int
-    #: Maximum number of holdings. Unit: names.
+    #: Maximum number of holdings. Unit: securities.
     maximum: int
     #: Penalty added to the objective per unit of violation. Default: the row is hard.
     soft: t.Optional[float]
@@ -1968,7 +1968,7 @@ class _CompositeScoreParams(t.TypedDict):
 class CompositeScoreParams(_CompositeScoreParams, total=False):
     """Scores securities by a weighted average of winsorised z-scores and keeps the best, those above a score, or both."""
 
-    #: Number of best scores that are kept. Default: no limit. Unit: names.
+    #: Number of best scores that are kept. Default: no limit. Unit: securities.
     count: t.Optional[int]
     #: Minimum score; null: no minimum. Unit: z units.
     minimum: t.Optional[float]
@@ -3580,7 +3580,7 @@ class DriftPayload(t.TypedDict):
 
 
 class _EffectiveNumberParams(t.TypedDict):
-    #: Smallest effective number. Unit: names.
+    #: Smallest effective number. Unit: securities.
     minimum: float
 
 
@@ -4967,9 +4967,9 @@ class GroupCardinalityParams(_GroupCardinalityParams, total=False):
 
     #: Groups of the row. Default: every group.
     groups: t.Optional[t.Sequence[str]]
-    #: Minimum number of holdings in a group. Unit: names.
+    #: Minimum number of holdings in a group. Unit: securities.
     minimum: int
-    #: Maximum number of holdings in a group. Unit: names.
+    #: Maximum number of holdings in a group. Unit: securities.
     maximum: int
     #: Penalty added to the objective per unit of violation. Default: the row is hard.
     soft: t.Optional[float]
@@ -5000,7 +5000,7 @@ class GroupLadder(t.TypedDict):
 class _GroupLimitParams(t.TypedDict):
     #: Column whose values are the groups; securities without a value form one group.
     field: str
-    #: Most names of one group. Unit: names.
+    #: Maximum number of securities of one group. Unit: securities.
     maximum: int
 
 
@@ -6659,7 +6659,7 @@ class MailTargetInput(_MailTargetInput, total=False):
 class Mapping(t.TypedDict):
     """Mapping of tables in their original format to a market. Unmapped columns are read by name."""
 
-    #: long: one row per security and date. wide: one row per date and one column per security.
+    #: `long`: one row per security and date; `wide`: one row per date and one column per security.
     layout: t.Literal["long", "wide"]
     #: Rows before the header of each table, empty ones not counted.
     skip_rows: int
@@ -6696,7 +6696,7 @@ class Mapping(t.TypedDict):
 class MappingAnswers(t.TypedDict, total=False):
     """Given members of a mapping, and the adjustment; no question is asked about them."""
 
-    #: long: one row per security and date. wide: one row per date and one column per security.
+    #: `long`: one row per security and date; `wide`: one row per date and one column per security.
     layout: t.Literal["long", "wide"]
     #: Rows before the header of each table, empty ones not counted.
     skip_rows: int
@@ -6735,7 +6735,7 @@ class MappingAnswers(t.TypedDict, total=False):
 class MappingChange(t.TypedDict, total=False):
     """Members of a mapping to change; the others stay unchanged. A member is replaced as a whole."""
 
-    #: long: one row per security and date. wide: one row per date and one column per security.
+    #: `long`: one row per security and date; `wide`: one row per date and one column per security.
     layout: t.Literal["long", "wide"]
     #: Rows before the header of each table, empty ones not counted.
     skip_rows: int
@@ -6772,7 +6772,7 @@ class MappingChange(t.TypedDict, total=False):
 class MappingInput(t.TypedDict, total=False):
     """Mapping of tables in their original format to a market. Unmapped columns are read by name."""
 
-    #: long: one row per security and date. wide: one row per date and one column per security.
+    #: `long`: one row per security and date; `wide`: one row per date and one column per security.
     layout: t.Literal["long", "wide"]
     #: Rows before the header of each table, empty ones not counted.
     skip_rows: int
@@ -8660,7 +8660,7 @@ class RankWeightParams(_RankWeightParams, total=False):
 
     #: Smallest values first.
     ascending: bool
-    #: linear: count + 1 - rank; reciprocal: 1 / rank.
+    #: `linear`: count + 1 - rank; `reciprocal`: 1 / rank.
     scheme: t.Literal["linear", "reciprocal"]
 
 
@@ -9948,7 +9948,7 @@ class RiskDiagnosticsPayload(t.TypedDict):
 
 
 class _RiskEstimator(t.TypedDict):
-    #: shrinkage: a sample covariance shrunk towards a target. nonlinear: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf. gerber: joint moves beyond a threshold. denoised: eigenvalues below the Marchenko-Pastur edge replaced by their mean. newey_west: weighted by half_life, with autocovariances. statistical: principal components as factors. industries: market and SECTOR as factors. styles: these and size, value, momentum, volatility, liquidity, quality and dividend.
+    #: `shrinkage`: a sample covariance shrunk towards a target; `nonlinear`: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf; `gerber`: joint moves beyond a threshold; `denoised`: eigenvalues below the Marchenko-Pastur edge replaced by their mean; `newey_west`: weighted by half_life, with autocovariances; `statistical`: principal components as factors; `industries`: market and SECTOR as factors; `styles`: these and size, value, momentum, volatility, liquidity, quality and dividend.
     estimator: t.Literal["shrinkage", "nonlinear", "gerber", "denoised", "newey_west", "statistical", "industries", "styles"]
     #: Size of a joint move in standard deviations. Default: 0.5. Read by gerber.
     threshold: float
@@ -9958,7 +9958,7 @@ class _RiskEstimator(t.TypedDict):
     target: t.Literal["constant_correlation", "scaled_identity"]
     #: Weight on the target; 0 gives the sample covariance, null to use intensity_method. Read by shrinkage.
     intensity: t.Optional[float]
-    #: shape: securities / (securities + observations). ledoit_wolf: the analytic intensity of the data. Ignored if intensity is given. Read by shrinkage.
+    #: Ignored if intensity is given. `shape`: securities / (securities + observations); `ledoit_wolf`: the analytic intensity of the data. Read by shrinkage.
     intensity_method: t.Literal["shape", "ledoit_wolf"]
     #: Sessions after which the weight of an observation halves. Default: equal weights.
     half_life: t.Optional[float]
@@ -9978,7 +9978,7 @@ class RiskEstimator(_RiskEstimator, total=False):
 class RiskEstimatorInput(t.TypedDict, total=False):
     """Settings of a risk model, as in an estimate request."""
 
-    #: shrinkage: a sample covariance shrunk towards a target. nonlinear: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf. gerber: joint moves beyond a threshold. denoised: eigenvalues below the Marchenko-Pastur edge replaced by their mean. newey_west: weighted by half_life, with autocovariances. statistical: principal components as factors. industries: market and SECTOR as factors. styles: these and size, value, momentum, volatility, liquidity, quality and dividend.
+    #: `shrinkage`: a sample covariance shrunk towards a target; `nonlinear`: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf; `gerber`: joint moves beyond a threshold; `denoised`: eigenvalues below the Marchenko-Pastur edge replaced by their mean; `newey_west`: weighted by half_life, with autocovariances; `statistical`: principal components as factors; `industries`: market and SECTOR as factors; `styles`: these and size, value, momentum, volatility, liquidity, quality and dividend.
     estimator: t.Literal["shrinkage", "nonlinear", "gerber", "denoised", "newey_west", "statistical", "industries", "styles"]
     #: Number of principal components. Default: 10. Read by statistical.
     factors: int
@@ -9992,7 +9992,7 @@ class RiskEstimatorInput(t.TypedDict, total=False):
     target: t.Literal["constant_correlation", "scaled_identity"]
     #: Weight on the target; 0 gives the sample covariance, null to use intensity_method. Read by shrinkage.
     intensity: t.Optional[float]
-    #: shape: securities / (securities + observations). ledoit_wolf: the analytic intensity of the data. Ignored if intensity is given. Read by shrinkage.
+    #: Ignored if intensity is given. `shape`: securities / (securities + observations); `ledoit_wolf`: the analytic intensity of the data. Read by shrinkage.
     intensity_method: t.Literal["shape", "ledoit_wolf"]
     #: Sessions after which the weight of an observation halves. Default: equal weights.
     half_life: t.Optional[float]
@@ -10100,7 +10100,7 @@ class RiskModelRequest(t.TypedDict, total=False):
     end: t.Optional[Date]
     #: Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number.
     as_known_on: t.Union[int, str]
-    #: shrinkage: a sample covariance shrunk towards a target. nonlinear: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf. gerber: joint moves beyond a threshold. denoised: eigenvalues below the Marchenko-Pastur edge replaced by their mean. newey_west: weighted by half_life, with autocovariances. statistical: principal components as factors. industries: market and SECTOR as factors. styles: these and size, value, momentum, volatility, liquidity, quality and dividend.
+    #: `shrinkage`: a sample covariance shrunk towards a target; `nonlinear`: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf; `gerber`: joint moves beyond a threshold; `denoised`: eigenvalues below the Marchenko-Pastur edge replaced by their mean; `newey_west`: weighted by half_life, with autocovariances; `statistical`: principal components as factors; `industries`: market and SECTOR as factors; `styles`: these and size, value, momentum, volatility, liquidity, quality and dividend.
     estimator: t.Literal["shrinkage", "nonlinear", "gerber", "denoised", "newey_west", "statistical", "industries", "styles"]
     #: Number of principal components. Default: 10. Read by statistical.
     factors: int
@@ -10116,7 +10116,7 @@ class RiskModelRequest(t.TypedDict, total=False):
     target: t.Literal["constant_correlation", "scaled_identity"]
     #: Clip negative eigenvalues if the result is not positive semi-definite; the diagonal is kept.
     repair: bool
-    #: shape: securities / (securities + observations). ledoit_wolf: the analytic intensity of the data. Ignored if intensity is given. Read by shrinkage.
+    #: Ignored if intensity is given. `shape`: securities / (securities + observations); `ledoit_wolf`: the analytic intensity of the data. Read by shrinkage.
     intensity_method: t.Literal["shape", "ledoit_wolf"]
     #: Sessions after which the weight of an observation halves. Default: equal weights. Read by shrinkage, newey_west, industries and styles.
     half_life: t.Optional[float]
@@ -10269,7 +10269,7 @@ class RiskValidationRequest(t.TypedDict, total=False):
 
 
 class _RiskValidationViewSettings(t.TypedDict):
-    #: shrinkage: a sample covariance shrunk towards a target. nonlinear: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf. gerber: joint moves beyond a threshold. denoised: eigenvalues below the Marchenko-Pastur edge replaced by their mean. newey_west: weighted by half_life, with autocovariances. statistical: principal components as factors. industries: market and SECTOR as factors. styles: these and size, value, momentum, volatility, liquidity, quality and dividend.
+    #: `shrinkage`: a sample covariance shrunk towards a target; `nonlinear`: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf; `gerber`: joint moves beyond a threshold; `denoised`: eigenvalues below the Marchenko-Pastur edge replaced by their mean; `newey_west`: weighted by half_life, with autocovariances; `statistical`: principal components as factors; `industries`: market and SECTOR as factors; `styles`: these and size, value, momentum, volatility, liquidity, quality and dividend.
     estimator: t.Literal["shrinkage", "nonlinear", "gerber", "denoised", "newey_west", "statistical", "industries", "styles"]
     #: Size of a joint move in standard deviations. Default: 0.5. Read by gerber.
     threshold: float
@@ -10279,7 +10279,7 @@ class _RiskValidationViewSettings(t.TypedDict):
     target: t.Literal["constant_correlation", "scaled_identity"]
     #: Weight on the target; 0 gives the sample covariance, null to use intensity_method. Read by shrinkage.
     intensity: t.Optional[float]
-    #: shape: securities / (securities + observations). ledoit_wolf: the analytic intensity of the data. Ignored if intensity is given. Read by shrinkage.
+    #: Ignored if intensity is given. `shape`: securities / (securities + observations); `ledoit_wolf`: the analytic intensity of the data. Read by shrinkage.
     intensity_method: t.Literal["shape", "ledoit_wolf"]
     #: Sessions after which the weight of an observation halves. Default: equal weights. Read by shrinkage, newey_west, industries and styles.
     half_life: t.Optional[float]
@@ -11158,7 +11158,7 @@ class SimulationJobStatus(t.TypedDict):
 
 
 class SimulationRequest(t.TypedDict, total=False):
-    #: block_bootstrap: blocks of consecutive returns of the run. gaussian_factor: independent normal returns with the mean of the run and the variance of the last weights in a statistical factor model.
+    #: `block_bootstrap`: blocks of consecutive returns of the run; `gaussian_factor`: independent normal returns with the mean of the run and the variance of the last weights in a statistical factor model.
     method: t.Literal["block_bootstrap", "gaussian_factor"]
     #: Number of future sessions.
     horizon: int
@@ -12167,7 +12167,7 @@ class TopFractionRule(_TopFractionRule, total=False):
 
 
 class _TopNParams(t.TypedDict):
-    #: How many are kept. Unit: names.
+    #: Number of securities that are kept. Unit: securities.
     count: int
 
 
@@ -12553,7 +12553,7 @@ class UniverseMembership(t.TypedDict):
 
 
 class _UniverseSpec(t.TypedDict):
-    #: Every name of the market, or fewer; or a set of other universes.
+    #: Securities of the market, or a set operation on other universes.
     kind: t.Literal["all", "named", "list", "index", "watchlist", "union", "difference", "intersection"]
 
 
@@ -12569,7 +12569,7 @@ class UniverseSpec(_UniverseSpec, total=False):
 
 
 class UniverseSpecInput(t.TypedDict, total=False):
-    #: Every name of the market, or fewer; or a set of other universes.
+    #: Securities of the market, or a set operation on other universes.
     kind: t.Literal["all", "named", "list", "index", "watchlist", "union", "difference", "intersection"]
     #: For the kind `named` a universe of the market; for `index` an index, with its constituents at each decision.
     id: t.Optional[str]

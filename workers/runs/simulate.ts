@@ -36,7 +36,7 @@ import { outputContent, writeOutputs } from '../output/task-outputs.js';
 /** Number of paths between two checks of the cancel flag: a few milliseconds. */
 const PATHS_PER_STEP = 4_096;
 
-/** Plan of a simulation with what its summary says of the run. */
+/** Plan of a simulation, with the figures of the run that its summary repeats. */
 interface SimulationStart {
   readonly plan: SimulationPlan;
   readonly observations: number;

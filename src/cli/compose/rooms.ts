@@ -112,7 +112,7 @@ export async function openRooms({ role, home, settings, log, onDefect, open }: R
   const artifacts = (role === 'worker' ? undefined : store.artifacts.forRequests) ?? store.artifacts;
   const version = engineVersion();
   const calendars = openCalendars();
-  const metrics = openMetrics({ version, home, settings, store, work: () => ({ jobs, pool }) });
+  const metrics = openMetrics({ version, home, settings, store, work: () => ({ ...work, pool }) });
   let warmUp: WarmUp | undefined;
   const checks = () => [
     disk.check,
@@ -121,7 +121,7 @@ export async function openRooms({ role, home, settings, log, onDefect, open }: R
     awaitedMarket(market.markets),
     readMarket(market.markets),
   ];
-  const { pool, jobs, pausedKinds } = await openWork({
+  const { pool, ...work } = await openWork({
     handleOf: (identity) => market.markets.handleOf(identity),
     role,
     settings,
@@ -138,6 +138,7 @@ export async function openRooms({ role, home, settings, log, onDefect, open }: R
     lacks: () => checks().flatMap(({ name, look }) => (look() === undefined ? [] : [name])),
   });
   const messages = openDeliveries({ settings, documents, log, now: store.now });
+  const { jobs } = work;
   open.push({ close: () => jobs.stop() }, messages.deliveries);
   const terms = { home, settings, documents, artifacts, log, jobs, calendars, secrets, now: store.now };
   const market = composeMarket({ ...terms, onServe: () => warmUp?.wake() });
@@ -157,8 +158,7 @@ export async function openRooms({ role, home, settings, log, onDefect, open }: R
     secrets,
     artifacts,
     calendars,
-    jobs,
-    pausedKinds,
+    ...work,
     states: createRunStates({ documents, artifacts, markets, engineVersion: version }),
     metrics,
     ...messages,

@@ -94,11 +94,7 @@ function worldWith(isThere: () => boolean) {
       payload: { run_id: 'I', run_hash: '', engine_version: '' },
     },
     simulation: {
-      kind: createSimulationJob({
-        ...{ documents, artifacts, markets },
-        states: { requireMarket: async () => market },
-        workers: 1,
-      }),
+      kind: createSimulationJob({ ...ofRuns, states: { requireMarket: async () => market }, workers: 1 }),
       payload: { run_id: 'I', request: { paths: 1, horizon: 1 }, calendar: 'XNYS', dates: [] },
     },
     sweep: {

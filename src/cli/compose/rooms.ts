@@ -150,22 +150,15 @@ export async function openRooms({ role, home, settings, log, onDefect, open }: R
 
   return {
     ...market,
-    home,
-    settings,
-    log,
+    ...terms,
     version,
-    documents,
-    secrets,
-    artifacts,
-    calendars,
-    ...work,
+    pausedKinds: work.pausedKinds,
     states: createRunStates({ documents, artifacts, markets, engineVersion: version }),
     metrics,
     ...messages,
     approvals: openApprovals(terms),
     checks: checks(),
     onExposures: (runId) => warmUp?.asked(runId),
-    now: store.now,
     isReachable: () => isReachable(store),
   };
 }

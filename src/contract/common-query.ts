@@ -3,12 +3,12 @@ import { formatQuery, formatsOf } from './media-formats.js';
 import type { Route } from './route.js';
 
 const callback = z
-  .url({ error: 'must be an http or https URL, as https://desk.example/ended' })
+  .url({ error: 'must be an http or https URL, for example https://desk.example/ended' })
   .max(2000)
   .optional()
   .meta({
     description:
-      'Address that is sent word of the end of each job this request starts: an http or https URL on a host that the operator allows.',
+      'Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.',
   });
 
 /** True for a route that starts jobs, which accept a callback. */

@@ -10,7 +10,7 @@ test('every new id is another UUID', () => {
   expect(ids.every((id) => UUID_8.test(id))).toBe(true);
 });
 
-test('processes draw ids of their own', () => {
+test('processes draw different ids', () => {
   const module = JSON.stringify(new URL('../../src/http/request-id.js', import.meta.url).href);
   const code = `import(${module}).then(({ newRequestId }) => console.log(newRequestId()))`;
   const other = execFileSync(process.execPath, ['-e', code], { encoding: 'utf8' }).trim();

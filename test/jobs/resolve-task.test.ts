@@ -150,7 +150,7 @@ describe.each(names)('an order of %s', (name) => {
   });
 });
 
-test.each(['plan-simulation', 'render'] as const)('%s without a market asks for none', async (name) => {
+test.each(['plan-simulation', 'render'] as const)('%s without a market requests no market', async (name) => {
   const order = { ...ORDERS[name].order, market: null } as TaskInput<typeof name>;
   const refuse = async () => Promise.reject(new Error('asked for a market'));
   expect(await resolveTask(name, order, { ...resources, market: refuse })).toMatchObject({ market: null });

@@ -65,7 +65,7 @@ export interface World {
   readonly ended: Set<string>;
   submit(ident: string, large?: boolean): Promise<void>;
   finish(result: unknown): void;
-  /** Refuses the job that runs; the next one waits for an end of its own. */
+  /** Refuses the job that runs; the next one waits for its own end. */
   fail(): void;
 }
 

@@ -20,7 +20,7 @@ export interface BranchInput {
   readonly relaxed: ConvexSolution;
   /** Best solution known so far. */
   readonly incumbent: ConvexSolution | undefined;
-  /** Ends at the first solution, and after few nodes without one. */
+  /** Ends at the first solution, or after a few nodes if none is found. */
   readonly isAnyEnough: boolean;
   /** Maximum number of nodes. Default: that of the problem. */
   readonly nodesMax?: number | undefined;

@@ -11,7 +11,7 @@ export const SimulationRequest = z
   .strictObject({
     method: z.enum(SIMULATION_METHODS).default('block_bootstrap').meta({
       description:
-        'block_bootstrap: blocks of consecutive returns of the run. gaussian_factor: independent normal returns with the mean of the run and the variance of the last weights in a statistical factor model.',
+        '`block_bootstrap`: blocks of consecutive returns of the run; `gaussian_factor`: independent normal returns with the mean of the run and the variance of the last weights in a statistical factor model.',
     }),
     horizon: z
       .int()

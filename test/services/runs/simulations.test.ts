@@ -119,7 +119,7 @@ describe('rolling risk', () => {
       covariance(x, y) / covariance(y, y),
       covariance(x, y) / Math.sqrt(covariance(x, x) * covariance(y, y)),
     ].forEach((expected, i) => expect(body.risk.data.at(-1)![i]).toBeCloseTo(expected, 9));
-    // The same benchmark by its name, of this run and of one that was computed without it.
+    // That benchmark by its name, of this run and of one that was computed without it.
     const named = `/analytics/TRIO/rolling?window=20&benchmark=identifier:${name!.identifier}`;
     expect((await service.ask<RollingRiskView>('GET', named)).body.risk).toEqual(body.risk);
     await service.ask('POST', '/analytics/TRIO/backtest', {});

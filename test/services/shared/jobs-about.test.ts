@@ -146,7 +146,7 @@ test.each(['replay', 'simulation'])(
   },
 );
 
-test('a sweep over a document of its own depends on no stored index', async () => {
+test('a sweep over an unstored document depends on no stored index', async () => {
   const { kinds, attempt, tx } = worldWith(() => false);
   const { kind, payload } = kinds['sweep']!;
   const completion = await kind.run({ ...(payload as object), stored_id: null } as never, attempt);

@@ -451,7 +451,7 @@ export interface AuditEntry {
   /** Action on the document. */
   readonly action: 'created' | 'updated' | 'restored' | 'deleted' | 'purged' | 'loaded' | 'activated' | 'cancelled' | 'refused' | 'read';
   /** Kind of the document, or of the other subject. */
-  readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'schedule' | 'procedure' | 'client' | 'judgement' | 'action-decision' | 'approval' | 'run' | 'optimisation-run' | 'risk-model' | 'render' | 'publication' | 'publication-error' | 'data-version' | 'signing-key' | 'key' | 'job' | 'authentication' | 'read';
+  readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'schedule' | 'procedure' | 'client' | 'judgement' | 'action-decision' | 'approval' | 'paused-kind' | 'run' | 'optimisation-run' | 'risk-model' | 'render' | 'publication' | 'publication-error' | 'data-version' | 'signing-key' | 'key' | 'job' | 'authentication' | 'read';
   /** Its id: for a run that of the index, for a publication with a number, for a data version that of the store; the address whose key was refused, or the path that was read. */
   readonly id: string;
   /** Id of the run; absent for other kinds. */
@@ -558,6 +558,8 @@ export interface BacktestJobStatus {
   /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'backtest';
+  /** Order in which waiting jobs start. */
+  readonly priority: 'high' | 'normal' | 'low';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
   readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
   /** Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success. */
@@ -844,6 +846,8 @@ export interface BatchJobStatus {
   /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'batch';
+  /** Order in which waiting jobs start. */
+  readonly priority: 'high' | 'normal' | 'low';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
   readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
   /** Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success. */
@@ -4202,6 +4206,8 @@ export interface GenerateJobStatus {
   /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'generate';
+  /** Order in which waiting jobs start. */
+  readonly priority: 'high' | 'normal' | 'low';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
   readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
   /** Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success. */
@@ -5242,6 +5248,33 @@ export interface JobCollection {
   readonly skipped_causes: SkippedCauses;
 }
 
+export interface JobKindList {
+  /** Every kind, in a fixed order. */
+  readonly kinds: readonly JobKindState[];
+}
+
+export interface JobKindPause {
+  /** Reason, shown with the kind. */
+  readonly reason?: string | null | undefined;
+}
+
+/** A kind of job. */
+export interface JobKindState {
+  /** Kind of the object. */
+  readonly kind: 'backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'batch' | 'rerun' | 'simulate' | 'replay' | 'diff';
+  /** Jobs of the light lane run while those of the heavy one do. */
+  readonly lane: 'heavy' | 'light';
+  /** Null while jobs of the kind start. */
+  readonly pause: {
+    /** Time of the pause, ISO-8601 UTC with offset. */
+    readonly paused_at: string;
+    /** Name of the key that paused it; `local` without authentication. */
+    readonly author: string;
+    /** Reason in the request. */
+    readonly reason: string | null;
+  } | null;
+}
+
 export interface JobRetries {
   /** Jobs that were queued again, newest first. */
   readonly retried: readonly string[];
@@ -5275,6 +5308,8 @@ export interface JobStatus {
   readonly job_id: string;
   /** Kind of the object. */
   readonly kind: 'backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'batch' | 'rerun' | 'simulate' | 'replay' | 'diff';
+  /** Order in which waiting jobs start. */
+  readonly priority: 'high' | 'normal' | 'low';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
   readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
   /** Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success. */
@@ -5581,7 +5616,7 @@ export interface Limits {
   readonly MAX_SQL_LENGTH: number;
   /** Sessions of a simulated path: ten years. */
   readonly MAX_SIMULATION_SESSIONS: number;
-  /** Paths of a simulation: four numbers of each are stored. */
+  /** Paths of a simulation: 28 bytes of each are stored until it ends. */
   readonly MAX_SIMULATION_PATHS: number;
   /** Variants of a sweep: an hour of two workers at 70 ms each. */
   readonly MAX_SWEEP_VARIANTS: number;
@@ -5801,6 +5836,8 @@ export interface LoadJobStatus {
   /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'load';
+  /** Order in which waiting jobs start. */
+  readonly priority: 'high' | 'normal' | 'low';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
   readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
   /** Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success. */
@@ -6542,6 +6579,8 @@ export interface OptimisationJobStatus {
   /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'optimise';
+  /** Order in which waiting jobs start. */
+  readonly priority: 'high' | 'normal' | 'low';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
   readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
   /** Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success. */
@@ -8084,6 +8123,8 @@ export interface RefreshJobStatus {
   /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'refresh';
+  /** Order in which waiting jobs start. */
+  readonly priority: 'high' | 'normal' | 'low';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
   readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
   /** Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success. */
@@ -8328,6 +8369,8 @@ export interface RenderJobStatus {
   /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'render';
+  /** Order in which waiting jobs start. */
+  readonly priority: 'high' | 'normal' | 'low';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
   readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
   /** Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success. */
@@ -8448,6 +8491,8 @@ export interface ReplayJobStatus {
   /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'replay';
+  /** Order in which waiting jobs start. */
+  readonly priority: 'high' | 'normal' | 'low';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
   readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
   /** Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success. */
@@ -8570,6 +8615,8 @@ export interface RerunJobStatus {
   /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'rerun';
+  /** Order in which waiting jobs start. */
+  readonly priority: 'high' | 'normal' | 'low';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
   readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
   /** Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success. */
@@ -8981,6 +9028,8 @@ export interface RiskModelJobStatus {
   /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'risk';
+  /** Order in which waiting jobs start. */
+  readonly priority: 'high' | 'normal' | 'low';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
   readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
   /** Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success. */
@@ -9132,6 +9181,8 @@ export interface RiskValidationJobStatus {
   /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'validate';
+  /** Order in which waiting jobs start. */
+  readonly priority: 'high' | 'normal' | 'low';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
   readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
   /** Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success. */
@@ -9473,6 +9524,8 @@ export interface RunsDifferenceJobStatus {
   /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'diff';
+  /** Order in which waiting jobs start. */
+  readonly priority: 'high' | 'normal' | 'low';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
   readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
   /** Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success. */
@@ -9996,6 +10049,8 @@ export interface SimulationJobStatus {
   /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'simulate';
+  /** Order in which waiting jobs start. */
+  readonly priority: 'high' | 'normal' | 'low';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
   readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
   /** Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success. */
@@ -10523,6 +10578,8 @@ export interface SweepJobStatus {
   /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'sweep';
+  /** Order in which waiting jobs start. */
+  readonly priority: 'high' | 'normal' | 'low';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
   readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
   /** Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success. */
@@ -10727,6 +10784,8 @@ export interface SyncJobStatus {
   /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   readonly kind: 'sync';
+  /** Order in which waiting jobs start. */
+  readonly priority: 'high' | 'normal' | 'low';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
   readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
   /** Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success. */
@@ -11908,6 +11967,21 @@ export interface Operations {
     request: { readonly query?: { readonly seconds?: number | undefined } | undefined };
     answer: string;
   };
+  /** Kinds of job, and which are paused. */
+  listJobKinds: {
+    request: Readonly<Record<never, never>>;
+    answer: JobKindList;
+  };
+  /** Starts no more jobs of a kind. */
+  pauseJobKind: {
+    request: { readonly params: { readonly job_kind: 'backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'batch' | 'rerun' | 'simulate' | 'replay' | 'diff' }; readonly body?: JobKindPause | null | undefined };
+    answer: JobKindState;
+  };
+  /** Starts jobs of a kind again. */
+  resumeJobKind: {
+    request: { readonly params: { readonly job_kind: 'backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'batch' | 'rerun' | 'simulate' | 'replay' | 'diff' } };
+    answer: JobKindState;
+  };
   /** Status of a job, with its result after success. */
   getJob: {
     request: { readonly params: { readonly job_id: string }; readonly query?: { readonly wait?: number | undefined } | undefined };
@@ -12035,13 +12109,13 @@ export interface Operations {
   };
   /** Backtest an index, or a strategy, as a job. */
   startBacktest: {
-    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly callback?: string | undefined } | undefined; readonly body?: BacktestRequest | null | undefined };
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined } | undefined; readonly body?: BacktestRequest | null | undefined };
     answer: BacktestJobStatus;
     unchanged: BacktestRunResult;
   };
   /** Backtest many indices and strategies, each as a separate job. */
   startBacktests: {
-    request: { readonly query?: { readonly callback?: string | undefined } | undefined; readonly body: BacktestBatchRequest };
+    request: { readonly query?: { readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined } | undefined; readonly body: BacktestBatchRequest };
     answer: BacktestBatch;
   };
   /** Stored records, by id. */
@@ -12116,7 +12190,7 @@ export interface Operations {
   };
   /** Explain the differences between two stored runs, as a job. */
   diffRuns: {
-    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly callback?: string | undefined } | undefined; readonly body: RunsDifferenceRequest };
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined } | undefined; readonly body: RunsDifferenceRequest };
     answer: RunsDifferenceJobStatus;
   };
   /** Level, returns, volatility and rebalances of every stored run, one row each. */
@@ -12221,7 +12295,7 @@ export interface Operations {
   };
   /** Optimises the weights of an index under a constraint set, as a job. */
   startOptimisation: {
-    request: { readonly query?: { readonly callback?: string | undefined } | undefined; readonly body: OptimisationRunRequest };
+    request: { readonly query?: { readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined } | undefined; readonly body: OptimisationRunRequest };
     answer: OptimisationJobStatus;
   };
   /** The weights that an optimisation would come to; nothing is stored. */
@@ -12256,12 +12330,12 @@ export interface Operations {
   };
   /** Estimate a risk model as a job. */
   estimateRiskModel: {
-    request: { readonly params: { readonly model_id: string }; readonly query?: { readonly callback?: string | undefined } | undefined; readonly body?: RiskModelRequest | null | undefined };
+    request: { readonly params: { readonly model_id: string }; readonly query?: { readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined } | undefined; readonly body?: RiskModelRequest | null | undefined };
     answer: RiskModelJobStatus;
   };
   /** Validate the forecasts of a risk model over history, as a job. */
   validateRiskModel: {
-    request: { readonly params: { readonly model_id: string }; readonly query?: { readonly callback?: string | undefined } | undefined; readonly body?: RiskValidationRequest | null | undefined };
+    request: { readonly params: { readonly model_id: string }; readonly query?: { readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined } | undefined; readonly body?: RiskValidationRequest | null | undefined };
     answer: RiskValidationJobStatus;
   };
   /** Import a risk model. */
@@ -12276,12 +12350,12 @@ export interface Operations {
   };
   /** Repeat a stored run as a job, and report whether the result is equal. */
   replayRun: {
-    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly callback?: string | undefined } | undefined; readonly body?: Readonly<Record<string, never>> | null | undefined };
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined } | undefined; readonly body?: Readonly<Record<string, never>> | null | undefined };
     answer: ReplayJobStatus;
   };
   /** Run many variants of an index and rank them, as one job. */
   startSweep: {
-    request: { readonly query?: { readonly callback?: string | undefined } | undefined; readonly body: SweepRequest };
+    request: { readonly query?: { readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined } | undefined; readonly body: SweepRequest };
     answer: SweepJobStatus;
   };
   /** Rows of a sweep in blocks. */
@@ -12291,7 +12365,7 @@ export interface Operations {
   };
   /** Trades of many accounts with tax lots that follow an index, as one job on all nodes. */
   startBatch: {
-    request: { readonly query?: { readonly callback?: string | undefined } | undefined; readonly body: BatchRequest };
+    request: { readonly query?: { readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined } | undefined; readonly body: BatchRequest };
     answer: BatchJobStatus;
   };
   /** Results of a batch in blocks of 100 accounts. */
@@ -12306,7 +12380,7 @@ export interface Operations {
   };
   /** Repeat every stale run of indices and strategies, as one job. */
   startRerun: {
-    request: { readonly query?: { readonly callback?: string | undefined } | undefined; readonly body: RerunRequest };
+    request: { readonly query?: { readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined } | undefined; readonly body: RerunRequest };
     answer: RerunJobStatus;
   };
   /** Rows of a rerun in blocks. */
@@ -12316,7 +12390,7 @@ export interface Operations {
   };
   /** Simulate the future level of a stored run, as a job. */
   simulateIndex: {
-    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly callback?: string | undefined } | undefined; readonly body?: SimulationRequest | null | undefined };
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined } | undefined; readonly body?: SimulationRequest | null | undefined };
     answer: SimulationJobStatus;
   };
   /** Volatility, tracking error, beta and correlation of a run over time. */
@@ -12326,7 +12400,7 @@ export interface Operations {
   };
   /** Renders a template as a PDF, as a job. */
   renderReport: {
-    request: { readonly query?: { readonly callback?: string | undefined } | undefined; readonly body: RenderRequest };
+    request: { readonly query?: { readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined } | undefined; readonly body: RenderRequest };
     answer: RenderJobStatus;
   };
   /** Finished renders, newest first. */
@@ -12441,17 +12515,17 @@ export interface Operations {
   };
   /** Reads a store again and serves it. */
   activateStore: {
-    request: { readonly params: { readonly store_id: string }; readonly query?: { readonly callback?: string | undefined } | undefined };
+    request: { readonly params: { readonly store_id: string }; readonly query?: { readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined } | undefined };
     answer: LoadJobStatus;
   };
   /** Refreshes a store from its source. */
   refreshStore: {
-    request: { readonly params: { readonly store_id: string }; readonly query?: { readonly callback?: string | undefined } | undefined; readonly body?: RefreshRequest | null | undefined };
+    request: { readonly params: { readonly store_id: string }; readonly query?: { readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined } | undefined; readonly body?: RefreshRequest | null | undefined };
     answer: RefreshJobStatus;
   };
   /** Refreshes the served store. */
   syncData: {
-    request: { readonly query?: { readonly callback?: string | undefined } | undefined; readonly body?: RefreshRequest | null | undefined };
+    request: { readonly query?: { readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined } | undefined; readonly body?: RefreshRequest | null | undefined };
     answer: SyncJobStatus;
   };
   /** Probable errors in the data of a store. */
@@ -12481,7 +12555,7 @@ export interface Operations {
   };
   /** Generates a synthetic market into a new store and serves it. */
   generateSynthetic: {
-    request: { readonly query?: { readonly callback?: string | undefined } | undefined; readonly body?: GenerateSyntheticRequest | null | undefined };
+    request: { readonly query?: { readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined } | undefined; readonly body?: GenerateSyntheticRequest | null | undefined };
     answer: GenerateJobStatus;
   };
   /** Versions of the data of a store that were served, newest first. */
@@ -12976,7 +13050,7 @@ export interface Operations {
   };
   /** Every write of a document and every publication, with author, time, request and version. */
   getAudit: {
-    request: { readonly query?: { readonly start?: string | undefined; readonly end?: string | undefined; readonly kind?: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'schedule' | 'procedure' | 'client' | 'judgement' | 'action-decision' | 'approval' | 'run' | 'optimisation-run' | 'risk-model' | 'render' | 'publication' | 'publication-error' | 'data-version' | 'signing-key' | 'key' | 'job' | 'authentication' | 'read' | undefined; readonly id?: string | undefined; readonly author?: string | undefined; readonly after?: number | undefined; readonly limit?: number | undefined; readonly format?: 'json' | 'ndjson' | undefined } | undefined };
+    request: { readonly query?: { readonly start?: string | undefined; readonly end?: string | undefined; readonly kind?: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'schedule' | 'procedure' | 'client' | 'judgement' | 'action-decision' | 'approval' | 'paused-kind' | 'run' | 'optimisation-run' | 'risk-model' | 'render' | 'publication' | 'publication-error' | 'data-version' | 'signing-key' | 'key' | 'job' | 'authentication' | 'read' | undefined; readonly id?: string | undefined; readonly author?: string | undefined; readonly after?: number | undefined; readonly limit?: number | undefined; readonly format?: 'json' | 'ndjson' | undefined } | undefined };
     answer: AuditLog;
   };
 }
@@ -12999,6 +13073,9 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   callMcp: 'POST /mcp',
   listJobs: 'GET /jobs',
   followJobs: 'GET /jobs/events',
+  listJobKinds: 'GET /jobs/kinds',
+  pauseJobKind: 'POST /jobs/kinds/{job_kind}/pause',
+  resumeJobKind: 'POST /jobs/kinds/{job_kind}/resume',
   getJob: 'GET /jobs/{job_id}',
   cancelJob: 'DELETE /jobs/{job_id}',
   retryJobs: 'POST /jobs/retry',

@@ -63,18 +63,16 @@ function objectiveOf(program: AccountProgram, taken: readonly Choice[]): number 
     short += choice.short;
     long += choice.long;
     cost += Math.abs(choice.trade) * costRate[i]!;
+    variance += specific[i]! * (weights[i]! - target[i]!) ** 2;
   });
-  // First, because the cash row excludes most trades.
-  for (const row of rows) {
-    let value = row.constant + row.cost * cost + row.short * short + row.long * long;
-    for (let i = 0; i < n; i++) value += row.weights![i]! * weights[i]!;
-    if (value > 1e-9) return Infinity;
-  }
-  for (let i = 0; i < n; i++) variance += specific[i]! * (weights[i]! - target[i]!) ** 2;
   for (let f = 0; f < k; f++) {
     let exposure = 0;
     for (let i = 0; i < n; i++) exposure += loadings[i * k + f]! * (weights[i]! - target[i]!);
     variance += exposure ** 2;
+  }
+  for (const row of rows) {
+    const value = row.constant + row.cost * cost + row.short * short + row.long * long;
+    if (value + weights.reduce((sum, weight, i) => sum + row.weights![i]! * weight, 0) > 1e-9) return Infinity;
   }
   if (variance > program.varianceLimit) return Infinity;
   return program.aversion * variance + cost + program.taxWeight * usTax(short, long);

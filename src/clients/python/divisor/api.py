@@ -107,6 +107,24 @@ class Operations:
         """
         return self._transport.events("GET", "/jobs/events", query={"seconds": seconds})
 
+    def list_job_kinds(self) -> c.JobKindList:
+        """Kinds of job, and which are paused."""
+        return cast("c.JobKindList", self._transport.json("GET", "/jobs/kinds"))
+
+    def pause_job_kind(self, job_kind: Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "batch", "rerun", "simulate", "replay", "diff"], body: Optional[c.JobKindPause] = None) -> c.JobKindState:
+        """Starts no more jobs of a kind.
+
+        :param job_kind: Kind of job.
+        """
+        return cast("c.JobKindState", self._transport.json("POST", f"/jobs/kinds/{word(job_kind)}/pause", body=body))
+
+    def resume_job_kind(self, job_kind: Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "batch", "rerun", "simulate", "replay", "diff"]) -> c.JobKindState:
+        """Starts jobs of a kind again.
+
+        :param job_kind: Kind of job.
+        """
+        return cast("c.JobKindState", self._transport.json("POST", f"/jobs/kinds/{word(job_kind)}/resume"))
+
     def get_job(self, job_id: str, *, wait: Optional[float] = None) -> c.JobStatus:
         """Status of a job, with its result after success.
 
@@ -280,19 +298,21 @@ class Operations:
         """
         return self._transport.content("POST", f"/indices/{word(index_id)}/rebalance-pack", body=body, query={"format": format}, accept=media)
 
-    def start_backtest(self, index_id: str, body: Optional[c.BacktestRequest] = None, *, callback: Optional[str] = None) -> Job[c.BacktestRunResult]:
+    def start_backtest(self, index_id: str, body: Optional[c.BacktestRequest] = None, *, callback: Optional[str] = None, priority: Optional[Literal["high", "normal", "low"]] = None) -> Job[c.BacktestRunResult]:
         """Backtest an index, or a strategy, as a job.
 
         :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
+        :param priority: Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.
         """
-        return Job(self._transport, self._transport.json("POST", f"/analytics/{word(index_id)}/backtest", body=body, query={"callback": callback}))
+        return Job(self._transport, self._transport.json("POST", f"/analytics/{word(index_id)}/backtest", body=body, query={"callback": callback, "priority": priority}))
 
-    def start_backtests(self, body: c.BacktestBatchRequest, *, callback: Optional[str] = None) -> c.BacktestBatch:
+    def start_backtests(self, body: c.BacktestBatchRequest, *, callback: Optional[str] = None, priority: Optional[Literal["high", "normal", "low"]] = None) -> c.BacktestBatch:
         """Backtest many indices and strategies, each as a separate job.
 
         :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
+        :param priority: Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.
         """
-        return cast("c.BacktestBatch", self._transport.json("POST", "/analytics/backtests", body=body, query={"callback": callback}))
+        return cast("c.BacktestBatch", self._transport.json("POST", "/analytics/backtests", body=body, query={"callback": callback, "priority": priority}))
 
     def list_backtests(self, *, limit: Optional[int] = None, after: Optional[str] = None) -> c.BacktestRecordCollection:
         """Stored records, by id.
@@ -434,12 +454,13 @@ class Operations:
         """
         return cast("c.StoredRuns", self._transport.json("GET", f"/analytics/{word(index_id)}/runs", query={"limit": limit, "before": before}))
 
-    def diff_runs(self, index_id: str, body: c.RunsDifferenceRequest, *, callback: Optional[str] = None) -> Job[c.RunsDifference]:
+    def diff_runs(self, index_id: str, body: c.RunsDifferenceRequest, *, callback: Optional[str] = None, priority: Optional[Literal["high", "normal", "low"]] = None) -> Job[c.RunsDifference]:
         """Explain the differences between two stored runs, as a job.
 
         :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
+        :param priority: Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.
         """
-        return Job(self._transport, self._transport.json("POST", f"/analytics/{word(index_id)}/runs/diff", body=body, query={"callback": callback}))
+        return Job(self._transport, self._transport.json("POST", f"/analytics/{word(index_id)}/runs/diff", body=body, query={"callback": callback, "priority": priority}))
 
     def list_summaries(self, *, limit: Optional[int] = None, after: Optional[str] = None) -> c.RunSummaryCollection:
         """Level, returns, volatility and rebalances of every stored run, one row each.
@@ -706,12 +727,13 @@ class Operations:
         """Every objective and model of expected returns with its parameters."""
         return cast("c.ObjectiveTypes", self._transport.json("GET", "/optimise/objective-types"))
 
-    def start_optimisation(self, body: c.OptimisationRunRequest, *, callback: Optional[str] = None) -> Job[c.OptimisationRunResult]:
+    def start_optimisation(self, body: c.OptimisationRunRequest, *, callback: Optional[str] = None, priority: Optional[Literal["high", "normal", "low"]] = None) -> Job[c.OptimisationRunResult]:
         """Optimises the weights of an index under a constraint set, as a job.
 
         :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
+        :param priority: Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.
         """
-        return Job(self._transport, self._transport.json("POST", "/optimise/runs", body=body, query={"callback": callback}))
+        return Job(self._transport, self._transport.json("POST", "/optimise/runs", body=body, query={"callback": callback, "priority": priority}))
 
     def preview_optimisation(self, body: c.OptimisationPreviewRequest) -> c.PreviewResponse:
         """The weights that an optimisation would come to; nothing is stored."""
@@ -767,21 +789,23 @@ class Operations:
         """
         self._transport.json("DELETE", f"/risk-models/{word(model_id)}", if_match=if_match, note=note)
 
-    def estimate_risk_model(self, model_id: str, body: Optional[c.RiskModelRequest] = None, *, callback: Optional[str] = None) -> Job[c.RiskModelView]:
+    def estimate_risk_model(self, model_id: str, body: Optional[c.RiskModelRequest] = None, *, callback: Optional[str] = None, priority: Optional[Literal["high", "normal", "low"]] = None) -> Job[c.RiskModelView]:
         """Estimate a risk model as a job.
 
         :param model_id: Id of the risk model.
         :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
+        :param priority: Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.
         """
-        return Job(self._transport, self._transport.json("POST", f"/risk-models/{word(model_id)}/estimate", body=body, query={"callback": callback}))
+        return Job(self._transport, self._transport.json("POST", f"/risk-models/{word(model_id)}/estimate", body=body, query={"callback": callback, "priority": priority}))
 
-    def validate_risk_model(self, model_id: str, body: Optional[c.RiskValidationRequest] = None, *, callback: Optional[str] = None) -> Job[c.RiskValidationView]:
+    def validate_risk_model(self, model_id: str, body: Optional[c.RiskValidationRequest] = None, *, callback: Optional[str] = None, priority: Optional[Literal["high", "normal", "low"]] = None) -> Job[c.RiskValidationView]:
         """Validate the forecasts of a risk model over history, as a job.
 
         :param model_id: Id of the risk model.
         :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
+        :param priority: Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.
         """
-        return Job(self._transport, self._transport.json("POST", f"/risk-models/{word(model_id)}/validate", body=body, query={"callback": callback}))
+        return Job(self._transport, self._transport.json("POST", f"/risk-models/{word(model_id)}/validate", body=body, query={"callback": callback, "priority": priority}))
 
     def import_risk_model(self, model_id: str, body: c.RiskModelImportInput, *, units: Optional[Literal["annual", "daily"]] = None, annualisation: Optional[int] = None, repair: Optional[bool] = None, date: Optional[c.Date] = None) -> c.RiskModelImportResult:
         """Import a risk model.
@@ -801,20 +825,22 @@ class Operations:
         """
         return cast("c.RiskModelImport", self._transport.json("GET", f"/risk-models/{word(model_id)}/export"))
 
-    def replay_run(self, index_id: str, body: Optional[Mapping[str, Any]] = None, *, run_id: Optional[str] = None, callback: Optional[str] = None) -> Job[c.ReplayView]:
+    def replay_run(self, index_id: str, body: Optional[Mapping[str, Any]] = None, *, run_id: Optional[str] = None, callback: Optional[str] = None, priority: Optional[Literal["high", "normal", "low"]] = None) -> Job[c.ReplayView]:
         """Repeat a stored run as a job, and report whether the result is equal.
 
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
         :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
+        :param priority: Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.
         """
-        return Job(self._transport, self._transport.json("POST", f"/analytics/{word(index_id)}/replay", body=body, query={"run_id": run_id, "callback": callback}))
+        return Job(self._transport, self._transport.json("POST", f"/analytics/{word(index_id)}/replay", body=body, query={"run_id": run_id, "callback": callback, "priority": priority}))
 
-    def start_sweep(self, body: c.SweepRequest, *, callback: Optional[str] = None) -> Job[c.SweepView]:
+    def start_sweep(self, body: c.SweepRequest, *, callback: Optional[str] = None, priority: Optional[Literal["high", "normal", "low"]] = None) -> Job[c.SweepView]:
         """Run many variants of an index and rank them, as one job.
 
         :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
+        :param priority: Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.
         """
-        return Job(self._transport, self._transport.json("POST", "/analytics/sweeps", body=body, query={"callback": callback}))
+        return Job(self._transport, self._transport.json("POST", "/analytics/sweeps", body=body, query={"callback": callback, "priority": priority}))
 
     def get_sweep_rows(self, sweep_id: str, *, block: Optional[int] = None) -> c.SweepRows:
         """Rows of a sweep in blocks.
@@ -823,12 +849,13 @@ class Operations:
         """
         return cast("c.SweepRows", self._transport.json("GET", f"/analytics/sweeps/{word(sweep_id)}/rows", query={"block": block}))
 
-    def start_batch(self, body: c.BatchRequest, *, callback: Optional[str] = None) -> Job[c.BatchView]:
+    def start_batch(self, body: c.BatchRequest, *, callback: Optional[str] = None, priority: Optional[Literal["high", "normal", "low"]] = None) -> Job[c.BatchView]:
         """Trades of many accounts with tax lots that follow an index, as one job on all nodes.
 
         :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
+        :param priority: Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.
         """
-        return Job(self._transport, self._transport.json("POST", "/optimise/batches", body=body, query={"callback": callback}))
+        return Job(self._transport, self._transport.json("POST", "/optimise/batches", body=body, query={"callback": callback, "priority": priority}))
 
     def get_batch_accounts(self, batch_id: str, *, block: Optional[int] = None) -> c.BatchAccounts:
         """Results of a batch in blocks of 100 accounts.
@@ -845,12 +872,13 @@ class Operations:
         """
         return cast("c.BatchCommonData", self._transport.json("GET", f"/optimise/batches/{word(batch_id)}/common"))
 
-    def start_rerun(self, body: c.RerunRequest, *, callback: Optional[str] = None) -> Job[c.RerunView]:
+    def start_rerun(self, body: c.RerunRequest, *, callback: Optional[str] = None, priority: Optional[Literal["high", "normal", "low"]] = None) -> Job[c.RerunView]:
         """Repeat every stale run of indices and strategies, as one job.
 
         :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
+        :param priority: Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.
         """
-        return Job(self._transport, self._transport.json("POST", "/analytics/reruns", body=body, query={"callback": callback}))
+        return Job(self._transport, self._transport.json("POST", "/analytics/reruns", body=body, query={"callback": callback, "priority": priority}))
 
     def get_rerun_rows(self, rerun_id: str, *, block: Optional[int] = None) -> c.RerunRows:
         """Rows of a rerun in blocks.
@@ -859,13 +887,14 @@ class Operations:
         """
         return cast("c.RerunRows", self._transport.json("GET", f"/analytics/reruns/{word(rerun_id)}/rows", query={"block": block}))
 
-    def simulate_index(self, index_id: str, body: Optional[c.SimulationRequest] = None, *, run_id: Optional[str] = None, callback: Optional[str] = None) -> Job[c.SimulationView]:
+    def simulate_index(self, index_id: str, body: Optional[c.SimulationRequest] = None, *, run_id: Optional[str] = None, callback: Optional[str] = None, priority: Optional[Literal["high", "normal", "low"]] = None) -> Job[c.SimulationView]:
         """Simulate the future level of a stored run, as a job.
 
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
         :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
+        :param priority: Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.
         """
-        return Job(self._transport, self._transport.json("POST", f"/analytics/{word(index_id)}/simulate", body=body, query={"run_id": run_id, "callback": callback}))
+        return Job(self._transport, self._transport.json("POST", f"/analytics/{word(index_id)}/simulate", body=body, query={"run_id": run_id, "callback": callback, "priority": priority}))
 
     def get_rolling_risk(self, index_id: str, *, run_id: Optional[str] = None, window: Optional[int] = None, against: Optional[Literal["index", "benchmark"]] = None, benchmark: Optional[str] = None, half_life: Optional[float] = None) -> c.RollingRiskView:
         """Volatility, tracking error, beta and correlation of a run over time.
@@ -878,12 +907,13 @@ class Operations:
         """
         return cast("c.RollingRiskView", self._transport.json("GET", f"/analytics/{word(index_id)}/rolling", query={"run_id": run_id, "window": window, "against": against, "benchmark": benchmark, "half_life": half_life}))
 
-    def render_report(self, body: c.RenderRequest, *, callback: Optional[str] = None) -> Job[c.RenderResult]:
+    def render_report(self, body: c.RenderRequest, *, callback: Optional[str] = None, priority: Optional[Literal["high", "normal", "low"]] = None) -> Job[c.RenderResult]:
         """Renders a template as a PDF, as a job.
 
         :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
+        :param priority: Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.
         """
-        return Job(self._transport, self._transport.json("POST", "/reports/render", body=body, query={"callback": callback}))
+        return Job(self._transport, self._transport.json("POST", "/reports/render", body=body, query={"callback": callback, "priority": priority}))
 
     def list_renders(self, *, index_id: Optional[str] = None, template_id: Optional[str] = None, limit: Optional[int] = None, before: Optional[str] = None) -> c.RenderCollection:
         """Finished renders, newest first.
@@ -1052,31 +1082,34 @@ class Operations:
         """
         self._transport.json("DELETE", f"/data/stores/{word(store_id)}", query={"purge": purge}, if_match=if_match, note=note)
 
-    def activate_store(self, store_id: str, *, callback: Optional[str] = None, note: Optional[str] = None) -> Job[c.DataStore]:
+    def activate_store(self, store_id: str, *, callback: Optional[str] = None, priority: Optional[Literal["high", "normal", "low"]] = None, note: Optional[str] = None) -> Job[c.DataStore]:
         """Reads a store again and serves it.
 
         :param store_id: Id of the data store.
         :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
+        :param priority: Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.
         :param note: Reason of the write, for versions and the log of writes.
         """
-        return Job(self._transport, self._transport.json("POST", f"/data/stores/{word(store_id)}/activate", query={"callback": callback}, note=note))
+        return Job(self._transport, self._transport.json("POST", f"/data/stores/{word(store_id)}/activate", query={"callback": callback, "priority": priority}, note=note))
 
-    def refresh_store(self, store_id: str, body: Optional[c.RefreshRequest] = None, *, callback: Optional[str] = None, note: Optional[str] = None) -> Job[c.RefreshResult]:
+    def refresh_store(self, store_id: str, body: Optional[c.RefreshRequest] = None, *, callback: Optional[str] = None, priority: Optional[Literal["high", "normal", "low"]] = None, note: Optional[str] = None) -> Job[c.RefreshResult]:
         """Refreshes a store from its source.
 
         :param store_id: Id of the data store.
         :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
+        :param priority: Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.
         :param note: Reason of the write, for versions and the log of writes.
         """
-        return Job(self._transport, self._transport.json("POST", f"/data/stores/{word(store_id)}/refresh", body=body, query={"callback": callback}, note=note))
+        return Job(self._transport, self._transport.json("POST", f"/data/stores/{word(store_id)}/refresh", body=body, query={"callback": callback, "priority": priority}, note=note))
 
-    def sync_data(self, body: Optional[c.RefreshRequest] = None, *, callback: Optional[str] = None, note: Optional[str] = None) -> Job[c.RefreshResult]:
+    def sync_data(self, body: Optional[c.RefreshRequest] = None, *, callback: Optional[str] = None, priority: Optional[Literal["high", "normal", "low"]] = None, note: Optional[str] = None) -> Job[c.RefreshResult]:
         """Refreshes the served store.
 
         :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
+        :param priority: Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.
         :param note: Reason of the write, for versions and the log of writes.
         """
-        return Job(self._transport, self._transport.json("POST", "/data/sync", body=body, query={"callback": callback}, note=note))
+        return Job(self._transport, self._transport.json("POST", "/data/sync", body=body, query={"callback": callback, "priority": priority}, note=note))
 
     def audit_store(self, store_id: str) -> c.DataAudit:
         """Probable errors in the data of a store.
@@ -1119,13 +1152,14 @@ class Operations:
         """
         return self._transport.content("GET", "/data/import/template", query={"format": format})
 
-    def generate_synthetic(self, body: Optional[c.GenerateSyntheticRequest] = None, *, callback: Optional[str] = None, note: Optional[str] = None) -> Job[c.DataStore]:
+    def generate_synthetic(self, body: Optional[c.GenerateSyntheticRequest] = None, *, callback: Optional[str] = None, priority: Optional[Literal["high", "normal", "low"]] = None, note: Optional[str] = None) -> Job[c.DataStore]:
         """Generates a synthetic market into a new store and serves it.
 
         :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
+        :param priority: Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.
         :param note: Reason of the write, for versions and the log of writes.
         """
-        return Job(self._transport, self._transport.json("POST", "/data/synthetic", body=body, query={"callback": callback}, note=note))
+        return Job(self._transport, self._transport.json("POST", "/data/synthetic", body=body, query={"callback": callback, "priority": priority}, note=note))
 
     def list_data_versions(self, store_id: str, *, limit: Optional[int] = None, before: Optional[int] = None) -> c.DataVersions:
         """Versions of the data of a store that were served, newest first.
@@ -1966,7 +2000,7 @@ class Operations:
         """
         return cast("c.DocumentAccess", self._transport.json("PUT", f"/access/{word(kind)}/{word(document_id)}", body=body, if_match=if_match))
 
-    def get_audit(self, *, start: Optional[str] = None, end: Optional[str] = None, kind: Optional[Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "schedule", "procedure", "client", "judgement", "action-decision", "approval", "run", "optimisation-run", "risk-model", "render", "publication", "publication-error", "data-version", "signing-key", "key", "job", "authentication", "read"]] = None, id: Optional[str] = None, author: Optional[str] = None, after: Optional[int] = None, limit: Optional[int] = None, format: Optional[Literal["json", "ndjson"]] = None) -> c.AuditLog:
+    def get_audit(self, *, start: Optional[str] = None, end: Optional[str] = None, kind: Optional[Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "schedule", "procedure", "client", "judgement", "action-decision", "approval", "paused-kind", "run", "optimisation-run", "risk-model", "render", "publication", "publication-error", "data-version", "signing-key", "key", "job", "authentication", "read"]] = None, id: Optional[str] = None, author: Optional[str] = None, after: Optional[int] = None, limit: Optional[int] = None, format: Optional[Literal["json", "ndjson"]] = None) -> c.AuditLog:
         """Every write of a document and every publication, with author, time, request and version.
 
         :param start: Only entries at or after this day or time.
@@ -1980,7 +2014,7 @@ class Operations:
         """
         return cast("c.AuditLog", self._transport.json("GET", "/audit", query={"start": start, "end": end, "kind": kind, "id": id, "author": author, "after": after, "limit": limit, "format": format}))
 
-    def get_audit_content(self, media: Literal["application/x-ndjson"], *, start: Optional[str] = None, end: Optional[str] = None, kind: Optional[Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "schedule", "procedure", "client", "judgement", "action-decision", "approval", "run", "optimisation-run", "risk-model", "render", "publication", "publication-error", "data-version", "signing-key", "key", "job", "authentication", "read"]] = None, id: Optional[str] = None, author: Optional[str] = None, after: Optional[int] = None, limit: Optional[int] = None, format: Optional[Literal["json", "ndjson"]] = None) -> bytes:
+    def get_audit_content(self, media: Literal["application/x-ndjson"], *, start: Optional[str] = None, end: Optional[str] = None, kind: Optional[Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "schedule", "procedure", "client", "judgement", "action-decision", "approval", "paused-kind", "run", "optimisation-run", "risk-model", "render", "publication", "publication-error", "data-version", "signing-key", "key", "job", "authentication", "read"]] = None, id: Optional[str] = None, author: Optional[str] = None, after: Optional[int] = None, limit: Optional[int] = None, format: Optional[Literal["json", "ndjson"]] = None) -> bytes:
         """Every write of a document and every publication, with author, time, request and version.
 
         :param media: What is wanted instead of JSON.

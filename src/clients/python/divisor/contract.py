@@ -514,7 +514,7 @@ class _AuditEntry(t.TypedDict):
     #: Action on the document.
     action: t.Literal["created", "updated", "restored", "deleted", "purged", "loaded", "activated", "cancelled", "refused", "read"]
     #: Kind of the document, or of the other subject.
-    kind: t.Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "schedule", "procedure", "client", "judgement", "action-decision", "approval", "run", "optimisation-run", "risk-model", "render", "publication", "publication-error", "data-version", "signing-key", "key", "job", "authentication", "read"]
+    kind: t.Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "schedule", "procedure", "client", "judgement", "action-decision", "approval", "paused-kind", "run", "optimisation-run", "risk-model", "render", "publication", "publication-error", "data-version", "signing-key", "key", "job", "authentication", "read"]
     #: Its id: for a run that of the index, for a publication with a number, for a data version that of the store; the address whose key was refused, or the path that was read.
     id: str
     #: The version created; null for kinds without versions.
@@ -633,6 +633,8 @@ class BacktestJobStatus(t.TypedDict):
     #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["backtest"]
+    #: Order in which waiting jobs start.
+    priority: t.Literal["high", "normal", "low"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
     status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
     #: Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success.
@@ -933,6 +935,8 @@ class BatchJobStatus(t.TypedDict):
     #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["batch"]
+    #: Order in which waiting jobs start.
+    priority: t.Literal["high", "normal", "low"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
     status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
     #: Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success.
@@ -4757,6 +4761,8 @@ class GenerateJobStatus(t.TypedDict):
     #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["generate"]
+    #: Order in which waiting jobs start.
+    priority: t.Literal["high", "normal", "low"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
     status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
     #: Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success.
@@ -5923,6 +5929,36 @@ class JobCollection(t.TypedDict):
     skipped_causes: SkippedCauses
 
 
+class JobKindList(t.TypedDict):
+    #: Every kind, in a fixed order.
+    kinds: t.Sequence[JobKindState]
+
+
+class JobKindPause(t.TypedDict, total=False):
+    #: Reason, shown with the kind.
+    reason: t.Optional[str]
+
+
+class JobKindStatePause(t.TypedDict):
+    #: Time of the pause, ISO-8601 UTC with offset.
+    paused_at: str
+    #: Name of the key that paused it; `local` without authentication.
+    author: str
+    #: Reason in the request.
+    reason: t.Optional[str]
+
+
+class JobKindState(t.TypedDict):
+    """A kind of job."""
+
+    #: Kind of the object.
+    kind: t.Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "batch", "rerun", "simulate", "replay", "diff"]
+    #: Jobs of the light lane run while those of the heavy one do.
+    lane: t.Literal["heavy", "light"]
+    #: Null while jobs of the kind start.
+    pause: t.Optional[JobKindStatePause]
+
+
 class JobRetriesRefused(t.TypedDict):
     #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
@@ -5959,6 +5995,8 @@ class JobStatus(t.TypedDict):
     job_id: str
     #: Kind of the object.
     kind: t.Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "batch", "rerun", "simulate", "replay", "diff"]
+    #: Order in which waiting jobs start.
+    priority: t.Literal["high", "normal", "low"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
     status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
     #: Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success.
@@ -6279,7 +6317,7 @@ class Limits(t.TypedDict):
     MAX_SQL_LENGTH: float
     #: Sessions of a simulated path: ten years.
     MAX_SIMULATION_SESSIONS: float
-    #: Paths of a simulation: four numbers of each are stored.
+    #: Paths of a simulation: 28 bytes of each are stored until it ends.
     MAX_SIMULATION_PATHS: float
     #: Variants of a sweep: an hour of two workers at 70 ms each.
     MAX_SWEEP_VARIANTS: float
@@ -6526,6 +6564,8 @@ class LoadJobStatus(t.TypedDict):
     #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["load"]
+    #: Order in which waiting jobs start.
+    priority: t.Literal["high", "normal", "low"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
     status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
     #: Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success.
@@ -7362,6 +7402,8 @@ class OptimisationJobStatus(t.TypedDict):
     #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["optimise"]
+    #: Order in which waiting jobs start.
+    priority: t.Literal["high", "normal", "low"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
     status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
     #: Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success.
@@ -9033,6 +9075,8 @@ class RefreshJobStatus(t.TypedDict):
     #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["refresh"]
+    #: Order in which waiting jobs start.
+    priority: t.Literal["high", "normal", "low"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
     status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
     #: Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success.
@@ -9306,6 +9350,8 @@ class RenderJobStatus(t.TypedDict):
     #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["render"]
+    #: Order in which waiting jobs start.
+    priority: t.Literal["high", "normal", "low"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
     status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
     #: Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success.
@@ -9437,6 +9483,8 @@ class ReplayJobStatus(t.TypedDict):
     #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["replay"]
+    #: Order in which waiting jobs start.
+    priority: t.Literal["high", "normal", "low"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
     status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
     #: Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success.
@@ -9562,6 +9610,8 @@ class RerunJobStatus(t.TypedDict):
     #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["rerun"]
+    #: Order in which waiting jobs start.
+    priority: t.Literal["high", "normal", "low"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
     status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
     #: Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success.
@@ -10003,6 +10053,8 @@ class RiskModelJobStatus(t.TypedDict):
     #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["risk"]
+    #: Order in which waiting jobs start.
+    priority: t.Literal["high", "normal", "low"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
     status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
     #: Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success.
@@ -10161,6 +10213,8 @@ class RiskValidationJobStatus(t.TypedDict):
     #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["validate"]
+    #: Order in which waiting jobs start.
+    priority: t.Literal["high", "normal", "low"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
     status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
     #: Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success.
@@ -10524,6 +10578,8 @@ class RunsDifferenceJobStatus(t.TypedDict):
     #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["diff"]
+    #: Order in which waiting jobs start.
+    priority: t.Literal["high", "normal", "low"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
     status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
     #: Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success.
@@ -11065,6 +11121,8 @@ class SimulationJobStatus(t.TypedDict):
     #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["simulate"]
+    #: Order in which waiting jobs start.
+    priority: t.Literal["high", "normal", "low"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
     status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
     #: Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success.
@@ -11621,6 +11679,8 @@ class SweepJobStatus(t.TypedDict):
     #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["sweep"]
+    #: Order in which waiting jobs start.
+    priority: t.Literal["high", "normal", "low"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
     status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
     #: Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success.
@@ -11832,6 +11892,8 @@ class SyncJobStatus(t.TypedDict):
     #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     kind: t.Literal["sync"]
+    #: Order in which waiting jobs start.
+    priority: t.Literal["high", "normal", "low"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
     status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
     #: Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success.

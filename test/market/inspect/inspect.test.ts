@@ -24,14 +24,14 @@ async function inspected(files: Record<string, string>) {
   const folder = join(root, String((folders += 1)));
   await writeFiles(folder, files);
   const problems = createProblems();
-  const list = await folderFiles(
+  const listed = await folderFiles(
     folder,
     { tables: {}, mapping: Mapping.parse({}) },
     createLocations([folder]),
     problems,
   );
   expect(places(problems.findings())).toEqual([]);
-  return inspect({ kind: 'files', files: list });
+  return inspect({ kind: 'files', files: listed });
 }
 
 const inspectedSheets = (sheets: readonly Sheet[]) =>
@@ -171,10 +171,8 @@ const VENDORS: readonly (readonly [vendor: string, files: Record<string, string>
 test("a vendor's dividend column next to adjusted closes is reported as unused", async () => {
   const { mapping, findings, unsure } = await inspected(VENDORS.find(([vendor]) => vendor === 'Tiingo')![1]);
   expect(mapping.adjusted_close).toBe('adjClose');
-  const message = expect.stringMatching(/divCash.*adjClose.*corporate_actions/) as string;
-  expect(findings).toEqual([
-    expect.objectContaining({ severity: 'warning', path: 'market.divCash', message: message }),
-  ]);
+  const said = expect.stringMatching(/divCash.*adjClose.*corporate_actions/) as string;
+  expect(findings).toEqual([expect.objectContaining({ severity: 'warning', path: 'market.divCash', message: said })]);
   expect(unsure).toContainEqual(
     expect.objectContaining({ field: 'adjusted_close', taken: 'adjClose', others: ['none'], required: false }),
   );

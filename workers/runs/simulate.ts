@@ -1,3 +1,4 @@
+import type { RecordedClosures } from '#domain/calendars/closures.js';
 import { marketOn } from '#domain/books/market-on.js';
 import { canonicalJson } from '#domain/json/canonical-json.js';
 import { currencyOfSecurities } from '#domain/backtest/run-file/settings.js';
@@ -55,6 +56,7 @@ interface RunHistory {
   readonly days: Int32Array;
   readonly level: Float64Array;
   readonly currency: string;
+  readonly closures: RecordedClosures | undefined;
   /** Weights after the last close, by security. */
   readonly weights: ReadonlyMap<string, number>;
 }
@@ -67,6 +69,7 @@ function readRun({ columns }: PlanSimulationInput): RunHistory {
       days: run.i32('days').slice(),
       level: run.f64('level').slice(),
       currency: currencyOfSecurities(run.header),
+      closures: run.header.closures,
       weights: heldByName(names, weights),
     };
   });
@@ -74,7 +77,8 @@ function readRun({ columns }: PlanSimulationInput): RunHistory {
 
 /** Returns the variance of the last weights under a statistical factor model of the run's window. */
 async function modelledRisk({ request, calendar, market: handle }: PlanSimulationInput, run: RunHistory) {
-  const sm = marketOn({ market: openedMarket(handle!), calendars: openedCalendars(), code: calendar }); // the service required a market
+  const calendars = openedCalendars(run.closures);
+  const sm = marketOn({ market: openedMarket(handle!), calendars, code: calendar }); // the service required a market
   const window = {
     sm,
     growth: growthOf(sm, securityTerms('total', run.currency)),

@@ -24,6 +24,7 @@ export const DOCUMENTS_WORDS: Readonly<Record<string, string>> = {
   plugin_id: 'The plug-in.',
   schedule_id: 'The schedule.',
   procedure_id: 'The procedure.',
+  calendar_code: 'The calendar.',
   client_id: 'The client.',
   constraint_set_id: 'The constraint set.',
   portfolio_id: 'portfolio-{index_id}.',

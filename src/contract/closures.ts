@@ -72,6 +72,18 @@ const params = z.strictObject({
 });
 const tag = 'calendars';
 
+/** Versions of the recorded changes of a calendar: their place and their words. */
+export const closuresFamily = {
+  path: '/calendars/{calendar_code}/closures',
+  params: params.shape,
+  tag,
+  word: 'calendar',
+  scope: 'data',
+  missing: 'CALENDAR_NOT_FOUND',
+  saved: CalendarClosures,
+  errors: ['VALIDATION_FAILED'],
+} as const;
+
 export const closureRoutes = routes({
   listClosures: {
     method: 'GET',
@@ -108,7 +120,7 @@ export const closureRoutes = routes({
     withoutMarket: true,
     summary: 'Records the changes of a calendar, in place of those recorded before.',
     description:
-      'With `dry_run` nothing is stored and the answer lists what would change: sessions, rebalances, indices, published closes and days of schedules. Runs, previews, schedules and derivatives use the changes at once. Runs made before become stale if they follow the calendar; their numbers stay. A published close stays; publish with an error policy to decide about its difference. A code that trades on the days of another one has changes of its own.',
+      'With `dry_run` nothing is stored and the answer lists what would change: sessions, rebalances, indices, published closes and days of schedules. Runs, previews, schedules and derivatives use the changes at once. Runs made before become stale if they follow the calendar; their numbers stay. A published close stays; publish with an error policy to decide about its difference. A code that trades on the days of another one has separate changes.',
     versioned: true,
     params,
     body: {
@@ -126,7 +138,7 @@ export const closureRoutes = routes({
     scope: 'data',
     tag,
     withoutMarket: true,
-    summary: 'Deletes the recorded changes of a calendar: its rules apply alone.',
+    summary: 'Deletes the recorded changes of a calendar: only its rules apply.',
     versioned: true,
     params,
     query: purgeQuery,

@@ -10,7 +10,7 @@ import { routes, type Scope } from './route.js';
 import { Procedure } from './governance.js';
 import { DataStore } from './stores/store.js';
 import { SavedStrategy } from './strategies.js';
-import { CalendarClosures } from './closures.js';
+import { closuresFamily } from './closures.js';
 import { Client } from './clients.js';
 import { Plugin } from './plugins.js';
 import { Schedule } from './schedules.js';
@@ -270,17 +270,6 @@ const procedure = {
   errors: [],
 } as const;
 
-const closures = {
-  path: '/calendars/{calendar_code}/closures',
-  params: { calendar_code: z.string().min(1).max(64) },
-  tag: 'calendars',
-  word: 'calendar',
-  scope: 'data',
-  missing: 'CALENDAR_NOT_FOUND',
-  saved: CalendarClosures,
-  errors: ['VALIDATION_FAILED'],
-} as const;
-
 const client = {
   path: '/clients/{client_id}',
   params: { client_id: Id },
@@ -337,10 +326,10 @@ export const versionRoutes = routes({
   diffScheduleVersions: differenceOf(schedule),
   getScheduleVersion: readingOf(schedule),
   restoreScheduleVersion: restorationOf(schedule),
-  listClosuresVersions: listOf(closures),
-  diffClosuresVersions: differenceOf(closures),
-  getClosuresVersion: readingOf(closures),
-  restoreClosuresVersion: restorationOf(closures),
+  listClosuresVersions: listOf(closuresFamily),
+  diffClosuresVersions: differenceOf(closuresFamily),
+  getClosuresVersion: readingOf(closuresFamily),
+  restoreClosuresVersion: restorationOf(closuresFamily),
   listProcedureVersions: listOf(procedure),
   diffProcedureVersions: differenceOf(procedure),
   getProcedureVersion: readingOf(procedure),

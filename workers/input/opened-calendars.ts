@@ -1,4 +1,5 @@
-import { correctCalendars, type RecordedClosures } from '#domain/calendars/closures.js';
+import type { RecordedClosures } from '#domain/calendars/closures.js';
+import { correctCalendars } from '#domain/calendars/correct-calendars.js';
 import type { ExchangeCalendars } from '#domain/calendars/calendars.js';
 import { canonicalJson } from '#domain/json/canonical-json.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
@@ -11,7 +12,7 @@ const corrected = new Map<string, ExchangeCalendars>();
 
 /**
  * Returns the calendars of the service with recorded changes, opened once per thread. The changes come from the task,
- * so that its results depend on its input alone.
+ * so that its results depend only on its input.
  */
 export function openedCalendars(closures: RecordedClosures = {}): ExchangeCalendars {
   calendars ??= openCalendars();

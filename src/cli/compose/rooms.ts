@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 import type { Logger } from 'pino';
-import { createLiveCalendars, type LiveCalendars } from '#domain/calendars/live-calendars.js';
+import type { LiveCalendars } from '#domain/calendars/live-calendars.js';
 import type { MarketHandle, MarketIdentity } from '#domain/market/handle.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { collectGarbage } from '#kernels/memory/collect-garbage.js';
@@ -22,10 +22,8 @@ import { createPostgresQueue } from '#jobs/postgres/postgres-queue.js';
 import type { EndedJob } from '#jobs/queue.js';
 import { createNodePool } from '#jobs/resolve-task.js';
 import type { ArtifactReference } from '#jobs/tasks/references.js';
-import { openCalendars } from '#market/serving/calendar-files.js';
 import type { Approvals } from '#services/approvals/approvals.js';
 import type { Check } from '#services/operations/health.js';
-import { followClosures } from '#services/stored/recorded-closures.js';
 import { createRunStates, type RunStates } from '#services/runs/run-states.js';
 import { createWarmUp, type WarmUp } from '#services/runs/warm-up.js';
 import type { Home } from '#store/home/home.js';
@@ -45,6 +43,7 @@ import { openSecrets } from '../secrets.js';
 import type { Settings } from '../settings.js';
 import { tracedDocuments } from './traced-documents.js';
 import { buildInfo, buildVersion, engineVersion } from '../version.js';
+import { openLiveCalendars } from './live-calendars.js';
 import { openDeliveries, type Messages } from './callbacks.js';
 import { composeMarket, type MarketRooms } from './market.js';
 import { limitPanels, limitReading } from './memory-limits.js';
@@ -110,8 +109,7 @@ export async function openRooms({ role, home, settings, log, onDefect, open }: R
   /** Artifacts that features read for requests; a worker has no requests. Threads and effects of jobs wait longer. */
   const artifacts = (role === 'worker' ? undefined : store.artifacts.forRequests) ?? store.artifacts;
   const version = engineVersion();
-  const calendars = createLiveCalendars(openCalendars());
-  await followClosures(store.documents, calendars);
+  const calendars = await openLiveCalendars(store.documents, log);
   const metrics = openMetrics({ version, home, settings, store, work: () => ({ jobs, pool }) });
   let warmUp: WarmUp | undefined;
   const checks = () => [
@@ -144,10 +142,6 @@ export async function openRooms({ role, home, settings, log, onDefect, open }: R
   const { markets } = market;
   open.push(market.datasets);
   if (settings.warmUp) warmUp = openWarmUp({ role, settings, log, store, markets, pool });
-  documents.subscribe('closures-recorded', () => {
-    const logFailure = (err: unknown) => log.error({ err }, 'the recorded changes of calendars could not be read');
-    followClosures(store.documents, calendars).catch(logFailure);
-  });
   documents.subscribe('run-stored', ({ run_id: runId }) => warmUp?.wake(runId));
   open.push({ close: async () => warmUp?.close() });
 

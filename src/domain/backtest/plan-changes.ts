@@ -64,7 +64,10 @@ function calendarChanges({ documents: before }: BacktestPlan, { documents: now }
 function changedDays(before: readonly SessionChange[], now: readonly SessionChange[]): string[] {
   const effectOf = ({ date, session }: SessionChange) => `${date} ${session}`;
   const [was, is] = [new Set(before.map(effectOf)), new Set(now.map(effectOf))];
-  const changed = [...before.filter((change) => !is.has(effectOf(change))), ...now.filter((change) => !was.has(effectOf(change)))];
+  const changed = [
+    ...before.filter((change) => !is.has(effectOf(change))),
+    ...now.filter((change) => !was.has(effectOf(change))),
+  ];
   return [...new Set(changed.map(({ date }) => date))].toSorted();
 }
 

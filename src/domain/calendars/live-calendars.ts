@@ -1,4 +1,5 @@
-import { correctCalendars, type RecordedClosures } from './closures.js';
+import type { RecordedClosures } from './closures.js';
+import { correctCalendars } from './correct-calendars.js';
 import type { ExchangeCalendars } from './calendars.js';
 
 /** Calendars of the service with the changes recorded last. */

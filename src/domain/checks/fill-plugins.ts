@@ -53,7 +53,7 @@ export function fillPlugins(
 }
 
 /** A definition as it is stored, without what runs add to it: code of plug-ins, recorded changes of calendars. */
-export function withoutComputedParts({ closures: _, ...document }: IndexDocument): IndexDocument {
+export function withoutComputedParts({ closures: _closures, ...document }: IndexDocument): IndexDocument {
   const { plugins } = document;
   if (plugins === undefined) return document;
   const named = Object.entries(plugins).map(

@@ -285,7 +285,8 @@ export const IndexDocument = z
     overlay: OverlaySpec.optional().meta({ description: 'Type and terms of an overlay on its underlying index.' }),
     amendments: Amendments.optional(),
     closures: RecordedClosures.optional().meta({
-      description: 'Recorded changes of calendars as they were computed, in the documents of runs; ignored in requests.',
+      description:
+        'Recorded changes of calendars as they were computed, in the documents of runs; ignored in requests.',
     }),
     tags: z.array(z.string().min(1).max(64)).max(32).default([]).meta({ label: 'Tags', help: 'Free labels.' }),
   })

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { ClosureEffect } from '#contract/closures.js';
 import type { ExchangeCalendar } from '#domain/calendars/calendars.js';
-import { sessionsOnlyIn } from '#domain/calendars/closures.js';
+import { sessionsOnlyIn } from '#domain/calendars/correct-calendars.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { dueDay } from '#domain/daily-plans/due-days.js';
 import { readIndex } from '#domain/checks/validate-index.js';
@@ -88,7 +88,8 @@ export function createClosureEffects({ documents, calendars, schedulesOn, now }:
     for (const { id, plan } of all) {
       if (plan.calendar !== calendar.code) continue;
       const ended: string[] = [];
-      for (const date of removed) if ((await documents.get('schedule-day', dayId(id, date))) !== undefined) ended.push(date);
+      for (const date of removed)
+        if ((await documents.get('schedule-day', dayId(id, date))) !== undefined) ended.push(date);
       const missing = added.filter(
         (date) => date >= plan.starts_on && dueDay(dayFrom(date), plan, calendar).dueMs <= now(),
       );

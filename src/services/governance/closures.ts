@@ -1,10 +1,6 @@
 import type { CalendarClosures, ClosureEffect } from '#contract/closures.js';
-import {
-  ClosuresDocument,
-  correctCalendars,
-  type RecordedClosures,
-  type SessionChange,
-} from '#domain/calendars/closures.js';
+import { ClosuresDocument, type RecordedClosures, type SessionChange } from '#domain/calendars/closures.js';
+import { correctCalendars } from '#domain/calendars/correct-calendars.js';
 import { fileNameOf, type ExchangeCalendar } from '#domain/calendars/calendars.js';
 import type { LiveCalendars } from '#domain/calendars/live-calendars.js';
 import { dayFrom, formatDay } from '#domain/time/days.js';
@@ -62,7 +58,10 @@ export function createClosures({ documents, calendars, compare }: ClosuresDepend
   async function get(code: string): Promise<StoredClosures> {
     const calendar = requireCalendar(code);
     const id = fileNameOf(calendar.code);
-    const [stored, version] = await Promise.all([documents.get(KIND, id), lastVersionOf(documents, { kind: KIND, id })]);
+    const [stored, version] = await Promise.all([
+      documents.get(KIND, id),
+      lastVersionOf(documents, { kind: KIND, id }),
+    ]);
     const named = { calendar: calendar.code, name: calendar.name, version };
     if (stored === undefined) return { closures: { ...named, updated_at: null, changes: [] }, etag: null };
     const document = 'unreadable' in stored ? undefined : ClosuresDocument.safeParse(stored.body).data;
@@ -150,7 +149,10 @@ interface ChangeAt {
 }
 
 /** Errors in a change, by the rules of its calendar. */
-function changeFindings({ date, session, opens, closes }: SessionChange, { calendar, i, changes }: ChangeAt): Finding[] {
+function changeFindings(
+  { date, session, opens, closes }: SessionChange,
+  { calendar, i, changes }: ChangeAt,
+): Finding[] {
   const { code, coverage } = calendar;
   const day = dayFrom(date);
   const error = (member: string, message: string): Finding[] => [
@@ -161,13 +163,23 @@ function changeFindings({ date, session, opens, closes }: SessionChange, { calen
     return error('date', `${code} covers ${formatDay(coverage.from)} to ${formatDay(coverage.to)}, not ${date}.`);
   const hasHours = opens !== undefined || closes !== undefined;
   const isSession = calendar.isSession(day);
-  if (session === 'closed' && !isSession) return error('date', `${date} is no session of ${code}: it is closed anyway.`);
+  if (session === 'closed' && !isSession)
+    return error('date', `${date} is no session of ${code}: it is closed anyway.`);
   if (session === 'closed' && hasHours) return error('session', `A closed day has neither opens nor closes.`);
   if (session === 'open' && isSession && !hasHours)
     return error('date', `${date} is a session of ${code}; give opens or closes if its hours differ.`);
   const usual = calendar.hoursOn(day);
   const [from, to] = [opens ?? usual?.open, closes ?? usual?.close];
-  if (usual?.openDay !== -1 && from !== undefined && to !== undefined && from >= to && (usual === undefined || usual.open < usual.close))
-    return error(closes === undefined ? 'opens' : 'closes', `The session of ${date} would open at ${from} and close at ${to}.`);
+  if (
+    usual?.openDay !== -1 &&
+    from !== undefined &&
+    to !== undefined &&
+    from >= to &&
+    (usual === undefined || usual.open < usual.close)
+  )
+    return error(
+      closes === undefined ? 'opens' : 'closes',
+      `The session of ${date} would open at ${from} and close at ${to}.`,
+    );
   return [];
 }

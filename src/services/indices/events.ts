@@ -134,7 +134,9 @@ function exchangeEvents(code: string, window: EventWindow, calendars: Calendars)
     summary: `${code}: ${summary}`,
   });
   const { from, to } = window;
-  const recorded = (calendar.recorded?.changes ?? []).filter(({ date }) => dayFrom(date) >= from && dayFrom(date) <= to);
+  const recorded = (calendar.recorded?.changes ?? []).filter(
+    ({ date }) => dayFrom(date) >= from && dayFrom(date) <= to,
+  );
   const known = new Set(recorded.map(({ date }) => dayFrom(date)));
   return [
     ...holidays(window, calendar)

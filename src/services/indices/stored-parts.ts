@@ -22,7 +22,8 @@ export async function withStoredParts(reader: Reader, document: IndexDocument): 
 }
 
 /** A definition without what was filled in. */
-export const withoutStoredParts = (document: IndexDocument): IndexDocument => withoutComputedParts(withoutWatchlist(document));
+export const withoutStoredParts = (document: IndexDocument): IndexDocument =>
+  withoutComputedParts(withoutWatchlist(document));
 
 /** A definition with the code of its plug-ins, and errors about its watchlists and plug-ins. */
 export async function checkedParts(reader: Reader, document: IndexDocument) {

@@ -190,8 +190,7 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
         const { standing, head } = log;
         const found = disagreementsOf(closes, standing);
         const treatment =
-          asked.error_policy &&
-          treatErrors(asked.error_policy, { closes, standing, disagreements: found }, isClosed);
+          asked.error_policy && treatErrors(asked.error_policy, { closes, standing, disagreements: found }, isClosed);
         const request = treatedRequest(asked, treatment);
         const disagreements = treatment?.restated ?? found;
         assertAllowed(disagreements, request, { closes, standing });

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { closuresOf, correctCalendars, type SessionChange } from '#domain/calendars/closures.js';
+import { closuresOf, type SessionChange } from '#domain/calendars/closures.js';
+import { correctCalendars } from '#domain/calendars/correct-calendars.js';
 import { createLiveCalendars } from '#domain/calendars/live-calendars.js';
 import { dayFrom, formatDay } from '#domain/time/days.js';
 import { openCalendars } from '#market/serving/calendar-files.js';

@@ -1,7 +1,15 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { CalendarClosures, RecordedCalendarClosures } from '#contract/closures.js';
 import type { PublicationEntry } from '#domain/documents/publication-document.js';
-import { familyOn, fileOf, performed, publishedDates, putSchedule, SESSIONS, settledDay } from '../daily-plans/family.js';
+import {
+  familyOn,
+  fileOf,
+  performed,
+  publishedDates,
+  putSchedule,
+  SESSIONS,
+  settledDay,
+} from '../daily-plans/family.js';
 import { runService, type RunningService } from '../running-service.js';
 
 /** One story of an exchange that is closed without notice: tests follow each other. */
@@ -15,7 +23,7 @@ const closed = (date: string, reason = 'Storm') => ({ date, session: 'closed', r
 beforeAll(async () => {
   service = await runService();
   folder = await familyOn(service, 30);
-  const publish = { type: 'publish', error_policy: POLICY };
+  const publish = { type: 'publish', errors: POLICY };
   await putSchedule(service, { enabled: false, steps: [{ type: 'refresh' }, { type: 'run' }, publish] });
   await rerun('CORE');
 });
@@ -54,8 +62,18 @@ test('a dry run lists sessions, rebalances and published closes that would chang
 test.each([
   ['a day that is closed anyway', [closed('2023-07-04')], 'changes[0].date', 'closed anyway'],
   ['a date that occurs twice', [closed(day(3)), closed(day(3))], 'changes[1].date', 'occurs twice'],
-  ['a session without other hours', [{ ...closed(day(3)), session: 'open' }], 'changes[0].date', 'give opens or closes'],
-  ['a close before the opening', [{ ...closed(day(3)), session: 'open', closes: '09:00' }], 'changes[0].closes', '09:30'],
+  [
+    'a session without other hours',
+    [{ ...closed(day(3)), session: 'open' }],
+    'changes[0].date',
+    'give opens or closes',
+  ],
+  [
+    'a close before the opening',
+    [{ ...closed(day(3)), session: 'open', closes: '09:00' }],
+    'changes[0].closes',
+    '09:30',
+  ],
   ['a day before the calendar', [closed('1900-01-01')], 'changes[0].date', 'covers'],
 ])('%s is refused by its place', async (_, changes, path, text) => {
   const { status, detail } = await service.refusal('PUT', CLOSURES, { changes });
@@ -140,7 +158,7 @@ test('an open day of a closed exchange ends with the reason, and the next day pu
   expect(entries.at(-1)).toMatchObject({ date: day(31), calendar_version: body.version });
 });
 
-test('a published run with a closure is recomputed from its bundle alone', async () => {
+test('a published run with a closure is recomputed from its bundle', async () => {
   const bundle = await service.download('/analytics/EVEN/published/bundle');
   expect(bundle.status).toBe(200); // after its closes were recomputed from it
 });

@@ -4971,6 +4971,7 @@ export interface IndexDocument {
   readonly closures?: Readonly<Record<string, {
     /** Changes, one for each date. */
     readonly changes: readonly SessionChange[];
+    /** Version of the recorded changes. */
     readonly version: number;
   }>> | undefined;
   /** Free labels. */
@@ -5050,6 +5051,7 @@ export interface IndexDocumentBody {
   readonly closures?: Readonly<Record<string, {
     /** Changes, one for each date. */
     readonly changes: readonly SessionChange[];
+    /** Version of the recorded changes. */
     readonly version: number;
   }>> | undefined;
   /** Free labels. */
@@ -7567,7 +7569,7 @@ export interface PublicationEntry {
   readonly data_hash: string | null;
   /** Version of the definition; null if unknown. */
   readonly index_version: number | null;
-  /** Version of the recorded changes of its calendar that the run used; absent without any. */
+  /** Version of the recorded changes of its calendar that the run used; absent if there were none. */
   readonly calendar_version?: number | undefined;
   /** Version of the engine of the run. */
   readonly engine: string | null;
@@ -8153,6 +8155,7 @@ export interface RecordedCalendarClosures {
   readonly changes: readonly SessionChange[];
   /** True if nothing was stored. */
   readonly dry_run: boolean;
+  /** Differences that the changes make. */
   readonly effect: ClosureEffect;
 }
 
@@ -12065,7 +12068,7 @@ export interface Operations {
     request: { readonly params: { readonly calendar_code: string }; readonly body: ClosuresBody };
     answer: RecordedCalendarClosures;
   };
-  /** Deletes the recorded changes of a calendar: its rules apply alone. */
+  /** Deletes the recorded changes of a calendar: only its rules apply. */
   deleteClosures: {
     request: { readonly params: { readonly calendar_code: string }; readonly query?: { readonly purge?: boolean | undefined } | undefined };
     answer: null;

@@ -30,7 +30,9 @@ export const ClosuresDocument = z
 export type ClosuresDocument = z.infer<typeof ClosuresDocument>;
 
 /** Recorded changes with the version of their document. */
-export const VersionedClosures = ClosuresDocument.extend({ version: z.int().min(1) });
+export const VersionedClosures = ClosuresDocument.extend({
+  version: z.int().min(1).meta({ description: 'Version of the recorded changes.' }),
+});
 export type VersionedClosures = z.infer<typeof VersionedClosures>;
 
 /** Recorded changes by the code of the calendar. */

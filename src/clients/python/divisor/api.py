@@ -191,7 +191,7 @@ class Operations:
         return cast("c.RecordedCalendarClosures", self._transport.json("PUT", f"/calendars/{word(calendar_code)}/closures", body=body, if_match=if_match, note=note))
 
     def delete_closures(self, calendar_code: str, *, purge: Optional[bool] = None, if_match: Optional[str] = None, note: Optional[str] = None) -> None:
-        """Deletes the recorded changes of a calendar: its rules apply alone.
+        """Deletes the recorded changes of a calendar: only its rules apply.
 
         :param calendar_code: Code of the calendar; `24-5` and `24-7` for those with a slash.
         :param purge: Removes every version, too, also of what is deleted already: needs the scope admin.
@@ -1825,6 +1825,7 @@ class Operations:
     def list_closures_versions(self, calendar_code: str, *, limit: Optional[int] = None, before: Optional[int] = None) -> c.VersionList:
         """Who wrote the calendar, when and why.
 
+        :param calendar_code: Code of the calendar; `24-5` and `24-7` for those with a slash.
         :param limit: Maximum number of versions.
         :param before: Only versions with a smaller number.
         """
@@ -1833,6 +1834,7 @@ class Operations:
     def diff_closures_versions(self, calendar_code: str, from_: int, to: int) -> c.VersionDifference:
         """What changed of the calendar between two versions.
 
+        :param calendar_code: Code of the calendar; `24-5` and `24-7` for those with a slash.
         :param from_: Number of the version to begin with.
         :param to: Number of the version to end with.
         """
@@ -1841,6 +1843,7 @@ class Operations:
     def get_closures_version(self, calendar_code: str, version: str) -> c.VersionedDocument:
         """The calendar as one version has it.
 
+        :param calendar_code: Code of the calendar; `24-5` and `24-7` for those with a slash.
         :param version: Number of the version.
         """
         return cast("c.VersionedDocument", self._transport.json("GET", f"/calendars/{word(calendar_code)}/closures/versions/{word(version)}"))
@@ -1848,6 +1851,7 @@ class Operations:
     def restore_closures_version(self, calendar_code: str, version: str, *, if_match: Optional[str] = None, note: Optional[str] = None) -> c.CalendarClosures:
         """Writes the calendar again as one version has it.
 
+        :param calendar_code: Code of the calendar; `24-5` and `24-7` for those with a slash.
         :param version: Number of the version.
         :param if_match: Change the document only when its etag is one of these.
         :param note: Why: the note of what this write makes, in versions and the log of writes.

@@ -5585,6 +5585,7 @@ class IndexDocumentPlugins(_IndexDocumentPlugins, total=False):
 class IndexDocumentClosures(t.TypedDict):
     #: Changes, one for each date.
     changes: t.Sequence[SessionChange]
+    #: Version of the recorded changes.
     version: int
 
 
@@ -5677,6 +5678,7 @@ class IndexDocumentBodyPlugins(_IndexDocumentBodyPlugins, total=False):
 class IndexDocumentBodyClosures(t.TypedDict):
     #: Changes, one for each date.
     changes: t.Sequence[SessionChange]
+    #: Version of the recorded changes.
     version: int
 
 
@@ -8504,7 +8506,7 @@ class _PublicationEntry(t.TypedDict):
 
 
 class PublicationEntry(_PublicationEntry, total=False):
-    #: Version of the recorded changes of its calendar that the run used; absent without any.
+    #: Version of the recorded changes of its calendar that the run used; absent if there were none.
     calendar_version: int
 
 
@@ -9117,6 +9119,7 @@ class RecordedCalendarClosures(t.TypedDict):
     changes: t.Sequence[SessionChange]
     #: True if nothing was stored.
     dry_run: bool
+    #: Differences that the changes make.
     effect: ClosureEffect
 
 

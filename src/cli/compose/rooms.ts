@@ -18,6 +18,7 @@ import { createLocalQueue } from '#jobs/local/local-queue.js';
 import { memoryBudget } from '#jobs/memory-budget.js';
 import { createPool, heapMegabytes } from '#jobs/pool.js';
 import { claimNode } from '#jobs/postgres/claim-node.js';
+import { createPausedKinds, type PausedKinds } from '#jobs/paused-kinds.js';
 import { createPostgresQueue } from '#jobs/postgres/postgres-queue.js';
 import type { EndedJob } from '#jobs/queue.js';
 import { createNodePool } from '#jobs/resolve-task.js';
@@ -72,6 +73,7 @@ export interface Rooms extends MarketRooms, Messages {
   readonly secrets: SecretBox;
   readonly calendars: LiveCalendars;
   readonly jobs: JobSystem;
+  readonly pausedKinds: PausedKinds;
   readonly states: RunStates;
   readonly metrics: Metrics;
   readonly approvals: Approvals;
@@ -110,7 +112,7 @@ export async function openRooms({ role, home, settings, log, onDefect, open }: R
   const artifacts = (role === 'worker' ? undefined : store.artifacts.forRequests) ?? store.artifacts;
   const version = engineVersion();
   const calendars = await openLiveCalendars(store.documents, log);
-  const metrics = openMetrics({ version, home, settings, store, work: () => ({ jobs, pool }) });
+  const metrics = openMetrics({ version, home, settings, store, work: () => ({ ...work, pool }) });
   let warmUp: WarmUp | undefined;
   const checks = () => [
     disk.check,
@@ -119,7 +121,7 @@ export async function openRooms({ role, home, settings, log, onDefect, open }: R
     awaitedMarket(market.markets),
     readMarket(market.markets),
   ];
-  const { pool, jobs } = await openWork({
+  const { pool, ...work } = await openWork({
     handleOf: (identity) => market.markets.handleOf(identity),
     role,
     settings,
@@ -136,6 +138,7 @@ export async function openRooms({ role, home, settings, log, onDefect, open }: R
     lacks: () => checks().flatMap(({ name, look }) => (look() === undefined ? [] : [name])),
   });
   const messages = openDeliveries({ settings, documents, log, now: store.now });
+  const { jobs } = work;
   open.push({ close: () => jobs.stop() }, messages.deliveries);
   const terms = { home, settings, documents, artifacts, log, jobs, calendars, secrets, now: store.now };
   const market = composeMarket({ ...terms, onServe: () => warmUp?.wake() });
@@ -147,22 +150,15 @@ export async function openRooms({ role, home, settings, log, onDefect, open }: R
 
   return {
     ...market,
-    home,
-    settings,
-    log,
+    ...terms,
     version,
-    documents,
-    secrets,
-    artifacts,
-    calendars,
-    jobs,
+    pausedKinds: work.pausedKinds,
     states: createRunStates({ documents, artifacts, markets, engineVersion: version }),
     metrics,
     ...messages,
     approvals: openApprovals(terms),
     checks: checks(),
     onExposures: (runId) => warmUp?.asked(runId),
-    now: store.now,
     isReachable: () => isReachable(store),
   };
 }
@@ -223,8 +219,12 @@ async function freeMemory(): Promise<void> {
   trimMemory();
 }
 
+interface Work extends Pick<Rooms, 'jobs' | 'pausedKinds'> {
+  readonly pool: ComputePool;
+}
+
 /** Opens the threads and the jobs that run on them. */
-async function openWork(input: WorkInput): Promise<{ readonly pool: ComputePool; readonly jobs: JobSystem }> {
+async function openWork(input: WorkInput): Promise<Work> {
   const { role, handleOf, settings, log, store, onThreadLost, onEnded } = input;
   const { workers } = settings;
   const memoryBytes = memoryBudget();
@@ -253,9 +253,18 @@ async function openWork(input: WorkInput): Promise<{ readonly pool: ComputePool;
   });
   const { documents, shared, artifacts, now } = store;
   const clock = { ...systemClock, now };
+  const pausedKinds = await createPausedKinds({ documents, clock, isShared: shared !== undefined });
   const queue =
     shared === undefined
-      ? createLocalQueue({ store: documents, clock, limits, places: limits.runningMax, log, onEnded })
+      ? createLocalQueue({
+          store: documents,
+          clock,
+          limits,
+          places: limits.runningMax,
+          log,
+          onEnded,
+          paused: pausedKinds,
+        })
       : createPostgresQueue({
           ...shared,
           documents: shared,
@@ -264,6 +273,7 @@ async function openWork(input: WorkInput): Promise<{ readonly pool: ComputePool;
           limits,
           log,
           onEnded,
+          paused: pausedKinds,
           onStale: input.onStale,
           onTakenOver: input.onTakenOver,
           describe: () => ({
@@ -280,7 +290,7 @@ async function openWork(input: WorkInput): Promise<{ readonly pool: ComputePool;
   const isFit = (): boolean => shared === undefined || clockFault(shared.clock, CLOCK_REFUSED_MS) === undefined;
   const keeper = createPartsKeeper({ documents, version: buildVersion() });
   const jobs = createJobSystem({ queue, artifacts, pool, clock, limits, log, isFit, keeper });
-  return { pool, jobs };
+  return { pool, jobs, pausedKinds };
 }
 
 /** Path of an artifact's file; the artifacts that it refers to are fetched next to it. */

@@ -18,6 +18,7 @@ export const AUDITED_KINDS = [
   'judgement',
   'action-decision',
   'approval',
+  'paused-kind',
   'run',
   'optimisation-run',
   'risk-model',

@@ -33,7 +33,7 @@ import {
 import { Beneath, fromTemplate } from './from-template.js';
 import { bodyOf, Live } from './live.js';
 import { Overlay, overlayOn } from './overlay.js';
-import { Changes, Identity, Schedule, Treatment, Universe } from './parts.js';
+import { Changes, Identity, Precision, Schedule, Treatment, Universe } from './parts.js';
 import { idOf, storedIndex, useSaving, type Opened, type Saving } from './saving.js';
 import { Selection } from './selection.js';
 import { Weighting } from './weighting.js';
@@ -288,6 +288,7 @@ function Forms({ document }: { readonly document: JsonObject }) {
           <Changes />
         </>
       )}
+      <Precision />
     </div>
   );
 }

@@ -50,7 +50,9 @@ export async function openDesk(home: string): Promise<Desk> {
   const vendor = join(home, 'vendor-in');
   const out = join(home, 'delivery', 'house');
   const roots = ['--data-roots', home, '--delivery-roots', join(home, 'delivery')];
-  const flags = ['--log-level', 'error', '--workers', '2', ...roots];
+  // Threads that compile ahead of the work would cost a month of a small family more than its work.
+  const threads = IS_SOAK ? ['--workers', '2'] : ['--workers', '1', '--warm-up', 'off'];
+  const flags = ['--log-level', 'error', ...threads, ...roots];
   const { environment, drop } = await openPlaces();
   const serve = (node: number): Promise<Listening> => serving(join(home, `node-${node}`), flags, environment);
   const services: Listening[] = [];

@@ -53,8 +53,8 @@ function marketOf({ columns, isOtherDataset }: StoredRun, handle: MarketHandle |
     return {
       missing: `This needs the data store of the run; the served store is ${handle.datasetId}.`,
     };
-  const code = withRunFile(columns, ({ header }) => header.calendar);
-  return marketOn({ market: openedMarket(handle), calendars: openedCalendars(), code });
+  const { calendar: code, closures } = withRunFile(columns, ({ header }) => header);
+  return marketOn({ market: openedMarket(handle), calendars: openedCalendars(closures), code });
 }
 
 /** Estimates risk; a report states a figure that cannot be estimated, and is rendered all the same. */

@@ -74,6 +74,7 @@ export const actionDeskRoutes = routes({
   listActions: {
     method: 'GET',
     path: '/actions',
+    onStore: 'query',
     scope: 'read',
     tag,
     summary: 'Coming and recent corporate actions of the served store, with their state and flags.',
@@ -91,6 +92,7 @@ export const actionDeskRoutes = routes({
   getAction: {
     method: 'GET',
     path: '/actions/{action_id}',
+    onStore: 'query',
     scope: 'read',
     tag,
     summary: 'One corporate action: its decisions, and its effect on each index before and after.',
@@ -101,6 +103,7 @@ export const actionDeskRoutes = routes({
   decideAction: {
     method: 'POST',
     path: '/actions/{action_id}/decisions',
+    onStore: 'query',
     scope: 'data',
     tag,
     summary: 'Confirms, rejects or reopens a corporate action, on the terms that the store has now.',

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { AsKnownOnText } from '#domain/schema/as-known-on.js';
-import { AssetIdentifier, Id, IsoDate } from '#domain/schema/shape.js';
+import { AssetIdentifier, IsoDate } from '#domain/schema/shape.js';
 import { TableFrame } from './common.js';
 import { CorporateAction } from './corporate-action.js';
 import { CoverageHistoryResponse, CoverageResponse } from './coverage.js';
@@ -120,9 +120,6 @@ const assetParams = z.strictObject({
 
 const pricesQuery = z.strictObject({
   as_known_on: AsKnownOnText,
-  store_id: Id.optional().meta({
-    description: 'The store. Default: the served one. Another store is read for this request.',
-  }),
   start: date('First date.'),
   end: date('Last date.'),
   interval: z.enum(['native', 'weekly', 'monthly']).default('native').meta({
@@ -190,6 +187,7 @@ export const dataRoutes = routes({
   getPrices: {
     method: 'GET',
     path: '/data/prices/{identifier}',
+    onStore: 'query',
     scope: 'read',
     tag: 'data',
     summary: 'Market data of one name, or the values of a series.',
@@ -219,6 +217,7 @@ export const dataRoutes = routes({
   getAssetReferences: {
     method: 'GET',
     path: '/data/reference',
+    onStore: 'query',
     scope: 'read',
     tag: 'data',
     summary: 'Reference data and derived figures of many names at one date.',
@@ -235,6 +234,7 @@ export const dataRoutes = routes({
   getAssetReference: {
     method: 'GET',
     path: '/data/reference/{identifier}',
+    onStore: 'query',
     scope: 'read',
     tag: 'data',
     summary: 'Reference data and universes of one name.',
@@ -256,6 +256,7 @@ export const dataRoutes = routes({
   getCorporateActions: {
     method: 'GET',
     path: '/data/corporate-actions/{identifier}',
+    onStore: 'query',
     scope: 'read',
     tag: 'data',
     summary: 'Corporate actions of one name with their sums.',
@@ -275,6 +276,7 @@ export const dataRoutes = routes({
   getCoverage: {
     method: 'GET',
     path: '/data/coverage',
+    onStore: 'query',
     scope: 'read',
     tag: 'data',
     summary: 'Contents and age of the served store.',
@@ -284,6 +286,7 @@ export const dataRoutes = routes({
   getCoverageHistory: {
     method: 'GET',
     path: '/data/coverage/history',
+    onStore: 'query',
     scope: 'read',
     tag: 'data',
     summary: 'How many names of the served store have a price on each date, and how many should.',
@@ -293,6 +296,7 @@ export const dataRoutes = routes({
   getDataSource: {
     method: 'GET',
     path: '/data/source',
+    onStore: 'query',
     scope: 'read',
     tag: 'data',
     summary: 'Whether a data source is attached.',
@@ -302,6 +306,7 @@ export const dataRoutes = routes({
   listFields: {
     method: 'GET',
     path: '/data/fields',
+    onStore: 'query',
     scope: 'read',
     tag: 'data',
     summary: 'What rules can read in the served store, and the universes they can begin with.',
@@ -311,6 +316,7 @@ export const dataRoutes = routes({
   listSeries: {
     method: 'GET',
     path: '/data/series',
+    onStore: 'query',
     scope: 'read',
     tag: 'data',
     summary: 'Series of the served store: prices that are never constituents.',
@@ -323,6 +329,7 @@ export const dataRoutes = routes({
   searchIdentifiers: {
     method: 'GET',
     path: '/data/identifiers',
+    onStore: 'query',
     scope: 'read',
     tag: 'data',
     summary: 'Names of the served store, searched by identifier or name.',

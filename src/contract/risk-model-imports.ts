@@ -27,6 +27,7 @@ export const riskModelImportRoutes = routes({
   importRiskModel: {
     method: 'POST',
     path: '/risk-models/{model_id}/import',
+    onStore: 'query',
     scope: 'write',
     tag,
     summary: 'Store a risk model from outside.',

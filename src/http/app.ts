@@ -33,6 +33,8 @@ export interface AppDependencies<T extends Record<string, Route>> {
   readonly deadlines?: Deadlines;
   /** Resolves once the data of before a restart is served or has failed to load. Default: at once. */
   readonly dataSettled?: () => Promise<void>;
+  /** Default: every store is the active one. */
+  readonly withinStore?: OperationOptions['withinStore'];
   /** Makes this process see the writes of others before it handles a request. */
   readonly follow?: () => Promise<void>;
   /** Maximum time that a request waits for that data; then it is refused. */
@@ -117,6 +119,7 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
     observe,
     notes,
     dataSettled = async () => {},
+    withinStore = async (_storeId, work) => work(),
     follow,
     delay = (ms) => delayByClock(ms),
     dataWaitMs = 0,
@@ -137,7 +140,7 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
   const isLogged = loggedLevels(log);
   const failedKeys = createFailedKeys(() => performance.now());
   const settle = () => waitAtMost(dataSettled(), dataWaitMs);
-  const options = { dataSettled: settle, follow, assertCallback, authenticate, reachOf, isReadOnly };
+  const options = { withinStore, dataSettled: settle, follow, assertCallback, authenticate, reachOf, isReadOnly };
   const find = createPaths(api, handlers, options);
 
   return {

@@ -117,7 +117,6 @@ export const storeRoutes = routes({
       'STORE_NOT_FOUND',
       'DOCUMENT_UNREADABLE',
       'NOTHING_TO_REFRESH',
-      'STORE_NOT_SERVED',
       'STORE_LOADING',
       'STORE_REFRESHING',
     ],

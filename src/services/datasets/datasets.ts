@@ -34,6 +34,7 @@ import { createPartialDatesOf } from './partial-dates.js';
 import { createDatasetRegistration, type DatasetRegistration } from './registration.js';
 import { createDatasetResumption } from './resumption.js';
 import type { StoreFiles } from './store-files.js';
+import type { StoreMarkets } from './store-markets.js';
 import { createDatasetSubmissions, type DatasetSubmissions } from './submissions.js';
 
 export interface DatasetsDependencies {
@@ -41,6 +42,7 @@ export interface DatasetsDependencies {
   readonly jobs: Jobs;
   readonly kinds: DatasetJobs;
   readonly markets: ServedMarkets;
+  readonly stores: Pick<StoreMarkets, 'of'>;
   readonly activations: Activations;
   readonly loading: DatasetLoading;
   readonly locations: Locations;
@@ -50,7 +52,7 @@ export interface DatasetsDependencies {
   readonly calendars: Calendars;
   /** Codes of the calendars that stored indices are on. */
   readonly calendarsInUse: () => Promise<readonly string[]>;
-  readonly versions: Pick<DataVersions, 'prepare' | 'preserve' | 'last' | 'copyServed' | 'close'>;
+  readonly versions: Pick<DataVersions, 'prepare' | 'preserve' | 'last' | 'copyUsed' | 'close'>;
   readonly secrets: Pick<SecretBox, 'seal'>;
   readonly timestamp: () => string;
 }
@@ -80,8 +82,6 @@ export interface Datasets extends DatasetRegistration, DatasetSubmissions {
    * @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE, STORE_LOADING, STORE_REFRESHING, VALIDATION_FAILED
    */
   audit(datasetId: string, asker: Asker): Promise<DataAudit>;
-  /** The panels of a store: the served ones, or loaded for this call. @throws Refusal as `audit` */
-  panels(datasetId: string, asker?: Asker): Promise<MarketHandle>;
   /** A new store with chosen repairs applied. @throws Refusal as `audit`, and STORE_EXISTS */
   repair(datasetId: string, request: RepairRequest, asker: Asker, by?: Authorship): Promise<ImportResult>;
   /**
@@ -122,9 +122,6 @@ export function createDatasets(dependencies: DatasetsDependencies): Datasets {
   const submissions = createDatasetSubmissions(shared);
   const resumption = createDatasetResumption(shared);
   let resuming: Promise<void> = Promise.resolve();
-
-  /** For a store that is read for its own sake the service itself asks. */
-  const itself: Asker = { client: null, signal: closing.signal };
 
   async function panelsOf(document: DatasetDocument, { client, signal }: Asker): Promise<MarketHandle> {
     const asker = { client, signal: AbortSignal.any([signal, closing.signal]) };
@@ -189,7 +186,6 @@ export function createDatasets(dependencies: DatasetsDependencies): Datasets {
     importData: imports.importData,
     inspect: createDatasetInspections(shared),
     template: (format) => ({ bytes: importTemplate(format), ...TEMPLATES[format] }),
-    panels: async (datasetId, asker = itself) => panelsOf((await activity.requireKnown(datasetId)).document, asker),
     audit: async (datasetId, asker) => audits.audit((await activity.requireKnown(datasetId)).document, asker),
     repair,
     announce: resumption.announce,

@@ -31,7 +31,9 @@ import type { JobStatus } from '#jobs/status.js';
 import type { Markets } from '#market/serving/markets.js';
 import { versionWith } from '#store/history/history.js';
 import type { ArtifactStore, DocumentStore, DocumentTransaction, StoredDocument } from '#store/port.js';
+import type { StoreMarkets } from '../datasets/store-markets.js';
 import { reachedBy, versioned } from '../indices/index-questions.js';
+import { onStoreOf } from '../indices/on-store.js';
 import { plannedModel, storedModelOf } from '#domain/documents/used-models.js';
 import type { OptimisationPayload } from '#domain/jobs/payloads.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
@@ -84,6 +86,7 @@ export interface OptimiseDependencies {
   readonly jobs: Pick<Jobs, 'submit' | 'query'>;
   readonly kind: JobKind<OptimisationPayload>;
   readonly markets: Markets;
+  readonly stores: Pick<StoreMarkets, 'within'>;
   readonly calendars: Calendars;
   readonly now: () => number;
 }
@@ -94,6 +97,7 @@ export function createOptimise({
   jobs,
   kind,
   markets,
+  stores,
   calendars,
   now,
 }: OptimiseDependencies): Optimise {
@@ -263,22 +267,42 @@ export function createOptimise({
       const request = readOptimisationRequest(body);
       const target = await targetOf(request.index_id);
       const { set } = await getSet(request.constraint_set_id);
-      const { market, reached } = await prepare(target, request);
-      assertRows(set, market);
-      const models = await modelsOf(request, reached);
-      const runId = `${stamp(now())}-${randomBytes(4).toString('hex')}`;
-      return jobs.submit({
-        kind,
-        payload: { run_id: runId, documents: reached, ...models, constraints: set.constraints, request },
-        request,
-        estimatedBytes: estimatedBytes(market),
-        message: 'waiting for a worker',
-        origin,
+      return onStoreOf({ documents, stores }, target.document, async () => {
+        const { market, reached } = await prepare(target, request);
+        assertRows(set, market);
+        const models = await modelsOf(request, reached);
+        const runId = `${stamp(now())}-${randomBytes(4).toString('hex')}`;
+        return jobs.submit({
+          kind,
+          payload: { run_id: runId, documents: reached, ...models, constraints: set.constraints, request },
+          request,
+          estimatedBytes: estimatedBytes(market),
+          message: 'waiting for a worker',
+          origin,
+        });
       });
     },
     async preview(body, signal) {
       const request = readOptimisationPreview(body);
       const target = await targetOf(request.index_id);
+      return onStoreOf({ documents, stores }, target.document, () => previewOn(target, request, signal));
+    },
+    async result(runId) {
+      const stored = await documents.get('optimisation-run', runId);
+      if (stored === undefined)
+        throw new Refusal('RUN_NOT_FOUND', `No finished optimisation has the id ${runId}.`, { run_id: runId });
+      const document = 'unreadable' in stored ? undefined : OptimisationDocument.safeParse(stored.body).data;
+      if (document === undefined) throw new Refusal('DOCUMENT_UNREADABLE', `The optimisation ${runId} cannot be read.`);
+      const { artifact } = document;
+      return { length: artifact.bytes, etag: artifact.sha256, open: () => artifacts.stream(artifact) };
+    },
+  };
+
+  async function previewOn(
+    target: StoredIndex,
+    request: ReturnType<typeof readOptimisationPreview>,
+    signal: AbortSignal,
+  ): Promise<Uint8Array<ArrayBuffer>> {
       const { handle, market, reached } = await prepare(target, request);
       const lacking = constraintFieldFindings(request.constraints, market, { path: 'constraints', severity: 'error' });
       assertNoErrors('request', lacking);
@@ -294,17 +318,7 @@ export function createOptimise({
       };
       const { bytes } = await jobs.query('preview-optimisation', question, signal);
       return versioned(await versionWith(documents, { kind: 'index', id: request.index_id }, target.etag), bytes);
-    },
-    async result(runId) {
-      const stored = await documents.get('optimisation-run', runId);
-      if (stored === undefined)
-        throw new Refusal('RUN_NOT_FOUND', `No finished optimisation has the id ${runId}.`, { run_id: runId });
-      const document = 'unreadable' in stored ? undefined : OptimisationDocument.safeParse(stored.body).data;
-      if (document === undefined) throw new Refusal('DOCUMENT_UNREADABLE', `The optimisation ${runId} cannot be read.`);
-      const { artifact } = document;
-      return { length: artifact.bytes, etag: artifact.sha256, open: () => artifacts.stream(artifact) };
-    },
-  };
+  }
 }
 
 function setNotFound(setId: string): Refusal {

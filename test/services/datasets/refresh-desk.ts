@@ -12,6 +12,7 @@ import type { RefreshReport } from '#market/content/refresh-report.js';
 import { createServedMarkets } from '#market/serving/served-markets.js';
 import { createLocalActivations } from '#services/datasets/activations.js';
 import { followDatasetEvents } from '#services/datasets/events.js';
+import { createStoreMarkets } from '#services/datasets/store-markets.js';
 import { createDatasetJobs } from '#services/datasets/jobs.js';
 import { createDatasetLoading } from '#services/datasets/loading.js';
 import { localStoreFiles } from '#services/datasets/store-files.js';
@@ -93,11 +94,22 @@ export async function withDesk(work: (desk: Desk) => Promise<void>, mapping: Map
   });
   const folders = createManagedFolders(join(base, 'stores'));
   const activations = createLocalActivations(markets, 'build');
-  followDatasetEvents({ documents, markets, activations, versions: { onActivated: () => {} }, folders });
+  const stores = createStoreMarkets({
+    documents,
+    markets,
+    load: async (document) => {
+      const read = await loading.read(document, { serve: true });
+      if (read.kind === 'refused') throw new Error('the store was refused');
+      return read.served!;
+    },
+    keptBytesMax: 2 ** 30,
+  });
+  followDatasetEvents({ documents, markets, stores, activations, versions: { onActivated: () => {} }, folders });
   const jobs = createDatasetJobs({
     versions: { prepare: async () => null, preserve: async () => null },
     documents,
     markets,
+    stores,
     activations,
     loading,
     folders,

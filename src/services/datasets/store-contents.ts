@@ -5,7 +5,8 @@ import { requireDataset } from '../stored/dataset-documents.js';
 import { replaceIn } from './activate.js';
 import type { Activations } from './activations.js';
 import type { DataVersions } from './data-versions.js';
-import { readFailed, type DatasetLoading } from './loading.js';
+import { refusedData, placedAt } from './refused-data.js';
+import type { DatasetLoading } from './loading.js';
 import { hasGrown, reloadedFields } from './served-content.js';
 
 export interface StoreContentsDependencies {
@@ -21,7 +22,7 @@ export interface StoreContentsDependencies {
 /**
  * Reads the content that the document of a store describes: as processes share it, from its copy, or from its source.
  * A source that has changed meanwhile and was not copied is taken as it is, as an activation takes it.
- * @throws Refusal STORE_READ_FAILED, NOT_SUPPORTED, STORE_UNAVAILABLE
+ * @throws Refusal VALIDATION_FAILED, NOT_SUPPORTED, STORE_UNAVAILABLE
  */
 export function createStoreContents({
   documents,
@@ -40,7 +41,7 @@ export function createStoreContents({
 
   async function readSource(document: DatasetDocument): Promise<ServedMarket> {
     const loaded = await loading.read(document, { serve: true });
-    if (loaded.kind === 'refused') throw readFailed(loaded.findings, 'location');
+    if (loaded.kind === 'refused') throw refusedData(placedAt('location', loaded.findings));
     const served = loaded.served!; // It was to be served.
     if (isReadOnly) return served;
     const isGrown = await hasGrown(document, served);

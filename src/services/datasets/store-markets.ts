@@ -15,8 +15,8 @@ import { requireDataset } from '../stored/dataset-documents.js';
 export interface StoreMarkets {
   /**
    * The market of a store as it is now.
-   * @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE, STORE_LOADING, STORE_UNAVAILABLE, VALIDATION_FAILED,
-   *   STORE_READ_FAILED if its source cannot be read
+   * @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE, STORE_LOADING, STORE_UNAVAILABLE; VALIDATION_FAILED,
+   *   NOT_SUPPORTED if its source cannot be read
    */
   of(datasetId: string): Promise<ServedMarket>;
   /** Runs work on the market of a store; without one on that of the present call. @throws Refusal as `of` */

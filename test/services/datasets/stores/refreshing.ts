@@ -88,14 +88,15 @@ export function describeRefreshing(): void {
       const before = await active();
       await registered('idle');
       const { content_hash: hash } = await store('idle');
+      expect((await service.ask('GET', '/data/prices/A?store_id=idle')).status).toBe(200);
       await append('idle', 'A,2024-01-09,12\n');
       await service.ask('POST', '/data/stores/idle/refresh');
       expect(await service.finished('refresh:idle')).toMatchObject({ status: 'succeeded', result: { dates_added: 1 } });
       const after = await store('idle');
       expect([after.active, after.end, after.content_hash === hash]).toEqual([false, '2024-01-09', false]);
       expect(await active()).toBe(before);
-      const { rows } = (await service.ask<{ rows: unknown[][] }>('GET', '/data/prices/A?store_id=idle')).body;
-      expect(rows.at(-1)).toMatchObject(['2024-01-09']);
+      const { prices } = (await service.ask<{ prices: { index: string[] } }>('GET', '/data/prices/A?store_id=idle')).body;
+      expect(prices.index.at(-1)).toBe('2024-01-09');
     });
 
     test('synthetic data is extended with its earlier bars as they were, served or not', async () => {

@@ -21,8 +21,9 @@ async function exampleDocument(): Promise<JsonObject> {
     service.value.call('listFields'),
   ]);
   const names = fields.map(({ name }) => name);
-  const start = stores.find(({ active }) => active)?.start ?? null;
-  const first = newDocument(new Set(), { start, fields: names });
+  const served = stores.find(({ active }) => active);
+  const store = stores.length > 1 && served !== undefined ? served.store_id : null;
+  const first = newDocument(new Set(), { start: served?.start ?? null, fields: names, store });
   const pipeline = isObject(first['pipeline']) ? first['pipeline'] : {};
   const largest = { id: 'largest', type: 'TopN', params: { field: 'MARKET_CAP', count: COUNT } };
   return {

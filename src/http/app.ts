@@ -108,6 +108,8 @@ const loggedLevels = (log: Logger) =>
     boolean
   >; // each of the levels
 
+const onActiveStore: OperationOptions['withinStore'] = async (_storeId, work) => work();
+
 /** Creates the HTTP application: every route of the table with its handler, behind one pipeline. */
 export function createApp<const T extends Record<string, Route>>(dependencies: AppDependencies<T>): App {
   const {
@@ -118,8 +120,6 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
     log,
     observe,
     notes,
-    dataSettled = async () => {},
-    withinStore = async (_storeId, work) => work(),
     follow,
     delay = (ms) => delayByClock(ms),
     dataWaitMs = 0,
@@ -131,6 +131,7 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
     deadlines = createDeadlines(),
     keyRates = createKeyRates({ monotonicMs: () => performance.now() }),
   } = dependencies;
+  const { withinStore = onActiveStore, dataSettled = async () => {} } = dependencies;
   const always: HeadersByName = { 'X-Engine-Version': version, ...SECURE_HEADERS, ...(isSecure && HTTPS_ONLY) };
   let common = always;
   const headersFor = (requestId: string): AnswerHeaders => new AnswerHeaders(requestId, common);

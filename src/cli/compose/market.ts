@@ -112,7 +112,7 @@ export function composeMarket(rooms: MarketInput): MarketRooms {
     markets,
     jobs,
     dataVersions: versions,
-    served: () => datasets.servedDataset(),
+    datasetInUse: datasets.datasetInUse,
     now,
   });
   return { markets, active, stores, activations, datasets, data, dataVersions: versions, jobKinds: kinds };

@@ -35,7 +35,8 @@ function clashOf([first, other]: readonly Named[]): Finding[] {
  */
 export function storeOfDocuments(documents: Documents, asked: string | null | undefined = null): string | null {
   const named = storesNamed(documents);
-  if (asked != null && named.every(({ storeId }) => storeId !== asked)) named.push({ storeId: asked, by: 'the request' });
+  if (asked != null && named.every(({ storeId }) => storeId !== asked))
+    named.push({ storeId: asked, by: 'the request' });
   const clash = clashOf(named);
   if (clash.length > 0) throw refuseWithFindings('data store', clash);
   return named[0]?.storeId ?? null;
@@ -44,7 +45,10 @@ export function storeOfDocuments(documents: Documents, asked: string | null | un
 /** Returns documents without their stores: results depend on contents, and a run records its store. */
 export function withoutStores(documents: Documents): Documents {
   if (Object.values(documents).every((document) => !('store_id' in document))) return documents;
-  return Object.fromEntries(
-    Object.entries(documents).map(([id, { store_id: _, ...document }]) => [id, document as IndexDocument]),
-  );
+  return Object.fromEntries(Object.entries(documents).map(([id, document]) => [id, withoutStore(document)]));
+}
+
+function withoutStore(document: IndexDocument): IndexDocument {
+  const { store_id: _, ...others } = document;
+  return others;
 }

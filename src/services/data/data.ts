@@ -31,8 +31,8 @@ export interface DataDependencies {
   readonly markets: Markets;
   readonly jobs: Pick<Jobs, 'query'>;
   readonly dataVersions: Pick<DataVersions, 'servedAt'>;
-  /** Metadata of the served store. */
-  readonly served: () => Promise<ServedDataset | undefined>;
+  /** Metadata of a store in use. */
+  readonly datasetInUse: (datasetId: string) => Promise<ServedDataset | undefined>;
   /** ms since 1970. */
   readonly now: () => number;
 }
@@ -74,7 +74,7 @@ export interface Data {
 /** Columns in the order in which people read bars; others follow in the order of the files. */
 const USUAL_COLUMNS = ['OPEN', 'HIGH', 'LOW', 'CLOSE', 'VOLUME', 'SHARES_OUTSTANDING', 'FREE_FLOAT'];
 
-export function createData({ markets, jobs, dataVersions, served, now }: DataDependencies): Data {
+export function createData({ markets, jobs, dataVersions, datasetInUse, now }: DataDependencies): Data {
   const today = (): Day => Math.floor(now() / 86_400_000);
 
   async function prices(
@@ -112,7 +112,8 @@ export function createData({ markets, jobs, dataVersions, served, now }: DataDep
       corporateActionsOf(await dataVersions.servedAt(query.as_known_on), identifier, query),
     async coverage() {
       const current = markets.current();
-      return coverageOf(current, await served(), now());
+      const about = current === undefined ? undefined : await datasetInUse(current.identity.datasetId);
+      return coverageOf(current, about, now());
     },
     coverageHistory: async (signal) =>
       (await jobs.query('coverage', { market: markets.require().handle }, signal)).bytes,

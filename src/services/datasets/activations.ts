@@ -26,7 +26,7 @@ export interface Activations {
    * @throws Refusal STORE_UNAVAILABLE, DOCUMENT_UNREADABLE
    */
   shared(document: DatasetDocument): Promise<ServedMarket | undefined>;
-  /** Forgets what is shared of a store that is deleted. */
+  /** Forgets the shared content of a deleted store. */
   forget(tx: DocumentTransaction, datasetId: string): Promise<void>;
   /** Handles the event of a commit, by this process or by another. */
   onActivated(event: CommitEvents['market-activated']): void;
@@ -86,10 +86,7 @@ export function createSharedActivations(dependencies: SharedActivationsDependenc
   const snapshots = new WeakMap<MarketIdentity, ArtifactRef>();
   let fetching: Promise<unknown> = Promise.resolve();
 
-  async function named(
-    reader: Pick<DocumentStore, 'get'>,
-    id: string,
-  ): Promise<ActiveMarketDocument | undefined> {
+  async function named(reader: Pick<DocumentStore, 'get'>, id: string): Promise<ActiveMarketDocument | undefined> {
     const found = await reader.get('market', id);
     if (found === undefined) return undefined;
     const parsed = 'unreadable' in found ? undefined : ActiveMarketDocument.safeParse(found.body);

@@ -34,7 +34,6 @@ import { createPartialDatesOf } from './partial-dates.js';
 import { createDatasetRegistration, type DatasetRegistration } from './registration.js';
 import { createDatasetResumption } from './resumption.js';
 import type { StoreFiles } from './store-files.js';
-import type { StoreMarkets } from './store-markets.js';
 import { createDatasetSubmissions, type DatasetSubmissions } from './submissions.js';
 
 export interface DatasetsDependencies {
@@ -42,7 +41,6 @@ export interface DatasetsDependencies {
   readonly jobs: Jobs;
   readonly kinds: DatasetJobs;
   readonly markets: ServedMarkets;
-  readonly stores: Pick<StoreMarkets, 'of'>;
   readonly activations: Activations;
   readonly loading: DatasetLoading;
   readonly locations: Locations;
@@ -94,8 +92,8 @@ export interface Datasets extends DatasetRegistration, DatasetSubmissions {
   announce(): Promise<void>;
   /** Aborts reads outside a job; resolves when the resumption has settled and the served content is copied. */
   close(): Promise<void>;
-  /** Metadata of the served store. */
-  servedDataset(): Promise<ServedDataset | undefined>;
+  /** Metadata of a store in use. */
+  datasetInUse(datasetId: string): Promise<ServedDataset | undefined>;
   /** The served store in the words of health. */
   health(): Promise<Health['store']>;
 }
@@ -198,9 +196,8 @@ export function createDatasets(dependencies: DatasetsDependencies): Datasets {
       await resuming.catch(() => {}); // reported to the caller that awaits the resumption
       await dependencies.versions.close();
     },
-    async servedDataset() {
-      const datasetId = markets.served()?.handle.datasetId;
-      const stored = datasetId === undefined ? undefined : await documents.get('store', datasetId);
+    async datasetInUse(datasetId) {
+      const stored = await documents.get('store', datasetId);
       const document = stored === undefined || 'unreadable' in stored ? undefined : readDataset(stored.body);
       return document && { kind: document.kind, sizeBytes: document.size_bytes, files: document.files };
     },

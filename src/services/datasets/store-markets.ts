@@ -19,7 +19,7 @@ export interface StoreMarkets {
    *   NOT_SUPPORTED if its source cannot be read
    */
   of(datasetId: string): Promise<ServedMarket>;
-  /** Runs work on the market of a store; without one on that of the present call. @throws Refusal as `of` */
+  /** Runs work on the market of a store; default: that of the present call. @throws Refusal as `of` */
   within<T>(datasetId: string | null | undefined, work: () => T | Promise<T>): Promise<T>;
   /** Keeps a content that a store other than the active one has from now on, if it is in this process. */
   onContent(event: CommitEvents['store-content']): void;
@@ -40,12 +40,7 @@ export interface StoreMarketsDependencies {
 /** Times that a store may change while it is read. */
 const READS_MAX = 3;
 
-export function createStoreMarkets({
-  documents,
-  markets,
-  load,
-  keptBytesMax,
-}: StoreMarketsDependencies): StoreMarkets {
+export function createStoreMarkets({ documents, markets, load, keptBytesMax }: StoreMarketsDependencies): StoreMarkets {
   /** By store, the one used longest ago first. */
   const kept = new Map<string, ServedMarket>();
   /** Released contents that a call may still hold. */

@@ -88,9 +88,7 @@ export function createVersions({ documents, markets }: VersionsDependencies): Ve
   /** The methodology of an index as the served market would have it; none of what this engine cannot read. */
   async function sentencesOf({ kind }: Subject, body: unknown): Promise<readonly string[]> {
     const document = kind === 'index' ? readIndex(body) : undefined;
-    return document === undefined
-      ? []
-      : methodologyOf(document, await adjustmentOf({ documents, markets }, document));
+    return document === undefined ? [] : methodologyOf(document, await adjustmentOf({ documents, markets }, document));
   }
 
   return {

@@ -84,36 +84,36 @@ export function createDatapointQuestions({
   }
 
   async function evaluate(request: DatapointRequest, signal: AbortSignal): Promise<DatapointEvaluation> {
-      const served = markets.current();
-      const { document, read, findings } = await termsOf(request, served?.market);
-      const { tree, unit } = read;
-      const isValid = !hasErrors(findings);
-      const unknown = document === undefined || tree === undefined ? [] : ofDecisions(tree, definitionsOf(document));
-      const answer = {
-        valid: isValid,
-        text: tree?.text ?? null,
-        tree: (tree as Record<string, unknown> | undefined) ?? null, // A node is an object.
-        unit,
-        findings: orderFindings([...findings, ...unknown]) as DatapointEvaluation['findings'], // Read-only lists here.
-      };
-      if (!isValid || document === undefined || tree === undefined || served === undefined || unknown.length > 0)
-        return { ...answer, as_of: null, values: [] };
-      const reached = await reachedBy(documents, document);
-      const storeId = storeOfDocuments(reached, marketOfCall()?.identity.datasetId);
-      if (storeId !== null && storeId !== served.identity.datasetId)
-        return stores.within(storeId, () => evaluate(request, signal));
-      const question = {
-        market: served.handle,
-        documents: reached,
-        indexId: TERMS,
-        day: request.as_of,
-        expression: tree,
-        expects: request.expects,
-        identifiers: request.identifiers,
-        most: VALUES_MAX,
-      };
-      const { asOf, values } = await jobs.query('evaluate-datapoint', question, signal);
-      return { ...answer, as_of: asOf, values: [...values] };
+    const served = markets.current();
+    const { document, read, findings } = await termsOf(request, served?.market);
+    const { tree, unit } = read;
+    const isValid = !hasErrors(findings);
+    const unknown = document === undefined || tree === undefined ? [] : ofDecisions(tree, definitionsOf(document));
+    const answer = {
+      valid: isValid,
+      text: tree?.text ?? null,
+      tree: (tree as Record<string, unknown> | undefined) ?? null, // A node is an object.
+      unit,
+      findings: orderFindings([...findings, ...unknown]) as DatapointEvaluation['findings'], // Read-only lists here.
+    };
+    if (!isValid || document === undefined || tree === undefined || served === undefined || unknown.length > 0)
+      return { ...answer, as_of: null, values: [] };
+    const reached = await reachedBy(documents, document);
+    const storeId = storeOfDocuments(reached, marketOfCall()?.identity.datasetId);
+    if (storeId !== null && storeId !== served.identity.datasetId)
+      return stores.within(storeId, () => evaluate(request, signal));
+    const question = {
+      market: served.handle,
+      documents: reached,
+      indexId: TERMS,
+      day: request.as_of,
+      expression: tree,
+      expects: request.expects,
+      identifiers: request.identifiers,
+      most: VALUES_MAX,
+    };
+    const { asOf, values } = await jobs.query('evaluate-datapoint', question, signal);
+    return { ...answer, as_of: asOf, values: [...values] };
   }
 
   return { evaluate };

@@ -86,7 +86,7 @@ export interface ExplainQuestion {
   readonly runId: string | undefined;
 }
 
-/** Tells the store of a run. */
+/** Returns the store of a run. */
 interface RunStore {
   storeOf(run: RunDocument): Promise<string | undefined>;
 }

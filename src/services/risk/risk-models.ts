@@ -284,19 +284,19 @@ export function createRiskModels({
     { asked, request }: { readonly asked: RiskModelRequest; readonly request: RiskModelRequest },
     origin: Origin | null,
   ): Promise<JobStatus> {
-      const { start, end } = request;
-      assertOrder({ start, end });
-      const known = await dataVersions.at(request.as_known_on);
-      const { market } = known.served;
-      assertHeld(market, { start, end });
-      const payload = await payloadOf(modelId, request, market);
-      return jobs.submit({
-        kind,
-        payload: { ...payload, ...versionOf(request, known) },
-        request: asked,
-        estimatedBytes: estimatedBytes(market, payload.identifiers?.length ?? market.identifiers.length),
-        origin,
-      });
+    const { start, end } = request;
+    assertOrder({ start, end });
+    const known = await dataVersions.at(request.as_known_on);
+    const { market } = known.served;
+    assertHeld(market, { start, end });
+    const payload = await payloadOf(modelId, request, market);
+    return jobs.submit({
+      kind,
+      payload: { ...payload, ...versionOf(request, known) },
+      request: asked,
+      estimatedBytes: estimatedBytes(market, payload.identifiers?.length ?? market.identifiers.length),
+      origin,
+    });
   }
 }
 

@@ -51,7 +51,13 @@ export interface RunMaker {
   make(payload: BacktestPayload, attempt: Attempt<PortableTaskName>): Promise<RunDocument>;
 }
 
-export function createRunMaker({ documents, artifacts, markets, dataVersions, stores }: RunMakerDependencies): RunMaker {
+export function createRunMaker({
+  documents,
+  artifacts,
+  markets,
+  dataVersions,
+  stores,
+}: RunMakerDependencies): RunMaker {
   const runs = createRunFiles({ documents, artifacts });
 
   /**

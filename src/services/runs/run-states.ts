@@ -85,7 +85,7 @@ interface DocumentRead {
   readonly found: string;
 }
 
-/** What is found of the definition of a run. */
+/** Comparison of a run with the present definition. */
 interface Definition {
   readonly reasons: readonly string[];
   /** Store that a run of the same request would be made on now; null for the active one. */
@@ -221,7 +221,8 @@ export function createRunStates(dependencies: RunStatesDependencies): RunStates 
   ): Promise<Pick<StaleReasons, 'data' | 'otherStore'>> {
     const content = await currentContent(storeId);
     if (content === undefined && storeId === null) return { data: [], otherStore: null };
-    if (content === undefined) return { data: [`The store ${storeId} of the index is not registered.`], otherStore: null };
+    if (content === undefined)
+      return { data: [`The store ${storeId} of the index is not registered.`], otherStore: null };
     const { datasetId } = content;
     const runDataset = (await datasetOf(run)) ?? datasetId;
     if (runDataset === datasetId) return { data: contentReasons(run, content, isOfThen), otherStore: null };

@@ -64,10 +64,7 @@ export function createRunnableRuns(dependencies: RunnableRunsDependencies): Runn
   }
 
   /** The plan on the market of its store. */
-  async function runnablePlan(
-    planned: VersionedPlan,
-    asKnownOn: AskedBacktest['asKnownOn'],
-  ): Promise<RunnablePlan> {
+  async function runnablePlan(planned: VersionedPlan, asKnownOn: AskedBacktest['asKnownOn']): Promise<RunnablePlan> {
     const { plan } = planned;
     const known = await dataVersions.at(asKnownOn);
     const { market } = known.served;

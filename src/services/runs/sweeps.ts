@@ -171,41 +171,41 @@ export function createSweeps({
   };
 
   async function startOn(base: SweepBase, request: SweepRequest, origin: Origin | null): Promise<JobStatus> {
-      const known = await dataVersions.at(request.as_known_on);
-      const { market } = known.served;
-      assertNoErrors('sweep', levelFindings(request, sessionsOf(market, base)));
-      if (request.request.as_known !== undefined)
-        assertAnyKnown(await dataVersions.before(known.version), {
-          market,
-          end: request.request.end,
-          documents: { base: base.document },
-        });
-      const variants = checkedFirst(request);
-      const reached = await checkVariants(base, request, { market, variants });
-      const count = variantCount(request);
-      if (request.sweep_id != null) assertOwnName(request.sweep_id);
-      const sweepId = request.sweep_id ?? ownName(newSweepId(now()));
-      return jobs.submit({
-        kind,
-        payload: {
-          sweep_id: sweepId,
-          base,
-          stored_id: request.index_id,
-          grid: request.grid,
-          patches: request.patches,
-          is_unchecked: variants.length < count,
-          ...reached,
-          rank_by: request.rank_by,
-          partitions: request.partitions,
-          folds: request.folds,
-          ...versionOf(request, known),
-          engine_version: engineVersion,
-        },
-        request,
-        estimatedBytes: workers * estimatedBytes() + bytesOfSum(request, market),
-        message: 'waiting for a worker',
-        origin,
+    const known = await dataVersions.at(request.as_known_on);
+    const { market } = known.served;
+    assertNoErrors('sweep', levelFindings(request, sessionsOf(market, base)));
+    if (request.request.as_known !== undefined)
+      assertAnyKnown(await dataVersions.before(known.version), {
+        market,
+        end: request.request.end,
+        documents: { base: base.document },
       });
+    const variants = checkedFirst(request);
+    const reached = await checkVariants(base, request, { market, variants });
+    const count = variantCount(request);
+    if (request.sweep_id != null) assertOwnName(request.sweep_id);
+    const sweepId = request.sweep_id ?? ownName(newSweepId(now()));
+    return jobs.submit({
+      kind,
+      payload: {
+        sweep_id: sweepId,
+        base,
+        stored_id: request.index_id,
+        grid: request.grid,
+        patches: request.patches,
+        is_unchecked: variants.length < count,
+        ...reached,
+        rank_by: request.rank_by,
+        partitions: request.partitions,
+        folds: request.folds,
+        ...versionOf(request, known),
+        engine_version: engineVersion,
+      },
+      request,
+      estimatedBytes: workers * estimatedBytes() + bytesOfSum(request, market),
+      message: 'waiting for a worker',
+      origin,
+    });
   }
 }
 

@@ -8,7 +8,7 @@ import type { Attempt, Completion } from '#jobs/job-kind.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { createManagedFolders } from '#market/content/managed-folder.js';
 import { emptyPanel } from '#market/panels/panels.js';
-import { createServedMarkets, servedMarket } from '#market/serving/served-markets.js';
+import { createServedMarkets, servedMarket, type ServedMarkets } from '#market/serving/served-markets.js';
 import { createLocalActivations } from '#services/datasets/activations.js';
 import { followDatasetEvents } from '#services/datasets/events.js';
 import { createStoreMarkets } from '#services/datasets/store-markets.js';
@@ -38,6 +38,15 @@ function handleOf(datasetId: string, price: number): MarketHandle {
     universes: [],
   });
 }
+
+/** The stores besides the served one, each with the content 1. */
+const storesOf = ({ documents }: Pick<Store, 'documents'>, markets: ServedMarkets) =>
+  createStoreMarkets({
+    documents,
+    markets,
+    load: async ({ store_id }) => servedMarket(handleOf(store_id, 1), LOADED_AT),
+    keptBytesMax: 2 ** 30,
+  });
 
 /** The store jobs over a real store of documents, with a reader that finds one bar at a price. */
 async function withJobs(
@@ -74,23 +83,12 @@ async function withJobs(
   };
   const folders = createManagedFolders(join(folder, 'stores'));
   const activations = createLocalActivations(markets, 'build');
-  const stores = createStoreMarkets({
-    documents: store.documents,
-    markets,
-    load: async ({ store_id }) => servedMarket(handleOf(store_id, 1), LOADED_AT),
-    keptBytesMax: 2 ** 30,
-  });
-  followDatasetEvents({
-    documents: store.documents,
-    markets,
-    stores,
-    activations,
-    versions: { onActivated: () => {} },
-    folders,
-  });
+  const stores = storesOf(store, markets);
+  const { documents } = store;
+  followDatasetEvents({ documents, markets, stores, activations, versions: { onActivated: () => {} }, folders });
   const jobs = createDatasetJobs({
     versions: { prepare: async () => null, preserve: async () => null },
-    documents: store.documents,
+    documents,
     markets,
     stores,
     activations,

@@ -9,9 +9,10 @@ import { createDatabasePlaces } from '#market/sources/databases/database-place.j
 import { createLocations } from '#market/sources/locations.js';
 import { createManagedFolders } from '#market/content/managed-folder.js';
 import type { RefreshReport } from '#market/content/refresh-report.js';
-import { createServedMarkets } from '#market/serving/served-markets.js';
+import { createServedMarkets, type ServedMarkets } from '#market/serving/served-markets.js';
 import { createLocalActivations } from '#services/datasets/activations.js';
 import { followDatasetEvents } from '#services/datasets/events.js';
+import type { DatasetJobsDependencies } from '#services/datasets/job-terms.js';
 import { createStoreMarkets } from '#services/datasets/store-markets.js';
 import { createDatasetJobs } from '#services/datasets/jobs.js';
 import { createDatasetLoading } from '#services/datasets/loading.js';
@@ -79,22 +80,13 @@ interface Desk {
 
 const terms = { files: localStoreFiles, calendarsInUse: async () => [], timestamp: () => AT };
 
-/** A served folder with the jobs of stores over it, everything but the queue. */
-export async function withDesk(work: (desk: Desk) => Promise<void>, mapping: Mapping | null = null): Promise<void> {
-  const base = await temporaryFolder();
-  const home = await openHome(join(base, 'home'));
-  const { documents, ...store } = await openStore({ home, onFailure: () => {} });
-  const markets = createServedMarkets();
-  markets.settle();
-  const locations = createLocations([base]);
-  const loading = createDatasetLoading({
-    locations,
-    databases: createDatabasePlaces({ locations, hosts: [] }),
-    ...terms,
-  });
-  const folders = createManagedFolders(join(base, 'stores'));
-  const activations = createLocalActivations(markets, 'build');
-  const stores = createStoreMarkets({
+/** The stores besides the served one, read from their sources. */
+function storesOf({
+  documents,
+  markets,
+  loading,
+}: Pick<DatasetJobsDependencies, 'documents' | 'loading'> & { readonly markets: ServedMarkets }) {
+  return createStoreMarkets({
     documents,
     markets,
     load: async (document) => {
@@ -104,6 +96,21 @@ export async function withDesk(work: (desk: Desk) => Promise<void>, mapping: Map
     },
     keptBytesMax: 2 ** 30,
   });
+}
+
+/** A served folder with the jobs of stores over it, everything but the queue. */
+export async function withDesk(work: (desk: Desk) => Promise<void>, mapping: Mapping | null = null): Promise<void> {
+  const base = await temporaryFolder();
+  const home = await openHome(join(base, 'home'));
+  const { documents, ...store } = await openStore({ home, onFailure: () => {} });
+  const markets = createServedMarkets();
+  markets.settle();
+  const locations = createLocations([base]);
+  const databases = createDatabasePlaces({ locations, hosts: [] });
+  const loading = createDatasetLoading({ locations, databases, ...terms });
+  const folders = createManagedFolders(join(base, 'stores'));
+  const activations = createLocalActivations(markets, 'build');
+  const stores = storesOf({ documents, markets, loading });
   followDatasetEvents({ documents, markets, stores, activations, versions: { onActivated: () => {} }, folders });
   const jobs = createDatasetJobs({
     versions: { prepare: async () => null, preserve: async () => null },

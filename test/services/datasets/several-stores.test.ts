@@ -12,7 +12,13 @@ async function serviceOf(stores: readonly string[], flags: readonly string[] = [
   for (const store of stores) {
     const location = writeWalks(join(service.root, store), { names: NAMES, sessions: 80, seed: SEEDS[store]! });
     const activate = store === 'desk' || stores.length === 1;
-    await answered(service, 'POST', '/data/stores', { store_id: store, name: store, kind: 'folder', location, activate });
+    await answered(service, 'POST', '/data/stores', {
+      store_id: store,
+      name: store,
+      kind: 'folder',
+      location,
+      activate,
+    });
   }
   return service;
 }
@@ -23,7 +29,11 @@ async function answered<T>(service: RunningService, method: string, path: string
   return answer;
 }
 
-async function result<T = Record<string, unknown>>(service: RunningService, path: string, body: object = {}): Promise<T> {
+async function result<T = Record<string, unknown>>(
+  service: RunningService,
+  path: string,
+  body: object = {},
+): Promise<T> {
   const { job_id: jobId } = await answered<{ job_id: string }>(service, 'POST', path, body);
   const job = await service.finished(jobId);
   if (job.status !== 'succeeded') throw new Error(`${jobId}: ${JSON.stringify(job.error)}`);
@@ -102,7 +112,9 @@ describe('indices of several stores side by side', () => {
     const east = await previewed('/indices/IN-EAST/preview');
     expect(await previewed('/indices/ANYWHERE/preview?store_id=east')).toEqual(east);
     expect(await previewed('/indices/preview?store_id=east', { document: equalIndex('ANY') })).toEqual(east);
-    expect(await previewed('/indices/preview', { document: equalIndex('ANY', null, { store_id: 'east' }) })).toEqual(east);
+    expect(await previewed('/indices/preview', { document: equalIndex('ANY', null, { store_id: 'east' }) })).toEqual(
+      east,
+    );
   });
 
   test('have a run on another store only if they belong to none', async () => {
@@ -125,7 +137,13 @@ describe('indices of several stores side by side', () => {
       calendar: 'XNYS',
       base_date: SESSIONS[0],
       store_id,
-      universe: { kind: 'union', of: [{ kind: 'index', id: 'IN-EAST' }, { kind: 'index', id: 'IN-WEST' }] },
+      universe: {
+        kind: 'union',
+        of: [
+          { kind: 'index', id: 'IN-EAST' },
+          { kind: 'index', id: 'IN-WEST' },
+        ],
+      },
       pipeline: { weighting: { type: 'EqualWeight' } },
     });
     expect(await service.refusal('POST', '/indices', overlay(null))).toMatchObject({
@@ -172,8 +190,7 @@ describe('indices of several stores side by side', () => {
 
   test('go on after a restart', async () => {
     await service.restart();
-    for (const [id, store] of INDICES)
-      expect([id, await figuresOf(id)]).toEqual([id, alone.get(store ?? 'desk')]);
+    for (const [id, store] of INDICES) expect([id, await figuresOf(id)]).toEqual([id, alone.get(store ?? 'desk')]);
     await result(service, '/analytics/IN-WEST/backtest', { if_stale: false });
     expect(await figuresOf('IN-WEST')).toEqual(alone.get('west'));
   });

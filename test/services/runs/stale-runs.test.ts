@@ -256,8 +256,7 @@ describe('while another store is served than that of the run', () => {
   });
 
   test('views that need prices are answered from the store of the run, as if it was served', async () => {
-    for (const view of PRICED_VIEWS)
-      expect([view, await valuesOf(view)]).toEqual([view, valuesBefore.get(view)]);
+    for (const view of PRICED_VIEWS) expect([view, await valuesOf(view)]).toEqual([view, valuesBefore.get(view)]);
     const simulation = { method: 'gaussian_factor', horizon: 20, paths: 1000 };
     await service.job('/analytics/BASE/simulate', simulation);
     const { result } = await service.job<{ asset_ids: string[] }>('/risk-models/OF-RUN/estimate', { index_id: 'BASE' });

@@ -15,6 +15,7 @@ import { useExchanges } from '../../state/exchanges.js';
 import { parameter } from '../../state/place.js';
 import { may } from '../../state/principal.js';
 import { useFields } from '../../state/fields.js';
+import { storeOfNew } from '../../state/new-index.js';
 import { useResource, world } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { indexAddress } from '../../words/addresses.js';
@@ -77,8 +78,7 @@ async function newIndex(signal: AbortSignal): Promise<Opened> {
       () => [], // No store is served.
     ),
   ]);
-  const served = stores.find(({ active }) => active);
-  const store = stores.length > 1 && served !== undefined ? served.store_id : null;
+  const { served, store } = storeOfNew(stores);
   const taken = new Set(indices.map(({ id }) => id));
   const document = newDocument(taken, { start: served?.start ?? null, fields, store });
   return { document, etag: null, isStored: false };
@@ -122,7 +122,9 @@ function Designer({ opened, types, onReload }: DesignerProps) {
   const findings = [...(report.data?.findings ?? []), ...refused];
   return (
     <WorkshopContext.Provider value={{ draft, types, findings, isStored, ...names }}>
-      <FormulaTerms.Provider value={{ functions: types.functions, request: termsOf(document), store: storeOf(document) }}>
+      <FormulaTerms.Provider
+        value={{ functions: types.functions, request: termsOf(document), store: storeOf(document) }}
+      >
         <Page
           title={isStored ? `Edit ${id}` : 'New index'}
           above={[{ address: '/', text: 'Indices' }, ...(isStored ? [{ address: indexAddress(id), text: id }] : [])]}

@@ -1,6 +1,7 @@
 import type { IndexDocumentBody } from '#clients/typescript/divisor.js';
 import { ActionButton } from '../../components/action-button.js';
 import { attempt, runIndex, type OnRefusal } from '../../state/actions.js';
+import { storeOfNew } from '../../state/new-index.js';
 import { go } from '../../state/place.js';
 import { notifyChange } from '../../state/resource.js';
 import { service } from '../../state/service.js';
@@ -21,8 +22,7 @@ async function exampleDocument(): Promise<JsonObject> {
     service.value.call('listFields'),
   ]);
   const names = fields.map(({ name }) => name);
-  const served = stores.find(({ active }) => active);
-  const store = stores.length > 1 && served !== undefined ? served.store_id : null;
+  const { served, store } = storeOfNew(stores);
   const first = newDocument(new Set(), { start: served?.start ?? null, fields: names, store });
   const pipeline = isObject(first['pipeline']) ? first['pipeline'] : {};
   const largest = { id: 'largest', type: 'TopN', params: { field: 'MARKET_CAP', count: COUNT } };

@@ -226,7 +226,6 @@ const COLUMNS: readonly Column<Row>[] = [
   },
 ];
 
-
 /** Never run, running, failed and why, stale and why, or up to date; with the way out of all but the last. */
 function State({ index, run, isKnown, failed, asking }: Row) {
   const job = liveJobs.value.find(({ job_id: id }) => id === `backtest:${index.id}`);

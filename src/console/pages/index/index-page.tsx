@@ -151,7 +151,17 @@ function StrategyOf({ stored }: { readonly stored: StoredStrategy }) {
 }
 
 function IndexOf({ index }: { readonly index: IndexDocument }) {
-  const { id, name, currency, calendar, description, derivation, overlay, source_index_id: beneath, store_id: store } = index;
+  const {
+    id,
+    name,
+    currency,
+    calendar,
+    description,
+    derivation,
+    overlay,
+    source_index_id: beneath,
+    store_id: store,
+  } = index;
   const tab = openTab(TABS);
   return (
     <Page

@@ -95,7 +95,8 @@ export function describeRefreshing(): void {
       const after = await store('idle');
       expect([after.active, after.end, after.content_hash === hash]).toEqual([false, '2024-01-09', false]);
       expect(await active()).toBe(before);
-      const { prices } = (await service.ask<{ prices: { index: string[] } }>('GET', '/data/prices/A?store_id=idle')).body;
+      const { prices } = (await service.ask<{ prices: { index: string[] } }>('GET', '/data/prices/A?store_id=idle'))
+        .body;
       expect(prices.index.at(-1)).toBe('2024-01-09');
     });
 

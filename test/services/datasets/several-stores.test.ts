@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { performed } from '../daily-plans/family.js';
 import { equalIndex, SESSIONS, writeWalks } from '../runs/random-walks.js';
 import { runService, type RunningService } from '../running-service.js';
 
@@ -206,6 +207,18 @@ describe('indices of several stores side by side', () => {
     await result(service, '/analytics/IN-EAST/backtest');
     expect(await ask('GET', '/analytics/IN-EAST/overview')).toMatchObject({ stale: null, end: SESSIONS[84] });
     expect(await ask('GET', '/data/stores/east')).toMatchObject({ active: false, end: SESSIONS[84] });
+  });
+
+  test('are refreshed, run and published by a schedule that names their store', async () => {
+    writeWalks(join(service.root, 'east'), { names: NAMES, sessions: 86, seed: SEEDS['east']! });
+    const steps = [{ type: 'refresh', store_id: 'east' }, { type: 'run' }, { type: 'publish' }];
+    const date = SESSIONS[85]!;
+    const plan = { indices: ['IN-EAST'], calendar: 'XNYS', at: '18:30', starts_on: date, catch_up: 0, enabled: false };
+    await ask('PUT', '/schedules/east', { name: 'East', ...plan, steps });
+    expect(await performed(service, date, {}, 'east')).toMatchObject({ state: 'done', reason: null });
+    expect(await ask('GET', '/analytics/IN-EAST/overview')).toMatchObject({ stale: null, end: date });
+    expect((await service.ask('GET', '/analytics/IN-EAST/published')).status).toBe(200);
+    expect((await service.download('/analytics/IN-EAST/published/bundle')).status).toBe(200);
   });
 
   test('say which store cannot be read once it is deleted', async () => {

@@ -7,7 +7,7 @@ const BUNDLE = new URL('../bundle/', import.meta.url);
 const COMPILED = new URL('../.build/sources.tsbuildinfo', import.meta.url);
 
 /**
- * Where an entry lies in few files instead of hundreds, which load in half of the time; undefined where the bundle has
+ * Returns the path of an entry point in the bundle, whose few files load in half the time of hundreds; undefined if the bundle has
  * not been built since the sources were compiled. A package without the state of the compiler is as it was built.
  */
 export function bundlePath(entry: Entry): string | undefined {

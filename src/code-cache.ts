@@ -9,7 +9,7 @@ type Dispatch = typeof import('#cli/dispatch.js');
 
 const SCRIPT = fileURLToPath(new URL('../bundle/dispatch.cjs', import.meta.url));
 
-/** What V8 made of the script when it was built, for this node on machines like that one. */
+/** Code that V8 compiled from the script at build time, for this version of Node.js and this kind of machine. */
 export const CODE_CACHE = fileURLToPath(
   new URL(`../bundle/dispatch-${version}-${platform}-${arch}.cache`, import.meta.url),
 );
@@ -34,7 +34,7 @@ export function readScript(cachedData?: Buffer): Script {
   });
 }
 
-/** What the script exports. */
+/** Runs the script and returns its exports. */
 export function runScript(script: Script): Dispatch {
   const module = { exports: {} };
   const run = script.runInThisContext() as (...own: readonly unknown[]) => void; // As `scripts/bundle.mjs` writes it.

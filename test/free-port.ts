@@ -5,7 +5,7 @@ const PORTS = { first: 20_000, count: 12_000 };
 
 /** A port of loopback for a server that is started next. */
 export async function freePort(): Promise<number> {
-  // Processes that look at once begin at places of their own.
+  // Processes that look at once begin at different places.
   for (let i = 0; i < PORTS.count; i++) {
     const port = PORTS.first + ((process.pid * 7 + i) % PORTS.count);
     if (await isFree(port)) return port;

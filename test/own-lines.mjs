@@ -11,8 +11,7 @@ const ownLines = {
       const own = lines - within.pop();
       // The line an inner function begins on belongs to both.
       if (within.length > 0) within[within.length - 1] += lines - 1;
-      if (own > most)
-        context.report({ node, message: `The function has ${own} lines of its own; at most ${most} are allowed.` });
+      if (own > most) context.report({ node, message: `The function has ${own} lines; at most ${most} are allowed.` });
     };
     const kinds = ['FunctionDeclaration', 'FunctionExpression', 'ArrowFunctionExpression'];
     return Object.fromEntries(

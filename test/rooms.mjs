@@ -213,7 +213,7 @@ export const FAMILIES = {
 
 const isLoose = (family) => /\.tsx?$/.test(family);
 
-/** Node's modules have folders of their own (`node:fs/promises`), which one star does not match. */
+/** Modules of Node.js have folders (`node:fs/promises`), which one star does not match. */
 const allow = (name) => (name === 'node:*' ? ['!node:*', '!node:*/**'] : [`!${name}`]);
 
 const nameOf = (room) => room.replace('src/', '');

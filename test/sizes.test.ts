@@ -43,8 +43,8 @@ test('a function has sixty lines at most, those of a function inside it not coun
       'src/d.ts': lines(61 + 39, inner),
     }),
   ).toEqual([
-    'src/b.ts: The function has 61 lines of its own; at most 60 are allowed.',
-    'src/d.ts: The function has 61 lines of its own; at most 60 are allowed.',
+    'src/b.ts: The function has 61 lines; at most 60 are allowed.',
+    'src/d.ts: The function has 61 lines; at most 60 are allowed.',
   ]);
 });
 

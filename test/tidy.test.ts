@@ -61,7 +61,7 @@ const EMBEDDED = [
   ...readFileSync('scripts/engine.mjs', 'utf8').matchAll(/'(?:[\w/.-]+\.js|node:[\w/]+)': '([\w-]+)'/g),
 ].map((match) => match[1]!);
 
-/** Kernels that another room calls; the others are parts of these, and engines and memory bring no formula of their own. */
+/** Kernels that another room calls; the others are parts of these, and engines and memory contain no formula. */
 const called = [
   ...new Set(program.filter((file) => !file.startsWith('kernels/')).flatMap((file) => graph.get(file) ?? [])),
 ]

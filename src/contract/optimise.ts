@@ -21,8 +21,8 @@ export const ConstraintTypes = z
   .strictObject({
     types: z
       .record(z.string(), z.array(z.string()))
-      .meta({ description: 'Constraint class to the parameter names it accepts, in form order.' }),
-    specs: z.array(TypeSpec).meta({ description: 'The same classes in the richer form.' }),
+      .meta({ description: 'Parameter names of each constraint class, in form order.' }),
+    specs: z.array(TypeSpec).meta({ description: 'These classes with all details.' }),
   })
   .meta({ id: 'ConstraintTypes' });
 export type ConstraintTypes = z.infer<typeof ConstraintTypes>;
@@ -49,13 +49,16 @@ const ObjectiveBody = z
     z.enum(OBJECTIVE_CLASSES.map(({ type }) => type) as [string, ...string[]]), // The catalogue has entries.
     z.discriminatedUnion('type', [firstObjective!, ...otherObjectives]),
   ])
-  .meta({ id: 'Objective', description: 'What weights are chosen for: a type alone, or with its parameters.' });
+  .meta({
+    id: 'Objective',
+    description: 'Objective of the optimisation: its type, or an object with the type and its parameters.',
+  });
 const [firstReturns, ...otherReturns] = RETURNS_CLASSES.map(({ type, help, params }) =>
   params.extend({ type: z.literal(type) }).meta({ id: `${pascal(type)}Returns`, description: help }),
 );
 const ReturnsBody = z
   .discriminatedUnion('type', [firstReturns!, ...otherReturns])
-  .meta({ id: 'ExpectedReturns', description: 'Annualised expected returns of the names.' });
+  .meta({ id: 'ExpectedReturns', description: 'Annualised expected returns of the securities.' });
 
 /** `max_sharpe` reads `MaxSharpe`. */
 function pascal(type: string): string {
@@ -69,9 +72,9 @@ function describe<S extends z.ZodType>(schema: S, { description }: z.ZodType): S
 
 const optimisationBody = {
   objective: ObjectiveBody.default('min_tracking_error'),
-  expected_returns: ReturnsBody.nullable()
-    .default(null)
-    .meta({ description: 'Required by max_utility, max_return and max_sharpe; in a run also those of its frontier.' }),
+  expected_returns: ReturnsBody.nullable().default(null).meta({
+    description: 'Required by max_utility, max_return and max_sharpe; a run also uses them for its frontier.',
+  }),
   uncertainty: UncertaintySpec.nullable().default(null),
   costs: CostsSpec.nullable().default(null),
   risk_model: describe(optimisationFields.risk_model.unwrap().default(null), optimisationFields.risk_model),
@@ -81,9 +84,9 @@ const optimisationBody = {
 const ObjectiveTypeSpec = TypeSpec.extend({
   measure: z
     .strictObject({
-      name: z.string().meta({ description: 'As in the sentences of a run.' }),
+      name: z.string().meta({ description: 'Term used in the sentences of a run.' }),
       form: z.enum(Object.keys(MEASURE_FORMS) as [Measure['form'], ...Measure['form'][]]).meta({
-        description: `What the figure is of \`objective_value\`. ${Object.entries(MEASURE_FORMS)
+        description: `Relation of the figure to \`objective_value\`. ${Object.entries(MEASURE_FORMS)
           .map(([form, meaning]) => `\`${form}\`: ${meaning}`)
           .join('; ')}.`,
       }),
@@ -96,7 +99,7 @@ const ObjectiveTypeSpec = TypeSpec.extend({
 
 export const ObjectiveTypes = z
   .strictObject({
-    objectives: z.array(ObjectiveTypeSpec).meta({ description: 'What weights can be chosen for.' }),
+    objectives: z.array(ObjectiveTypeSpec).meta({ description: 'Objectives of an optimisation.' }),
     expected_returns: z.array(TypeSpec).meta({ description: 'Models of expected returns.' }),
   })
   .meta({ id: 'ObjectiveTypes' });
@@ -167,7 +170,7 @@ export const optimiseRoutes = routes({
     tag,
     summary: 'Stores a new constraint set.',
     versioned: true,
-    description: 'A taken id is refused with the finding DUPLICATE_ID; replacing is done with PUT.',
+    description: 'An existing id is refused with the finding DUPLICATE_ID; use PUT to replace a definition.',
     body: { schema: ConstraintSetBody, document: true, example },
     success: { status: 200, description: 'The stored set with its warnings.', schema: SavedConstraintSet },
     errors: [],

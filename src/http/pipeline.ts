@@ -1,6 +1,7 @@
 import { queryOf, startsJobs } from '#contract/common-query.js';
 import { formatsOf, offeredBy } from '#contract/media-formats.js';
-import type { Body, Route } from '#contract/route.js';
+import type { Body, Route, Scope } from '#contract/route.js';
+import type { JobPriority } from '#domain/jobs/priority.js';
 import { nonFiniteFindings } from '#domain/schema/finite.js';
 import { LOCAL_AUTHOR, NOTE_LENGTH_MAX } from '#domain/documents/version-document.js';
 import type { ParsedJson } from '#domain/json/parse-json.js';
@@ -98,6 +99,7 @@ export function createOperation(
     const params = readParams(route, idNames, exchange);
     const query = readQuery(exchange.search);
     if (isCalledBack && typeof query['callback'] === 'string') assertCallback(query['callback']);
+    if (isCalledBack && query['priority'] === 'high') assertHasScope('admin', principal);
     // A format in the query overrides the header.
     const { format } = query;
     const named = typeof format === 'string' ? formats.get(format) : undefined;
@@ -166,8 +168,12 @@ type SentBody = ParsedJson | { readonly upload: Upload } | undefined;
 
 const isUpload = (sent: SentBody): sent is { readonly upload: Upload } => sent !== undefined && 'upload' in sent;
 
-function assertScope({ scope }: Route, { scopes }: Principal): void {
-  if (scope === 'open' || scopes.has(scope) || scopes.has('admin')) return;
+function assertScope({ scope }: Route, principal: Principal): void {
+  if (scope !== 'open') assertHasScope(scope, principal);
+}
+
+function assertHasScope(scope: Scope, { scopes }: Principal): void {
+  if (scopes.has(scope) || scopes.has('admin')) return;
   throw new Refusal('FORBIDDEN_SCOPE', `The key lacks the scope ${scope}.`, { needed: scope, scopes: [...scopes] });
 }
 
@@ -276,7 +282,7 @@ class ParsedRequest implements RouteRequest<Route> {
 
   get origin() {
     const { requestId, traceId, traceParent } = this.#exchange;
-    const { callback } = this.query as { readonly callback?: string }; // by the schema of every such query
+    const { callback, priority } = this.query as StartQuery; // by the schema of every such query
     return {
       owner: this.principal.keyId,
       author: this.principal.name,
@@ -285,12 +291,19 @@ class ParsedRequest implements RouteRequest<Route> {
       traceId,
       ...(traceParent !== null && { traceParent }),
       callback: callback ?? null,
+      ...(priority !== undefined && { priority }),
     };
   }
 
   get signal() {
     return this.#exchange.request.signal;
   }
+}
+
+/** Members of the query of each route that starts jobs. */
+interface StartQuery {
+  readonly callback?: string;
+  readonly priority?: JobPriority;
 }
 
 function parseBody(declared: Body | undefined, json: ParsedJson | undefined): unknown {

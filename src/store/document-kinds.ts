@@ -16,6 +16,7 @@ export const DOCUMENT_KINDS = [
   'market',
   'job',
   'job-input',
+  'paused-kind',
   'delivery',
   'key',
   'key-use',

@@ -174,7 +174,7 @@ test('the dashboard has the shape of its schema, and a panel without a query is 
   expect(check({ ...dashboard, panels: [panel] })).toBe(false);
 });
 
-test('panels of the dashboard have titles and places of their own', () => {
+test('panels of the dashboard have unique titles and places', () => {
   const { panels } = dashboard;
   expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
   expect(new Set(panels.map(({ title }) => title)).size).toBe(panels.length);

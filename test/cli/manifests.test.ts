@@ -81,7 +81,7 @@ test('start commands of this version with settings that it knows', () => {
   expect(named).toEqual(expect.arrayContaining(['DATABASE_URL', 'DIVISOR_ARTIFACTS']));
 });
 
-test('run the image of this version, and migrate by a job of its own name: that of another is never changed', () => {
+test('run the image of this version, and migrate by a job named after it: the job of another version is never changed', () => {
   const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
   const images = [...compose.matchAll(/image: (divisor\S*)/g)].map(([, image]) => image);
   expect(new Set([...containers.map(({ image }) => image), ...images])).toEqual(new Set([`divisor:${version}`]));

@@ -16,10 +16,10 @@ export const DIVISOR = [
   resolve('dist/src/main.js'),
 ] as const;
 
-/** The same command in a shell. */
+/** Form of the command in a shell. */
 export const DIVISOR_IN_SHELL = DIVISOR.map((word) => `'${word}'`).join(' ');
 
-/** A run of the command in a process of its own. */
+/** A run of the command in a separate process. */
 export interface Run {
   readonly child: ChildProcessWithoutNullStreams;
   /** The output so far. */
@@ -93,7 +93,7 @@ function caught(stream: NodeJS.WriteStream): { text(): string; release(): void }
   };
 }
 
-/** Runs the command to its end in a process of its own. */
+/** Runs the command to its end in a separate process. */
 export async function finished(words: readonly string[], environment: Record<string, string> = {}): Promise<Ending> {
   const run = divisor(words, environment);
   const status = await run.ended;
@@ -129,7 +129,7 @@ export async function servingHere(
   return { url: running.server.url, stop: () => stop({ ...running, drainMs: 0 }) };
 }
 
-/** Starts a worker in a process of its own, as `serving` does a service. */
+/** Starts a worker in a separate process, as `serving` does a service. */
 export const working = (
   home: string,
   words: readonly string[],

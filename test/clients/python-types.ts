@@ -26,10 +26,10 @@ ${declared.join('\n')}`;
 /** The names of types in a type: dates are texts in answers of the service. */
 export interface Naming {
   readonly prefix: string;
-  /** The same for built-in names: a schema may have the name of one. */
+  /** Prefix of built-in names, because a schema may have the name of one. */
   readonly typing: '' | 't.';
   readonly date: 'str' | 'Date';
-  /** The name of an object that has none of its own, by where it stands. */
+  /** Returns the name of an unnamed object, from its position. */
   readonly nameOf: (fields: readonly Field[], place: string) => string;
 }
 
@@ -48,7 +48,7 @@ function answeredSchemas(schemas: Readonly<Record<string, JsonSchema>>, paths: O
   return found;
 }
 
-/** A schema, and the objects inside it that have no name of their own. */
+/** A schema, and the unnamed objects inside it. */
 function declaration(
   name: string,
   schema: JsonSchema,

@@ -14,7 +14,7 @@ test.each(Object.entries(clientSources()))('%s is that of the contract', (file, 
   expect(readFileSync(file, 'utf8') === text, 'npm run generate').toBe(true);
 });
 
-test('the package offers it under a name of its own, and it needs nothing else', async () => {
+test('the package offers it under a separate name, and it needs nothing else', async () => {
   const name = 'divisor/client';
   expect(Object.keys((await import(name)) as object).toSorted()).toEqual([
     'DivisorError',

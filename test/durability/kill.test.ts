@@ -117,7 +117,7 @@ function createClients() {
     if (answer.status >= 500 && answer.status !== 503) throw new Error(`${key}: ${JSON.stringify(answer.body)}`);
   }
 
-  /** Writes over and over: lists of its own, one shared with another writer, and an index that comes and goes with its child. */
+  /** Writes repeatedly: private lists, one shared with another writer, and an index that comes and goes with its child. */
   async function writeDocuments(url: string, writer: number, isOver: () => boolean): Promise<void> {
     const own = `/data/watchlists/own-${writer}`;
     const shared = `/data/watchlists/shared-${writer % 4}`;
@@ -144,7 +144,7 @@ function createClients() {
     await ask(url, 'POST', `/analytics/${parent}/backtest`, {});
   }
 
-  /** Submits backtests under an index of its own, waits for some, cancels others. */
+  /** Submits backtests under a private index, waits for some, cancels others. */
   async function runJobs(url: string, writer: number, isOver: () => boolean): Promise<void> {
     const index = `bt-${writer}`;
     const jobId = `backtest:${index}`;

@@ -31,7 +31,7 @@ describe.skipIf(!hasPostgresql)('a PostgreSQL that crashes under its writers', (
     const acknowledged = new Set<string>();
     let unknown = 0;
 
-    /** Writes a document of its own and counts it in the shared one, in one transaction, again and again. */
+    /** Writes a private document and counts it in the shared one, in one transaction, repeatedly. */
     async function write(store: DocumentStore, writer: number): Promise<void> {
       for (let n = 0; !state.isOver; n++) {
         const id = `w${writer}-${n}`;

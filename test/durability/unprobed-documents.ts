@@ -1,5 +1,5 @@
 /**
- * In place of the program's, which walks the documents in a process of its own: services that start by the dozen read all of
+ * Replaces the program's, which walks the documents in a separate process: services that start by the dozen read all of
  * them when they open them, and here a page that cannot be read fails the test.
  */
 export async function probeDocuments(): Promise<void> {}

@@ -5,7 +5,7 @@ const RAW = '\u0001raw:';
 
 const raw = (text: string) => `${RAW}${text}`;
 
-/** Pieces of JSON text that no value gives: numbers beyond a double, doubled keys, keys with a meaning of their own, depth. */
+/** Pieces of JSON text that no value gives: numbers beyond a double, doubled keys, keys with a special meaning, depth. */
 const RAW_TEXTS: readonly string[] = [
   '1e400',
   '-1e400',

@@ -266,7 +266,7 @@ const hostileQueryText: fc.Arbitrary<string> = fc.oneof(
   ),
 );
 
-/** Headers alone, and with the client that they identify. */
+/** Headers, and headers with the client that they identify. */
 const HEADERS: readonly Readonly<Record<string, string>>[] = [
   { 'content-type': 'text/plain' },
   { 'content-type': 'application/json; charset=utf-16' },

@@ -181,7 +181,7 @@ export function createTeller(service: LiveService): Teller {
     runs = listed.map(({ run_id: id }) => id);
   }
 
-  /** An example that names what only its reader has: a folder of their own, a store that can be refreshed. */
+  /** An example that names resources only its reader has, such as a private folder or a store that can be refreshed. */
   function adapted(id: string, request: ExampleRequest): ExampleRequest {
     if (id === 'diffRuns') return { ...request, body: { from: runs.at(-1), to: runs[0] } };
     if (id === 'inspectData') return { ...request, body: { location: join(service.folder, 'us-large') } };

@@ -26,7 +26,7 @@ export function cut(value: unknown): unknown {
   if (Array.isArray(value)) return value.slice(0, ENTRIES_MAX).map(cut);
   if (typeof value !== 'object' || value === null) return value;
   const members = Object.entries(value);
-  // Names of limits are members of their own, and no map.
+  // Names of limits are members, not keys of a map.
   const isMap =
     members.length >= MAP_MIN &&
     members.every(([key]) => /^[A-Z0-9][A-Z0-9_.-]*$/.test(key)) &&

@@ -22,7 +22,7 @@ const app = createApp({
   },
 });
 
-/** A path of the route that its parameters accept: a job's id has a form of its own. */
+/** A path of the route that its parameters accept: a job's id has a different form. */
 const pathOf = (route: Route, id = route.path.includes('{job_id}') ? 'backtest:a' : 'a') =>
   route.path
     .replace('{table}', 'levels')

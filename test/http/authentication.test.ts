@@ -96,7 +96,7 @@ describe('a service without keys', () => {
     [{ ...own, origin: 'http://127.0.0.1:8080' }, 'FORBIDDEN_ORIGIN'],
     [{ ...own, 'sec-fetch-site': 'same-origin' }, 'FORBIDDEN_ORIGIN'],
     [{ ...own, 'sec-fetch-site': 'none' }, 'FORBIDDEN_ORIGIN'],
-  ])('takes a write of its own pages and of programs alone: %j is %s', async (headers, expected) => {
+  ])('accepts writes only from its pages and from programs: %j is %s', async (headers, expected) => {
     for (const method of ['POST', 'PUT', 'PATCH', 'DELETE'])
       expect([method, await codeOf(withoutKeys, headers as Record<string, string>, method)]).toEqual([
         method,

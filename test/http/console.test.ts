@@ -49,7 +49,7 @@ test('browsers get the page at every address of it, under a policy that lets not
   expect(status).toBe(304);
 });
 
-test('programs are told that no route is there, as before', async () => {
+test('programs receive NOT_FOUND for an unknown route', async () => {
   for (const headers of [{}, { accept: '*/*' }, { accept: 'application/json' }]) {
     const response = await ask('/', headers);
     expect([response.status, await response.json()]).toMatchObject([404, { error: { code: 'ROUTE_NOT_FOUND' } }]);

@@ -64,7 +64,7 @@ describe('the thread a task is given to', () => {
 });
 
 /**
- * Starts threads as Piscina does and ends them in the middle of it; a process of its own, as it may be ended by that. A
+ * Starts threads as Piscina does and ends them while they start, in a separate process, which that may end. A
  * busy machine starts fewer than 240 in the time it has.
  */
 const ENDS_THREADS = `

@@ -5,8 +5,8 @@ import { createOutageLog } from '#jobs/outage-log.js';
 test('the begin and the end of an outage are logged, and no other failure is taken for one', () => {
   const lines: unknown[] = [];
   let nowMs = 0;
-  const tell = (level: string) => (fields: object, message: string) => void lines.push([level, fields, message]);
-  const log = createOutageLog({ info: tell('info'), warn: tell('warn'), error: tell('error') }, () => nowMs);
+  const record = (level: string) => (fields: object, message: string) => void lines.push([level, fields, message]);
+  const log = createOutageLog({ info: record('info'), warn: record('warn'), error: record('error') }, () => nowMs);
   const gone = new Refusal('STORE_UNAVAILABLE', 'The database cannot be reached.');
   log.end();
   const defect = new Error('a defect');

@@ -16,7 +16,7 @@ export interface Market {
   traded(i: number, t: number, sessions: number): number[];
   fact(i: number, t: number, name: string): number;
   text(i: number, t: number, name: string): string;
-  /** Dividend that goes ex on the session; 0 for none. */
+  /** Dividend that goes ex on the session; 0 if there is none. */
   dividend(i: number, t: number): number;
   /** Ordinary dividends of twelve months over the close. */
   yield(i: number, t: number): number;

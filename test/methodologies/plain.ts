@@ -28,7 +28,7 @@ export function quantile(values: readonly number[], share: number): number {
   return sorted[below]! + (at - below) * (sorted[above]! - sorted[below]!);
 }
 
-/** Values limited to two percentiles of their own. */
+/** Returns the values limited to two of their percentiles. */
 export function winsorised(values: readonly number[], low: number, high: number): number[] {
   const [least, most] = [quantile(values, low), quantile(values, high)];
   return values.map((value) => Math.min(most, Math.max(least, value)));

@@ -77,7 +77,7 @@ export interface Ratio {
   readonly sign: 1 | -1;
 }
 
-/** Mean of the z-scores of three ratios that are limited to percentiles of their own, turned so that high is good. */
+/** Mean of the z-scores of three ratios that are limited to their percentiles, with the sign for which high is good. */
 export function compositeScores(
   market: Market,
   securities: readonly number[],

@@ -84,9 +84,9 @@ export interface RawStore {
   readonly split: readonly Float64Array[];
   /** Ordinary dividend by security and ex-date, on the basis of that day. */
   readonly dividends: readonly (readonly { readonly date: string; readonly value: number }[])[];
-  /** Special dividend by security, then session; 0 for none. */
+  /** Special dividend by security, then session; 0 if there is none. */
   readonly special: readonly Float64Array[];
-  /** Session on which a security leaves the exchange at its last close; -1 for none. */
+  /** Session on which a security leaves the exchange at its last close; -1 if it stays. */
   readonly delisted: readonly number[];
   /** Rows of reference data by security, each valid from a date on. */
   readonly facts: readonly (readonly { readonly from: string; readonly facts: Facts }[])[];

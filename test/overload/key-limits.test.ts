@@ -51,7 +51,7 @@ test('a key has a hundred waiting jobs; more are refused with Retry-After, and a
       true,
       { queued: 100, limit: 100 },
     ]);
-  // The same work again is the waiting job, not one more.
+  // Equal work again is the waiting job, not another one.
   expect((await service.ask('POST', '/risk-models/m0/estimate', body, first)).status).toBe(202);
   expect((await service.ask('POST', '/risk-models/other/estimate', body, second)).status).toBe(202);
   // Of those that wait a few are done to their end, and all where there is time.

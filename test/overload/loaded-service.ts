@@ -15,7 +15,7 @@ export interface Answer<T> {
   readonly ms: number;
 }
 
-/** A service in a process of its own, whose memory and processor are its own, with clients' keys. */
+/** A service with keys of clients in a separate process, whose memory and processor are measured. */
 export interface LoadedService {
   readonly url: string;
   readonly pid: number;

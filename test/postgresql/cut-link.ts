@@ -35,7 +35,7 @@ let opened = 0;
 
 /**
  * As a stalling proxy, by a link of the kernel that is taken down: packets are lost, and TCP sends them again.
- * The far end of the link is in a network namespace of its own.
+ * The far end of the link is in a separate network namespace.
  * @param url of a server that listens on a port of loopback
  */
 export async function openCutLink(url: string): Promise<StallingProxy> {

@@ -40,7 +40,7 @@ export interface PostgresqlServer {
   kill(): void;
   /** Ends the server as a crash does, and starts it again on its data, at once or after a while. */
   crash(awayMs?: number): Promise<void>;
-  /** Makes a standby a server of its own. */
+  /** Promotes a standby to a primary. */
   promote(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -61,7 +61,7 @@ export interface PostgresqlOptions {
   readonly tls?: string;
 }
 
-/** A PostgreSQL of its own on a free port of loopback. The server refuses to run as root and gets another user there. */
+/** Starts a separate PostgreSQL on a free port of loopback. The server refuses to run as root and gets another user there. */
 export async function startPostgresql(options: PostgresqlOptions = {}): Promise<PostgresqlServer> {
   const { folder = mkdtempSync(join(tmpdir(), 'divisor-postgresql-')), outlives = false, settings = [] } = options;
   const data = join(folder, 'data');

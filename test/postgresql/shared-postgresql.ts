@@ -13,7 +13,7 @@ export const TLS_FOLDER = 'test/postgresql/tls';
 
 /**
  * URL of the one server of this run of the tests, which the first caller starts. It writes nothing through to the
- * disk: what survives a crash is tested on servers of their own.
+ * disk: survival of a crash is tested on separate servers.
  */
 export async function sharedPostgresql(): Promise<string> {
   const run = process.env['TEST_RUN_FOLDER']!; // Set before the first test.
@@ -37,7 +37,7 @@ export async function sharedPostgresql(): Promise<string> {
   return readFileSync(url, 'utf8');
 }
 
-/** A schema of its own in the shared server. */
+/** A new schema in the shared server. */
 export interface TestSchema {
   readonly schema: string;
   readonly url: string;
@@ -75,7 +75,7 @@ export async function openTestSchema(): Promise<TestSchema> {
   };
 }
 
-/** A database of its own in the shared server: what a command line gives to commands. */
+/** A new database in the shared server, with the variables that commands need. */
 export interface TestDatabase {
   readonly url: string;
   /** Its name, and that of a role which goes with it. */

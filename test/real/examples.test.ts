@@ -63,7 +63,7 @@ for (const { market, skipped, isCashless, load } of markets) {
     });
     afterAll(() => service?.close());
 
-    test.each(documents)('$name is stored with no finding of its own, selects and reconciles', async ({ document }) => {
+    test.each(documents)('$name is stored without findings, selects and reconciles', async ({ document }) => {
       const saved = await service.ok<{ findings: { code: string }[] }>('PUT', `/indices/${document.id}`, document);
       // The real prices have no dividends, which is reported to clients that need them.
       const { dividends = 'price' } = document.pipeline.treatment ?? {};

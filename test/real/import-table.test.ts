@@ -56,7 +56,7 @@ async function send(type: string, query: string, body: Uint8Array): Promise<{ st
   return { status: response.status, body: await response.json() };
 }
 
-/** The same market as an Arrow stream, with dates of each possible type. */
+/** Returns the market as an Arrow stream, with dates of each possible type. */
 function arrowMarket(dates: 'text' | 'day' | 'time' | 'midnight in Berlin'): Uint8Array {
   const moments = DATES.map((day) => new Date(dates === 'midnight in Berlin' ? `${day}T00:00+01:00` : day));
   const types = {

@@ -16,7 +16,7 @@ export interface Answer<T> {
   readonly body: T;
 }
 
-/** A whole service in this process, on a home of its own. Every answer is checked against the document it publishes. */
+/** A whole service in this process, on a new home. Every response is checked against the document it publishes. */
 export interface LiveService {
   readonly url: string;
   readonly folder: string;

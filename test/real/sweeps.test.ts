@@ -242,10 +242,10 @@ describe('sweeps over HTTP', () => {
     expect(result.overfitting).toEqual(distinct.result.overfitting);
     expect(distinct.result.identical_variants).toEqual([]);
     expect(result.verdict).toEqual([
-      'Variants of equal levels count as one trial: 0 = 2, 1 = 4.',
+      'Variants with identical levels count as one trial: 0 = 2, 1 = 4.',
       ...distinct.result.verdict!,
     ]);
-    expect(result.verdict!.join(' ')).toContain('Tested against a true Sharpe ratio of zero');
+    expect(result.verdict!.join(' ')).toContain('without skill with a probability of');
   });
 
   test('a variant that cannot run says why and the others are ranked', async () => {

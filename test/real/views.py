@@ -177,7 +177,7 @@ def groups(own, other, by, start, end):
     of_own = np.where(w > 0, c / np.where(w > 0, w, 1), of_other)
     allocation = ((w - b) * (of_other - s[:, None]) * link).sum(0)
     selection = (b * (of_own - of_other) * link).sum(0)
-    # What a group adds without having been held before, by what was paid for it or as a spin-off, belongs to no weight of it.
+    # Additions to a group that was not held before (payments for it, spin-offs) belong to none of its weights.
     interaction = (((w - b) * (of_own - of_other) + np.where(w > 0, 0, c) - np.where(b > 0, 0, d)) * link).sum(0)
     contribution = (c * (linking(r) / linking(np.array(R)))[:, None]).sum(0)
     shown = [k for k in range(len(labels)) if w[:, k].any() or b[:, k].any() or contribution[k] != 0]
@@ -340,7 +340,7 @@ def market_and_sectors(names, returns):
     sector = [sector_of(name) for name in names]
     labels = sorted(set(sector))
     b = np.array([[1.0] + [float(s == label) for label in labels] for s in sector])
-    # The last sector's return is what the others leave: a basis of the returns that are allowed.
+    # The last sector's return follows from the others: a basis of the admissible returns.
     allowed = np.zeros((len(labels) + 1, len(labels)))
     allowed[:-1] = np.eye(len(labels))
     allowed[-1, 1:] = -1
@@ -379,7 +379,7 @@ def factor_risk(own, other, day, fit):
 
 
 def rolling(held, first, weights_of):
-    """From the session on which there are `first` returns; `weights_of` so many returns, oldest first, or 0 for those too long ago."""
+    """From the session on which there are `first` returns; `weights_of` the weights of a number of returns, oldest first, or 0 for returns that are too old."""
     by_day = level(RUN, VARIANT)
     index = np.array([by_day[day] for day in DAYS])
     own, its = held.returns, index[1:] / index[:-1] - 1

@@ -19,7 +19,7 @@ type Views = Readonly<Record<string, Json>>;
 
 /** Rounding of sums over hundreds of sessions, relative to the number. */
 const RELATIVE = 1e-11;
-/** The same for values that may be 0. */
+/** Tolerance for values that may be 0. */
 const ABSOLUTE = 1e-13;
 /** Deviations in a window are roots of what rounding leaves of earlier returns, where the index is tracked exactly since. */
 const ABSOLUTE_ROLLING = 1e-10;

@@ -118,7 +118,7 @@ describe('windows of a run', () => {
   test('that reach beyond the run are cut to it and say what was asked for', async () => {
     const view = await attribution('?start=2020-01-01&end=2030-01-01');
     expect(view).toMatchObject({ periods: 6, requested_start: '2020-01-01' });
-    // The first date has no period of its own: the first period ends a session later.
+    // The first date has no period: the first period ends a session later.
     expect([view.start.slice(0, 10), view.end.slice(0, 10)]).toEqual([DATES[1], DATES[6]]);
     expect(view.total_return).toBe((await attribution()).total_return);
   });

@@ -18,7 +18,7 @@ const build = async () => {
   await buildHere();
   return project.steps();
 };
-/** The same as a command without output. */
+/** Builds by a command without output. */
 const buildByCommand = async () => {
   const { status, written } = await project.run(process.execPath, ['scripts/build.mjs']);
   expect([status, written]).toEqual([0, '']);

@@ -56,7 +56,7 @@ async function commandIn(cache: 'none' | 'of the script' | 'of another'): Promis
   if (cache !== 'none') {
     const file = JSON.stringify(place(`dist/bundle/dispatch-${version}-${platform}-${arch}.cache`));
     const made = JSON.stringify(cache === 'of the script' ? script : `${script};`);
-    // In a process of its own: V8 wants the flags under which it was made, and the runner of tests has some.
+    // In a separate process: V8 requires the flags of the compilation, and the test runner has others.
     const program = `fs.writeFileSync(${file}, new vm.Script(${made}).createCachedData())`;
     await run(process.execPath, ['-e', program]);
   }

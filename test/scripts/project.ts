@@ -4,7 +4,7 @@ import { cp, mkdir, mkdtemp, readFile, realpath, rm, symlink, writeFile } from '
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 
-/** A small project in a folder of its own, with the scripts and settings of this one. */
+/** A small project in a separate folder, with the scripts and settings of this one. */
 export interface Project {
   readonly folder: string;
   write(path: string, text: string): Promise<void>;

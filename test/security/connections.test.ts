@@ -75,7 +75,7 @@ describe('a request cannot hide another one', () => {
   });
 });
 
-test('what a client writes into a header of its own cannot begin another one of the answer', async () => {
+test('the value of a request header cannot begin another header of the response', async () => {
   for (const value of ['a%0d%0aSet-Cookie: x=1', 'a\u0085b', 'ä', '"><script>', 'x'.repeat(129)]) {
     const text = await answersTo(
       `GET /live HTTP/1.1\r\nHost: localhost\r\nX-Request-Id: ${value}\r\nConnection: close\r\n\r\n`,

@@ -37,7 +37,7 @@ function waitingSample() {
   return { app, waits, letGo };
 }
 
-test('a guesser waits; a right key, and a request without any, never do', async () => {
+test('a guesser waits; a right key, and a request without a key, never do', async () => {
   const { app, waits, letGo } = waitingSample();
   const asked = async (headers: Record<string, string>, address: string): Promise<number> =>
     (await app.fetch(new Request('http://localhost/things', { headers }), address)).status;

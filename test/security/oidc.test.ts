@@ -45,7 +45,7 @@ describe('a token of the provider', () => {
     expect(await status(await provider.token({ sub: 'nobody' }))).toBe(403);
   });
 
-  test('without one nothing is answered, although no key is configured', async () => {
+  test('without a token nothing is answered, although no key is configured', async () => {
     expect((await service.ask('GET', '/indices')).status).toBe(401);
     expect((await service.ask('GET', '/health')).body).toEqual({ status: 'live', version: expect.any(String) });
   });
@@ -216,7 +216,7 @@ describe('a browser', () => {
     expect((await go(`${service.url()}/auth/callback?code=x&state=y`, { cookie: attempt })).status).toBe(401);
   });
 
-  test('is let in by an ID token of its own attempt alone', async () => {
+  test('is admitted only by the ID token of its attempt', async () => {
     provider.person = { sub: 'person-1', groups: ['desk'], nonce: 'of another attempt' };
     const begun = await go(`${service.url()}/auth/login`);
     const back = (await go(begun.headers.get('location')!)).headers.get('location')!;

@@ -16,6 +16,7 @@ const VALUES: Readonly<Record<string, (tenant: string) => string>> = {
   plugin_id: (tenant) => `${tenant}plugin`,
   sweep_id: (tenant) => `${tenant}sweep`,
   rerun_id: (tenant) => `${tenant}rerun`,
+  job_kind: () => 'sweep',
   batch_id: (tenant) => `${tenant}batch`,
   job_id: (tenant) => `backtest:${tenant}eq`,
   kind: () => 'index',

@@ -109,7 +109,7 @@ test('commands show no secret but the key they make, once', async () => {
   const { record } = given;
   const environment = { DIVISOR_API_KEYS: `${record.name}:${record.id}:${record.sha256}:${record.scopes.join('+')}` };
   for (const words of [['config'], ['keys', 'list'], ['doctor'], ['verify']]) {
-    // One in a process of its own, all of whose output is seen.
+    // One in a separate process, all of whose output is seen.
     const run = words[0] === 'doctor' ? finished : finishedHere;
     const { out, err } = await run([...words, '--home', home], environment);
     expect(`${out}${err}`).not.toBe('');

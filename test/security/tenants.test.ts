@@ -15,7 +15,7 @@ const newFolder = temporaryFolders();
 const openRaw = (folder: string) =>
   open<Buffer, Buffer>({ path: folder, noSubdir: false, encoding: 'binary', keyEncoding: 'binary', maxDbs: 1 });
 
-test('a store shows only the documents of its own tenant, whatever the others are', async () => {
+test('a store shows only the documents of its tenant, whatever the others are', async () => {
   const folder = join(await newFolder(), 'documents');
   const raw = openRaw(folder);
   for (const tenant of ['mai', 'main2', 'other', '']) {
@@ -69,7 +69,7 @@ test('a document moved under the key of another one is not served as that one', 
   await store.close();
 });
 
-/** A database of its own on the server of the tests, with a role that serves it. */
+/** A new database on the server of the tests, with a role that serves it. */
 async function openTenant() {
   const place = await openTestDatabase();
   const owner = new Client(place.url);

@@ -14,7 +14,7 @@ export interface Answer<T> {
   readonly etag: string | null;
 }
 
-/** A whole service on a home of its own, spoken to over HTTP. */
+/** A whole service on a new home, called over HTTP. */
 export interface RunningService {
   /** Folder that the service may read data from. */
   readonly root: string;

@@ -44,7 +44,7 @@ export function roomOf(path, rooms) {
 function proseOf(path, line) {
   if (path.endsWith('.md')) return /^\s{4}|^```|^\|?\s*`/.test(line) ? '' : line.replace(/`[^`]*`/g, '');
   const comment = /(?:^|\s)(?:\/\/|\/?\*\*?|#)\s?(.*)$/.exec(line);
-  const strings = line.match(/'(?:[^'\\]|\\.){12,}'|"(?:[^"\\]|\\.){12,}"|`(?:[^`\\]|\\.){12,}`/g) ?? [];
+  const strings = line.match(/'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`(?:[^`\\]|\\.)*`/g) ?? [];
   const sentences = strings.filter((text) => /\s\S+\s/.test(text)).map((text) => text.replace(/\$\{[^}]*\}/g, 'X'));
   return [...(comment === null ? [] : [comment[0]]), ...sentences].join('  ');
 }

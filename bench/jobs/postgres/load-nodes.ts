@@ -42,7 +42,7 @@ const TOLD_MS = 200;
 const log = { info: () => {}, warn: () => {}, error: console.error };
 const limits = { ...nodeLimits({ workers: 1, memoryBytes: 1e12 }), queueMax: 1e6, endedMax: 1e9 };
 const order = JSON.parse(process.argv[2]!) as LoadOrder; // From the bench.
-const tell = (news: LoadNews): void => void process.send!(news);
+const send = (news: LoadNews): void => void process.send!(news);
 const nowMs = (): number => performance.timeOrigin + performance.now();
 const starts: Timed[] = [];
 const submissions: Timed[] = [];
@@ -97,7 +97,7 @@ async function submitAll(queue: JobQueue, { first, step, count, apartMs }: Submi
     all.push(submit(queue, first + i * step));
   }
   await Promise.all(all);
-  tell({ type: 'submitted' });
+  send({ type: 'submitted' });
 }
 
 for (let i = 0; i < order.workers; i += OPENED_AT_ONCE) {
@@ -108,9 +108,9 @@ const front = order.hasFront ? await openQueue(`${order.name}-front`, { heavy: 0
 await front?.join({ onWork: () => {}, progressOf: () => undefined, room: () => ({ lanes: [], freeBytes: 0 }) });
 
 process.on('message', (asked: Submissions | 'report') => {
-  if (asked === 'report') tell({ type: 'report', starts, submissions });
+  if (asked === 'report') send({ type: 'report', starts, submissions });
   else void submitAll(front!, asked);
 });
 process.on('disconnect', () => process.exit());
-setInterval(() => tell({ type: 'ended', count: ended }), TOLD_MS);
-tell({ type: 'ready' });
+setInterval(() => send({ type: 'ended', count: ended }), TOLD_MS);
+send({ type: 'ready' });

@@ -8,7 +8,7 @@ export function keptMemory(bytes: number): SharedArrayBuffer {
   return workMemory(bytes);
 }
 
-/** What a run of 20,000 names over 30 years has in memory beside its paged arrays, as a share of these, rounded up. */
+/** Memory of a run of 20,000 securities over 30 years outside its paged arrays, as a share of these, rounded up. */
 const SHARE_BESIDE_PAGED = 1 / 32;
 
 /** Bytes of memory that work with such an array has to find: of a paged one, which takes disk, a share. */

@@ -11,7 +11,7 @@ export function wholeOf(
   made: MadeBytes,
   memory: ArrayBufferLike = new ArrayBuffer(made.length),
 ): Uint8Array<ArrayBuffer> {
-  const bytes = new Uint8Array(memory as ArrayBuffer, 0, made.length); // What writes and reads files takes shared memory too.
+  const bytes = new Uint8Array(memory as ArrayBuffer, 0, made.length); // File functions accept shared memory too.
   let at = 0;
   for (const part of made.parts()) {
     bytes.set(part, at);

@@ -24,5 +24,5 @@ export function pageMemory(bytes: number): SharedArrayBuffer {
   return buffer;
 }
 
-/** Whether memory is of those above. */
+/** Returns true for memory that this module allocated. */
 export const isPageMemory = (memory: ArrayBufferLike): boolean => made.has(memory);

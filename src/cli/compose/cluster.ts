@@ -29,7 +29,7 @@ export function withActiveMarket(kinds: JobHandlers, { follow }: Pick<Activation
     };
     return [name, { ...kind, run, runParts: loadActiveMarket }];
   });
-  return Object.fromEntries(entries) as JobHandlers; // The same kinds under the same names.
+  return Object.fromEntries(entries) as JobHandlers; // Kinds and names are unchanged.
 }
 
 /** Loads the active market in a process that reads no sources. */

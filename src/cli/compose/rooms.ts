@@ -18,6 +18,7 @@ import { createLocalQueue } from '#jobs/local/local-queue.js';
 import { memoryBudget } from '#jobs/memory-budget.js';
 import { createPool, heapMegabytes } from '#jobs/pool.js';
 import { claimNode } from '#jobs/postgres/claim-node.js';
+import { createPausedKinds, type PausedKinds } from '#jobs/paused-kinds.js';
 import { createPostgresQueue } from '#jobs/postgres/postgres-queue.js';
 import type { EndedJob } from '#jobs/queue.js';
 import { createNodePool } from '#jobs/resolve-task.js';
@@ -73,6 +74,7 @@ export interface Rooms extends MarketRooms, Messages {
   readonly secrets: SecretBox;
   readonly calendars: Calendars;
   readonly jobs: JobSystem;
+  readonly pausedKinds: PausedKinds;
   readonly states: RunStates;
   readonly metrics: Metrics;
   readonly approvals: Approvals;
@@ -111,7 +113,7 @@ export async function openRooms({ role, home, settings, log, onDefect, open }: R
   const artifacts = (role === 'worker' ? undefined : store.artifacts.forRequests) ?? store.artifacts;
   const version = engineVersion();
   const calendars = openCalendars();
-  const metrics = openMetrics({ version, home, settings, store, work: () => ({ jobs, pool }) });
+  const metrics = openMetrics({ version, home, settings, store, work: () => ({ ...work, pool }) });
   let warmUp: WarmUp | undefined;
   const checks = () => [
     disk.check,
@@ -120,7 +122,7 @@ export async function openRooms({ role, home, settings, log, onDefect, open }: R
     awaitedMarket(market.markets),
     readMarket(market.markets),
   ];
-  const { pool, jobs } = await openWork({
+  const { pool, ...work } = await openWork({
     handleOf: (identity) => market.markets.handleOf(identity),
     role,
     settings,
@@ -137,6 +139,7 @@ export async function openRooms({ role, home, settings, log, onDefect, open }: R
     lacks: () => checks().flatMap(({ name, look }) => (look() === undefined ? [] : [name])),
   });
   const messages = openDeliveries({ settings, documents, log, now: store.now });
+  const { jobs } = work;
   open.push({ close: () => jobs.stop() }, messages.deliveries);
   const terms = { home, settings, documents, artifacts, log, jobs, calendars, secrets, now: store.now };
   const market = composeMarket({ ...terms, onServe: () => warmUp?.wake() });
@@ -148,14 +151,9 @@ export async function openRooms({ role, home, settings, log, onDefect, open }: R
 
   return {
     ...market,
-    home,
-    settings,
-    log,
+    ...terms,
     version,
-    documents,
-    secrets,
-    artifacts,
-    calendars,
+    pausedKinds: work.pausedKinds,
     jobs: jobsOfCalls(jobs),
     states: createRunStates({ documents, artifacts, markets: active, stores, engineVersion: version }),
     metrics,
@@ -163,7 +161,6 @@ export async function openRooms({ role, home, settings, log, onDefect, open }: R
     approvals: openApprovals(terms),
     checks: checks(),
     onExposures: (runId) => warmUp?.asked(runId),
-    now: store.now,
     isReachable: () => isReachable(store),
   };
 }
@@ -224,8 +221,12 @@ async function freeMemory(): Promise<void> {
   trimMemory();
 }
 
+interface Work extends Pick<Rooms, 'jobs' | 'pausedKinds'> {
+  readonly pool: ComputePool;
+}
+
 /** Opens the threads and the jobs that run on them. */
-async function openWork(input: WorkInput): Promise<{ readonly pool: ComputePool; readonly jobs: JobSystem }> {
+async function openWork(input: WorkInput): Promise<Work> {
   const { role, handleOf, settings, log, store, onThreadLost, onEnded } = input;
   const { workers } = settings;
   const memoryBytes = memoryBudget();
@@ -254,9 +255,18 @@ async function openWork(input: WorkInput): Promise<{ readonly pool: ComputePool;
   });
   const { documents, shared, artifacts, now } = store;
   const clock = { ...systemClock, now };
+  const pausedKinds = await createPausedKinds({ documents, clock, isShared: shared !== undefined });
   const queue =
     shared === undefined
-      ? createLocalQueue({ store: documents, clock, limits, places: limits.runningMax, log, onEnded })
+      ? createLocalQueue({
+          store: documents,
+          clock,
+          limits,
+          places: limits.runningMax,
+          log,
+          onEnded,
+          paused: pausedKinds,
+        })
       : createPostgresQueue({
           ...shared,
           documents: shared,
@@ -265,6 +275,7 @@ async function openWork(input: WorkInput): Promise<{ readonly pool: ComputePool;
           limits,
           log,
           onEnded,
+          paused: pausedKinds,
           onStale: input.onStale,
           onTakenOver: input.onTakenOver,
           describe: () => ({
@@ -281,7 +292,7 @@ async function openWork(input: WorkInput): Promise<{ readonly pool: ComputePool;
   const isFit = (): boolean => shared === undefined || clockFault(shared.clock, CLOCK_REFUSED_MS) === undefined;
   const keeper = createPartsKeeper({ documents, version: buildVersion() });
   const jobs = createJobSystem({ queue, artifacts, pool, clock, limits, log, isFit, keeper });
-  return { pool, jobs };
+  return { pool, jobs, pausedKinds };
 }
 
 /** Path of an artifact's file; the artifacts that it refers to are fetched next to it. */

@@ -11,6 +11,7 @@ import { deleteDocument, documentDifference, restoreDocument, versionsOf } from 
 import { methodologyChanges, procedures, publishedErrors, putProcedure, statement } from './governance.js';
 import { diff, explain, list, methodology, preview, put, restore, show, versions } from './indices.js';
 import { actions, fields, names, prices, reference, series } from './market.js';
+import { jobKinds, pauseKind, resumeKind } from './job-kinds.js';
 import { publish, publishedKeys, rotateKey } from './publication.js';
 import { retryJobs } from './retry-jobs.js';
 import {
@@ -36,6 +37,9 @@ export const VIEW_COMMANDS: Readonly<Record<string, JobCommand<unknown>>> = {
   repair,
   jobs,
   'jobs retry': retryJobs,
+  'jobs kinds': jobKinds,
+  'jobs pause': pauseKind,
+  'jobs resume': resumeKind,
   renders,
   'index list': list,
   'index templates': templates,

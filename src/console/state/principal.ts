@@ -5,7 +5,7 @@ import { service } from './service.js';
 
 export type Scope = PrincipalView['scopes'][number];
 
-/** Who asks; null until the service has said. */
+/** Identity of the caller; null until the service has responded. */
 export const principal = signal<PrincipalView | null>(null);
 
 /** True if the key has a scope; other actions are not offered. */
@@ -14,7 +14,7 @@ export function may(scope: Scope): boolean {
   return scopes !== undefined && (scopes.includes(scope) || scopes.includes('admin'));
 }
 
-/** Asks who asks, and again with another key. */
+/** Requests the identity of the caller, again after each change of the key. */
 export function startPrincipal(): void {
   let isFirst = true;
   effect(() => {

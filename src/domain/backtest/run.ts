@@ -74,7 +74,7 @@ export interface RunRemains {
   /** For an overlay, findings of the decisions on underlying indices, index by index. */
   readonly decisionsBeneath?: readonly (readonly Finding[])[];
   readonly stale: StaleCount;
-  /** State of the solves for the constraint set of a strategy; null without one. */
+  /** State of the solves for the constraint set of a strategy; null if it has none. */
   readonly solves: DecisionMemory | null;
 }
 

@@ -31,7 +31,7 @@ export type ChangeEvent = keyof typeof CHANGE_EVENTS;
 export interface ConstituentChange {
   readonly date: Day;
   readonly event: ChangeEvent;
-  /** Ex-date of the corporate action; null without one. */
+  /** Ex-date of the corporate action; null if there is none. */
   readonly exDay: Day | null;
   /** Security into which it converted, from which it came, or that it replaced or was replaced by; null if none. */
   readonly related: string | null;

@@ -39,7 +39,7 @@ export function overlayCompositions(composer: Composer, document: OverlayDocumen
 }
 
 /**
- * Returns the holdings of a book on each composition of an underlying index, and on each restoration of its own
+ * Returns the holdings of a book on each composition of an underlying index, and on each restoration of the book's
  * weights.
  * @param first session on which it was first held; null if that is before the book
  */

@@ -85,7 +85,7 @@ function kindFindings({ pipeline, reviews = [] }: IndexDocument, plugins: NamedP
     const found = Object.hasOwn(plugins, name) ? plugins[name]!.code!.kind : undefined;
     if (found === kind) return [];
     const accepted = Object.keys(plugins).filter((other) => plugins[other]!.code!.kind === kind);
-    const what = found === undefined ? `${name} is no plug-in of the document` : `the plug-in ${name} is a ${found}`;
+    const what = found === undefined ? `${name} is not a plug-in of the document` : `the plug-in ${name} is a ${found}`;
     const message = `${path}.params.plugin: ${what}; ${row.type} takes a ${kind}.`;
     return [
       { severity: 'error', code: 'NOT_IN_CHOICES', path: `${path}.params.plugin`, message, accepted, value: name },

@@ -269,7 +269,7 @@ function createAbsences({ rows, market, names, length }: AbsencesInput): Absence
     gone[place] = at;
     return at;
   };
-  const anew = (place: number, out: MarketSums): void => {
+  const recompute = (place: number, out: MarketSums): void => {
     out.fill(0);
     for (let session = first; session <= last; session++) {
       if (Number.isNaN(rows(session)[place]!)) continue;
@@ -307,7 +307,7 @@ function createAbsences({ rows, market, names, length }: AbsencesInput): Absence
       }
       for (let k = 0; k < out.length; k++) out[k] = whole[k]!;
       for (let at = begun; at < come[place]!; at++) add(out, market.on(sessions[place * length + (at % length)]!), -1);
-      if (out[SQUARES]! < LEFT_MIN * whole[SQUARES]!) anew(place, out);
+      if (out[SQUARES]! < LEFT_MIN * whole[SQUARES]!) recompute(place, out);
     },
   };
 }

@@ -102,7 +102,7 @@ function createSuffixes({
   const kept = new Float64Array(stride * (Math.floor(length / step) + 1));
   /** Sums between two of those, each with one session more. */
   const between = new Float64Array(stride * (step - 1));
-  /** Session count at which `between` begins; negative for none. */
+  /** Session count at which `between` begins; negative if there is none. */
   let begun = -1;
   let [block, first] = [0, 0];
   let columns: Int32Array = new Int32Array(0);

@@ -17,6 +17,7 @@ export const AUDITED_KINDS = [
   'judgement',
   'action-decision',
   'approval',
+  'paused-kind',
   'run',
   'optimisation-run',
   'risk-model',

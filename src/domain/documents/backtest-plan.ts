@@ -26,6 +26,6 @@ export type ResolvedRequest = Readonly<BacktestFields>;
 
 /** Trading terms of a strategy in addition to the common terms of a backtest. */
 export type StrategyTerms = Readonly<Pick<StrategyDocument, 'rebalance' | 'drift_tolerance' | 'exposure'>> & {
-  /** Rows of the constraint set under which targets are solved; absent without one. */
+  /** Rows of the constraint set under which targets are solved; absent if there is none. */
   readonly constraints?: readonly ConstraintRow[];
 };

@@ -24,6 +24,8 @@ export interface CommitEvents {
   };
   /** A job with callbacks has ended, and its message must be delivered. */
   'delivery-due': { readonly delivery_id: string };
+  /** Jobs of a kind do not start, or start again. */
+  'kind-paused': { readonly kind: string; readonly is_paused: boolean };
   /** A key was created or revoked. */
   'key-changed': { readonly key_id: string };
   /** A person signed out. */

@@ -63,7 +63,7 @@ export const DatasetDocument = z.strictObject({
   writing: z.boolean(),
   /** Real path of the folder, or the database URL with its password; null without a location. */
   location: z.string().nullable(),
-  /** Source of refreshes; null without one. */
+  /** Source of refreshes; null if there is none. */
   source: z.string().nullable(),
   tables: TableNames,
   adjustment: Adjustment,

@@ -51,7 +51,7 @@ export const UniverseSpec = z
     kind: z
       .enum(['all', 'named', 'list', 'index', 'watchlist', ...SET_KINDS])
       .default('all')
-      .meta({ label: 'Kind', help: 'Every name of the market, or fewer; or a set of other universes.' }),
+      .meta({ label: 'Kind', help: 'Securities of the market, or a set operation on other universes.' }),
     id: z
       .string()
       .min(1)
@@ -160,7 +160,7 @@ export const TreatmentSpec = z
     }),
     max_stale_sessions: z.int().min(0).max(10_000).nullable().optional().meta({
       label: 'Longest gap',
-      help: 'A constituent without a price for this number of sessions of its own calendar leaves; null carries its last price until a review or an action removes it. Default: 5, or null if the store has a delisting, an acquisition or a merger.',
+      help: 'A constituent without a price for this number of sessions of its calendar leaves; null carries its last price until a review or an action removes it. Default: 5, or null if the store has a delisting, an acquisition or a merger.',
       unit: 'sessions',
     }),
     entry_stale_sessions: z.int().min(0).max(60).default(5).meta({
@@ -227,7 +227,7 @@ const NamedDatapoints = z
 export const IndexDocument = z
   .strictObject({
     id: Id.meta({ label: 'Id', help: '1 to 64 letters, digits, dashes and underscores.' }),
-    name: z.string().min(1).max(200).meta({ label: 'Name', help: 'Shown beside the id.' }),
+    name: z.string().min(1).max(200).meta({ label: 'Name', help: 'Shown next to the id.' }),
     description: z
       .string()
       .max(10_000)
@@ -284,8 +284,10 @@ export const IndexDocument = z
     pipeline: PipelineSpec.nullable().default(null),
     events: EventsSpec.optional().meta({ description: 'Changes between reviews. Default: none.' }),
     derivation: DerivationPayload.nullable().default(null),
-    kind: z.literal('overlay').optional().meta({ description: 'Given by an index on another alone.' }),
-    source_index_id: Id.optional().meta({ description: 'Underlying index of an overlay; a blend has its own list.' }),
+    kind: z.literal('overlay').optional().meta({ description: 'Present only in an overlay on another index.' }),
+    source_index_id: Id.optional().meta({
+      description: 'Underlying index of an overlay; a blend lists its components instead.',
+    }),
     overlay: OverlaySpec.optional().meta({ description: 'Type and terms of an overlay on its underlying index.' }),
     amendments: Amendments.optional(),
     tags: z.array(z.string().min(1).max(64)).max(32).default([]).meta({ label: 'Tags', help: 'Free labels.' }),

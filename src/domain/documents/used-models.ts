@@ -32,7 +32,7 @@ export function knownFrom({ observed_end: end, dates }: Pick<PlannedModel, 'obse
   return dates?.[0]?.date ?? end;
 }
 
-/** Returns the id of the stored model of an optimisation; undefined without one. */
+/** Returns the id of the stored model of an optimisation; undefined if there is none. */
 export function storedModelOf({ risk_model: model }: Pick<OptimisationSpec, 'risk_model'>): string | undefined {
   return typeof model === 'string' ? model : undefined;
 }
@@ -43,7 +43,7 @@ export interface ModelUse {
   readonly path: string;
 }
 
-/** Returns the stored risk model that a definition uses; undefined without one. */
+/** Returns the stored risk model that a definition uses; undefined if there is none. */
 export function modelUseOf({
   derivation,
   pipeline,

@@ -33,11 +33,11 @@ export const LOCAL_AUTHOR = 'local';
 
 /** Author and reason of a write. */
 export interface Authorship {
-  /** Name of the key; `local` without one. */
+  /** Name of the key; `local` if keys are not used. */
   readonly author: string;
-  /** Id of the key; null or absent without one. */
+  /** Id of the key; null or absent if keys are not used. */
   readonly keyId?: string | null;
-  /** Note of the client on its write; null without one. */
+  /** Note of the client on its write; null if there is none. */
   readonly note: string | null;
   /** Id of the request; empty for a write without a request. */
   readonly requestId: string;
@@ -71,7 +71,7 @@ export const VersionDocument = z.strictObject({
   /** Time of the write, ISO-8601 UTC. */
   at: z.string(),
   author: z.string(),
-  /** Id of the key of the author; absent without one. */
+  /** Id of the key of the author; absent if keys are not used. */
   key_id: z.string().optional(),
   note: z.string().nullable(),
   action: z.enum(VERSION_ACTIONS),

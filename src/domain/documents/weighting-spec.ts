@@ -10,7 +10,7 @@ export const GroupCap = z
       .array(z.string())
       .nullable()
       .default(null)
-      .meta({ label: 'Groups', description: 'Those that are capped; each of them unless given.' }),
+      .meta({ label: 'Groups', description: 'Groups that are capped. Default: every group.' }),
   })
   .meta({ id: 'GroupCap' });
 export type GroupCap = z.infer<typeof GroupCap>;
@@ -101,7 +101,7 @@ export const WeightingSpec = z
       .max(1)
       .nullable()
       .default(null)
-      .meta({ label: 'Floor', help: 'Least weight of a name; none unless given.', unit: 'fraction' }),
+      .meta({ label: 'Floor', help: 'Minimum weight of a security. Default: no minimum.', unit: 'fraction' }),
     group_caps: z.array(GroupCap).max(100).default([]).meta({
       label: 'Caps of groups',
       help: 'Maximum weights of groups.',

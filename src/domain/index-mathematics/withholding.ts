@@ -35,7 +35,7 @@ export function withheldIn(market: MarketData, tax: WithholdingTax): (identifier
   };
 }
 
-/** Returns the fraction of a value of the field; NaN without one. */
+/** Returns the fraction of a value of the field; NaN if there is none. */
 function rateOf(value: ReferenceValue, { rates, default: others = Number.NaN }: WithholdingRates): number {
   if (isBlank(value)) return others;
   const key = String(value);

@@ -20,7 +20,7 @@ const cache = new WeakMap<MarketData, Map<string, ColumnSpells>>();
 /**
  * Returns the spells of one reference column for every security, by column of the market; empty for a security without
  * reference rows. Adjacent rows with the same value are one spell. A currency that the store declares applies to
- * securities without one.
+ * securities without a currency.
  * @cost O(rows of the table) the first time
  */
 export function referenceSpells(market: MarketData, column: string): ColumnSpells {

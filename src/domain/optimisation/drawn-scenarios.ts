@@ -70,7 +70,7 @@ export function resample(returns: Float64Array, n: number, { draws, block, rando
 export interface DrawsAsked {
   readonly params: Readonly<Record<string, unknown>>;
   readonly path: string;
-  /** Id of a row; null for a row without one and for an objective. */
+  /** Id of a row; null for an objective and for a row that has no id. */
   readonly rowId: string | null;
 }
 

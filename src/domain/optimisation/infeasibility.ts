@@ -142,7 +142,7 @@ function movedBeside({ index }: Problem): ChoiceMoves['convex'] {
 }
 
 /**
- * Returns conflicts that remain without one of the client's rows of a conflict. @cost a linear program per row, more if
+ * Returns conflicts that remain after removing one of the client's rows of a conflict. @cost a linear program per row, more if
  * there is any
  */
 function remainingConflicts(solver: Solver, problem: Problem, { origins }: Conflict): Remaining[] {
@@ -204,7 +204,7 @@ function irreducibleChoice(trials: Trials, problem: Problem): Origin[] {
 }
 
 /**
- * Describes the conflicting rows, the possible value of each parameter, and the conflicts that remain without one of
+ * Describes the conflicting rows, the possible value of each parameter, and the conflicts that remain after removing one of
  * the rows.
  */
 export function infeasibilitySentence(

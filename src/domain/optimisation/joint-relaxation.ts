@@ -14,7 +14,7 @@ import { solveConvex } from './solve-convex.js';
 /** Maximum number of rounds of the joint relaxation: each adds certificates that the next moves must invalidate. */
 const ROUNDS_MAX = 100;
 
-/** Number of halvings towards the least sufficient move if the rounds end without one. */
+/** Number of halvings towards the least sufficient move if the rounds end before it is found. */
 const HALVINGS = 100;
 
 /** Relative distance at which moves count as equal, relative to one and the move. */

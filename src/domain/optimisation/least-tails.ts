@@ -19,7 +19,7 @@ export interface TailStand {
 
 /**
  * Minimises a tail within the other hard rows, if these satisfy every limit on tails. If not, the plane that proves the
- * minimum is known from then on: one program with it rules the limit out, where planes that touch the tail at single
+ * minimum is known afterwards: one program with it rules the limit out, where planes that touch the tail at single
  * weights approach it by many.
  */
 export function leastTailStand(solver: Solver, problem: Problem, rows: Rows): TailStand {

@@ -54,7 +54,7 @@ export interface ProblemInput extends ContextInput {
   /** Annualised, [N]; null if the objective needs none. */
   readonly expectedReturns?: Float64Array | null;
   readonly costs?: TradeCosts | null;
-  /** Uncertainty of the estimates; null for none. */
+  /** Uncertainty of the estimates; null if they are exact. */
   readonly robustness?: Robustness | null;
   /** Returns simple returns of the securities by scenario, [T x N]; absent if objective and rows need none. */
   readonly scenarios?: (terms: ScenarioTerms) => Float64Array;
@@ -91,7 +91,7 @@ export interface Problem {
   withParameters(changes: readonly ParameterChange[]): Problem;
   /** Returns the problem with other rows, as many as before. */
   withRows(rows: readonly ConstraintRow[]): Problem;
-  /** Returns the problem without one of the rows. */
+  /** Returns the problem with one of the rows removed. */
   without(origin: Origin): Problem;
 }
 

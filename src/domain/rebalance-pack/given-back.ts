@@ -9,8 +9,8 @@ const LOTS_IN_TURN = 8;
 /**
  * Buys lots that were given up again, one at a time, as long as the remaining cash pays for them and their cost: always
  * a lot of the security with the largest missing value, ties by identifier. A security whose next lot is too expensive
- * is skipped from then on: cash only falls, and a later lot of the same security costs no less.
- * @returns the remaining cash, which pays for none of the lots still given up
+ * is skipped afterwards: cash only falls, and a later lot of the same security costs no less.
+ * @returns the remaining cash, less than the price of any lot still given up
  * @cost O(n log n) per round; more than one round only if many lots are smaller than one that was too expensive
  */
 export function givenBack(orders: readonly Order[], { net, cash }: Funds): number {

@@ -53,7 +53,7 @@ export interface IdleMember {
 }
 
 export function idleMembersOf(block: ReportBlock): IdleMember[] {
-  const entry = BLOCK_KINDS[block.kind] as unknown as BlockKind; // The same applies here.
+  const entry = BLOCK_KINDS[block.kind] as unknown as BlockKind; // Narrowed as above.
   const values: Readonly<Record<string, unknown>> = block;
   return Object.entries(entry.readers ?? {}).flatMap(([member, readers]) => {
     const chosen = [values[readers.member]].flat();

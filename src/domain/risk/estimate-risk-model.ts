@@ -57,22 +57,22 @@ export function estimateRiskModel(
   window: ReturnWindow,
   asked: ArrayLike<number>,
   settings: RiskSettings,
-  tell: (stage: EstimateStage | 'returns') => void = () => {},
+  report: (stage: EstimateStage | 'returns') => void = () => {},
 ): RiskModelEstimate {
-  tell('returns');
-  return estimateFrom(engine, returnsOf(window, asked), settings, tell);
+  report('returns');
+  return estimateFrom(engine, returnsOf(window, asked), settings, report);
 }
 
 /**
  * Estimates from returns. Factors need the returns of a window.
- * @param tell also receives the matrix: from the stage of its eigenvalues on it is final unless it is repaired
+ * @param report also receives the matrix: from the stage of its eigenvalues on it is final unless it is repaired
  * @throws as `estimateRiskModel`
  */
 export function estimateFrom(
   engine: Engine,
   returns: ReturnSource,
   settings: RiskSettings,
-  tell: (stage: EstimateStage, covariance: Float64Array) => void,
+  report: (stage: EstimateStage, covariance: Float64Array) => void,
 ): RiskModelEstimate {
   const { coverage, window } = returns;
   const scale = periodsPerYear(returns.sm.sessions);
@@ -88,7 +88,7 @@ export function estimateFrom(
     const { estimator, threshold, lags, eigenvalue_simulations: simulations } = settings;
     const onStage = (stage: EstimateStage): void => {
       if (stage === 'eigenvalues') assertFinite(covariance, n);
-      tell(stage, covariance);
+      report(stage, covariance);
     };
     if (isFactorEstimator(estimator)) {
       if (window === undefined) throw new Error(`returns without a window for the estimator ${estimator}`);

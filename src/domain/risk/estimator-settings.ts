@@ -5,7 +5,7 @@ export const ESTIMATOR_SETTINGS = {
     readers: ['newey_west', 'industries', 'styles'],
     help: 'Number of samples drawn to adjust eigenvalues for their bias, as in USE4: of the factor covariance by industries and styles, of the covariance by newey_west. 200 are sufficient. Default: no adjustment.',
   },
-  threshold: { readers: ['gerber'], help: 'Size of a joint move in standard deviations; 0.5 unless given.' },
+  threshold: { readers: ['gerber'], help: 'Size of a joint move in standard deviations. Default: 0.5.' },
   lags: { readers: ['newey_west'], help: 'Number of autocovariances. Default: 5.' },
   target: {
     readers: ['shrinkage'],
@@ -18,7 +18,7 @@ export const ESTIMATOR_SETTINGS = {
   },
   intensity_method: {
     readers: ['shrinkage'],
-    help: 'shape: securities / (securities + observations). ledoit_wolf: the analytic intensity of the data. Ignored if intensity is given.',
+    help: 'Ignored if intensity is given. `shape`: securities / (securities + observations); `ledoit_wolf`: the analytic intensity of the data.',
     choices: ['shape', 'ledoit_wolf'],
   },
   half_life: {

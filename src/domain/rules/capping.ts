@@ -16,9 +16,9 @@ const ROUNDS_MAX = 1000;
 export interface CapInput {
   /** Raw weights, positive, summing to 1, [n]. */
   readonly raw: Float64Array;
-  /** Maximum single weight; null for none. Raised to 1/n if it is less. */
+  /** Maximum single weight; null: no maximum. Raised to 1/n if it is less. */
   readonly cap: number | null;
-  /** Minimum single weight; null for none. Lowered to 1/n if it is more. */
+  /** Minimum single weight; null: no minimum. Lowered to 1/n if it is more. */
   readonly floor: number | null;
   readonly groups: readonly GroupCaps[];
 }
@@ -29,9 +29,9 @@ export interface Capped {
   readonly weights: Float64Array;
   /** Returns the factor on each raw weight before clipping at the floor and the cap: w = clip(scale u, floor, cap). */
   readonly scaleOf: (position: number) => number;
-  /** Effective floor; 0 without one. */
+  /** Effective floor; 0 if there is none. */
   readonly floor: number;
-  /** Effective cap; null without one. */
+  /** Effective cap; null if there is none. */
   readonly cap: number | null;
   /** Positions reduced to the cap, ascending. */
   readonly capped: Int32Array;

@@ -28,7 +28,7 @@ import { inheritedSentences, treatmentSentences } from './treatment-sentences.js
 
 /**
  * Describes the definition of an index in English sentences, with every parameter, in the order of application.
- * @param adjustment price basis of the store on which it is computed; null without one
+ * @param adjustment price basis of the store on which it is computed; null if there is none
  */
 export function methodologyOf(document: IndexDocument, adjustment: Adjustment | null = null): string[] {
   const { id, name, description, calendar, base_date, base_value, currency } = document;

@@ -93,7 +93,8 @@ export function treatmentSentences(document: RuleDocument, adjustment: Adjustmen
   const leaving = {
     last_price: 'A delisted security leaves at its last price.',
     zero: 'A security delisted without value is written off.',
-    action_value: 'A delisted security leaves at the value of its corporate action, or at its last price without one.',
+    action_value:
+      'A delisted security leaves at the value of its corporate action, or at its last price if there is no action.',
   }[delisting];
   const gaps = {
     carry: `A missing price is carried forward. ${silenceSentence(treatment)}`,

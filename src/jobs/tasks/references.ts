@@ -14,12 +14,14 @@ import type { RenderedRun, RenderInput } from './outputs.js';
 import type {
   BacktestInput,
   OutcomesFile,
-  PlanSimulationInput,
   ReplayInput,
   RerunFile,
+  SimulatePartInput,
   SumRerunInput,
+  SumSimulationInput,
   SumSweepInput,
   SweepPartInput,
+  TalliesFile,
 } from './runs.js';
 
 /**
@@ -111,7 +113,11 @@ export type ReplayOrder = OnMarket<Omit<ReplayInput, 'columns' | 'models' | 'kno
     readonly columns: ArtifactReference;
   };
 
-export type PlanSimulationOrder = OnMarket<OnArtifacts<PlanSimulationInput, 'columns'>>;
+export type SimulatePartOrder = OnMarket<OnArtifacts<SimulatePartInput, 'columns'>>;
+
+export type SumSimulationOrder = OnMarket<OnArtifacts<Omit<SumSimulationInput, 'files'>, 'columns'>> & {
+  readonly files: readonly (Omit<TalliesFile, 'path'> & ArtifactReference)[];
+};
 
 export type RiskUniverseOrder =
   | Extract<RiskUniverse, { readonly kind: 'names' }>

@@ -229,7 +229,7 @@ function statusIn(cell: Cell | undefined, path: Path, problems: Problems): Actio
   return undefined;
 }
 
-/** Money that a merger pays in addition to shares; null for none, undefined where the cell is wrong. */
+/** Money that a merger pays in addition to shares; null if there is none, undefined if the cell is invalid. */
 function cashIn(
   type: ActionType | undefined,
   cell: Cell | undefined,

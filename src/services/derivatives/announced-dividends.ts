@@ -37,7 +37,7 @@ export function announcedDividends(
       asOf: dayFrom(as_of),
       dividends: announced.dividends.map(({ ex_date, points, net_points }) => ({
         exDay: dayFrom(ex_date),
-        points: isNet ? points - net_points : points, // What is withheld.
+        points: isNet ? points - net_points : points, // The withheld part.
       })),
     };
   };

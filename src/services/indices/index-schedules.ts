@@ -17,14 +17,14 @@ export interface IndexSchedulesDependencies {
   readonly runOf: (indexId: string) => Promise<RunDocument | undefined>;
 }
 
-/** What an index is rebalanced by, with the members of the schedule view. */
+/** Schedule of an index, with the members of the schedule view. */
 export interface StoredSchedule extends IndexSchedule {
   readonly frequency: RebalanceSpec['frequency'];
 }
 
 /**
- * What indices are rebalanced by: a rule or derived index by its own schedule, an overlay by those of the indices
- * beneath it, a blend by its own besides, and each by what breaches called for in the newest runs.
+ * Schedules of indices: of a rule or derived index its own, of an overlay those of its underlying indices, of a blend
+ * both, and of each the rebalances that breaches triggered in the newest runs.
  */
 export function createIndexSchedules({ calendars, indexOf, runOf }: IndexSchedulesDependencies) {
   const cadenceOf = (document: IndexDocument, rebalance: RebalanceSpec): Cadence => {

@@ -28,7 +28,7 @@ export interface Failure {
 export interface Deliveries {
   /** @throws Refusal VALIDATION_FAILED where no message may go to, OVERLOADED when too many wait */
   assertAccepted(url: string): void;
-  /** Goes on with what the last process left. */
+  /** Resumes the deliveries that the last process left. */
   start(): Promise<void>;
   /** Aborts running attempts; the next process delivers what is left. */
   close(): Promise<void>;
@@ -40,7 +40,7 @@ export interface DeliveriesDependencies {
   readonly send: Send;
   readonly clock: Clock;
   readonly log: JobLog;
-  /** Whether other processes deliver the same messages: each is claimed first. */
+  /** True if other processes deliver the same messages: each is claimed first. */
   readonly isShared?: boolean;
 }
 
@@ -77,7 +77,7 @@ export function createDeliveries(dependencies: DeliveriesDependencies): Deliveri
         id,
         attempt(id)
           .catch((thrown: unknown) => {
-            // What became of the attempt could not be written (a full disk): it is made again.
+            // The outcome of the attempt could not be written (a full disk): the attempt is repeated.
             log.error({ delivery_id: id, err: thrown }, 'the delivery of a callback could not be recorded');
             retryAt(id, clock.now() + FIRST_PAUSE_MS * 60);
           })

@@ -6,10 +6,10 @@ import { sizesOf, type Closes, type Disagreement } from './disagreements.js';
 /** Dates that a refusal names. */
 const NAMED_DATES_MAX = 100;
 
-/** What a run says, and what is published. */
+/** Closes of a run, and the published entries. */
 interface Compared {
   readonly closes: Closes;
-  /** What stands of each published date: its last entry. */
+  /** Valid entry of each published date: the last one. */
   readonly standing: ReadonlyMap<string, PublicationEntry>;
 }
 
@@ -38,7 +38,7 @@ function assertStanding(
   const dates = refused.map(({ date }) => date);
   const message = restate
     ? `The run has no close on ${refused.length} published dates, the first on ${dates[0]}: a session cannot be restated away.`
-    : `The run disagrees with ${refused.length === 1 ? `the published close of ${dates[0]}` : `${refused.length} published closes, the first on ${dates[0]}`}. What is published stands, unless it is restated with a reason.`;
+    : `The run disagrees with ${refused.length === 1 ? `the published close of ${dates[0]}` : `${refused.length} published closes, the first on ${dates[0]}`}. A published close changes only by a restatement with a reason.`;
   throw restatement(message, { dates, disagreements: refused }, compared);
 }
 
@@ -73,7 +73,7 @@ function assertContinued(disagreements: readonly Disagreement[], compared: Compa
 interface Refused {
   /** Published dates that are concerned, ascending. */
   readonly dates: readonly string[];
-  /** Whose sizes are told. */
+  /** Differences whose sizes are reported. */
   readonly disagreements: readonly Disagreement[];
 }
 

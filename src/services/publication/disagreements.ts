@@ -40,7 +40,7 @@ export interface LevelChange {
 
 /** How large disagreements are. */
 export interface DisagreementSizes {
-  /** Dates on which any level differs; the others differ in divisor or composition alone. */
+  /** Dates on which any level differs; on other dates only the divisor or the composition differs. */
   readonly levels_changed: number;
   /** Largest relative change of a level; null where no level that both have differs. */
   readonly largest: LevelChange | null;

@@ -44,7 +44,7 @@ export function assertWhole(
   const others = refused.length > named.length ? ` and ${refused.length - named.length} more` : '';
   throw new Refusal(
     'PARTIAL_CLOSES',
-    `Names of the index have no bar on what is to be published: ${named.join(', ')}${others}. \`allow_partial\` (--allow-partial) publishes it all the same, and the log says so.`,
+    `Constituents have no price on a date to publish: ${named.join(', ')}${others}. \`allow_partial\` (--allow-partial) publishes them anyway, and the log records it.`,
     { closes: refused.slice(0, LISTED_MAX), total: refused.length },
   );
 }

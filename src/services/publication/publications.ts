@@ -221,7 +221,7 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
       const { start, end } = window;
       assertOrder({ start, end });
       const head = await requireLog(indexId);
-      await assertReadable(documents, indexId, head); // What is refused is refused before the first byte is out.
+      await assertReadable(documents, indexId, head); // A refusal must precede the first byte of the response.
       return applyFilter(logBatches(documents, indexId, head), window);
     },
     async errors(indexId, limit) {
@@ -272,7 +272,7 @@ function assertReached(dates: readonly string[], through: string, calendar: Cale
   throw new Refusal('NO_DATA_IN_RANGE', message, detail);
 }
 
-/** What the log of writes says of a publication: its reason, and the note of the request. */
+/** Returns the text of a publication in the log of writes: its reason, and the note of the request. */
 function noteOf({ reason }: PublishRequest, { note }: Authorship): string | null {
   const said = [reason, note].filter((each) => each != null && each !== '');
   return said.length === 0 ? null : [...new Set(said)].join('; ');
@@ -281,7 +281,7 @@ function noteOf({ reason }: PublishRequest, { note }: Authorship): string | null
 /** @throws Refusal VALIDATION_FAILED */
 function assertReasoned({ restate, reason }: PublishRequest): void {
   if (!restate || (reason !== undefined && reason.trim() !== '')) return;
-  const message = 'A restatement needs a reason, which stands in the log.';
+  const message = 'A restatement requires a reason, which the log records.';
   throw refuseWithFindings('request', [{ severity: 'error', code: 'REQUIRED', message, path: 'reason' }]);
 }
 

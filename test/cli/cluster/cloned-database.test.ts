@@ -87,7 +87,7 @@ describe.skipIf(!hasPostgresql)('a copy of the database of a live service', () =
     expect(await filesOf('results')).toEqual(before);
   });
 
-  test('gets a place of its own by adopt --new-place, and both are served afterwards', async () => {
+  test('gets a separate place by adopt --new-place, and both are served afterwards', async () => {
     const before = await filesOf('results');
     const own = `file://${join(base, 'own')}`;
     const adopted = await finishedHere(['adopt', '--new-place', own, '--json'], clone);
@@ -103,7 +103,7 @@ describe.skipIf(!hasPostgresql)('a copy of the database of a live service', () =
     await expect(servingHere(join(base, 'home'), [], clone)).rejects.toMatchObject({ exitStatus: 78 });
   });
 
-  test('adopt is refused without one of its ways, and for a place that is in use', async () => {
+  test('adopt is refused if no option names the way, and for a place that is in use', async () => {
     const without = await finishedHere(['adopt'], clone);
     expect(without).toMatchObject({ status: 64, err: expect.stringContaining('one of --take-over and --new-place') });
     const own = { ...clone, DIVISOR_ARTIFACTS: `file://${join(base, 'own')}` };

@@ -107,7 +107,7 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and a plac
     const doctor = ['doctor', '--port', '0', '--home', join(base, 'doctor'), ...places];
     const nowhere = await finishedHere(doctor, { ...access, AWS_ENDPOINT_URL_S3: 'nowhere' });
     expect([nowhere.status, nowhere.out.includes('AWS_ENDPOINT_URL_S3 must be a URL')]).toEqual([1, true]);
-    // In a process of its own, which nothing else keeps from ending while it waits between two tries.
+    // In a separate process, which nothing else keeps from ending while it waits between two attempts.
     const nobody = await finished(doctor, { ...access, AWS_ENDPOINT_URL_S3: 'http://127.0.0.1:1' });
     expect([nobody.status, nobody.out.includes('cannot be reached at http://127.0.0.1:1')]).toEqual([1, true]);
   });

@@ -28,7 +28,7 @@ const FULL: FaultPlan = {
 const SHARE = 0.05;
 
 /**
- * The plan of a run: `CLUSTER_SHARE=1` is all of it, and each number has a variable of its own, as
+ * The plan of a run: `CLUSTER_SHARE=1` is all of it, and each number has a variable, such as
  * `CLUSTER_WORKER_KILLS=50`.
  */
 export function faultPlan(environment: NodeJS.ProcessEnv): FaultPlan {

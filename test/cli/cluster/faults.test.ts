@@ -99,7 +99,7 @@ interface Faulty {
 /** Replication connections in addition to those of the test: a standby reads the log while its copy is made. */
 const SERVER_SETTINGS = ['-c', 'max_connections=200', '-c', 'wal_keep_size=1GB', '-c', 'max_wal_senders=4'];
 
-/** A database of its own, two fronts and four workers, each with a way to the database that can be cut. */
+/** A separate database, two fronts and four workers, each with a connection to the database that can be cut. */
 async function openFaulty(): Promise<Faulty> {
   const server = await startPostgresql({ settings: SERVER_SETTINGS });
   await migrateDatabase({ url: server.url });

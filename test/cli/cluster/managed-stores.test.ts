@@ -66,7 +66,7 @@ describe.skipIf(!hasPostgresql)('stores that the service keeps itself, behind tw
     expect(here).toMatchObject({ end: '2024-07-31', active: true });
     const served = await Promise.all([one, other].map((front) => front.ask('GET', '/data/reference')));
     expect(served[0]!.body).toEqual(served[1]!.body);
-    // The same market, generated at once in one piece.
+    // An equal market, generated at once in one piece.
     await done(one, '/data/synthetic', { ...MARKET, store_id: 'whole', end: '2024-07-31', activate: false });
     expect((await storeOf(other, 'whole')).content_hash).toBe(here.content_hash);
     const versions = await other.ask<{ versions: { content_hash: string }[] }>('GET', '/data/stores/market/versions');

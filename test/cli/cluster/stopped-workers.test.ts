@@ -13,7 +13,7 @@ if (!IS_SOAK)
 
 const LEASE_S = 5;
 
-/** Indices, each with a run of its own. */
+/** Indices, each with a separate run. */
 const IDS = ['KILLED', 'PAUSED', 'STOPPED'];
 
 describe.skipIf(!hasPostgresql)('the job of a worker', () => {

@@ -173,7 +173,7 @@ export function describeOnAHome(): void {
       }
     });
 
-    // It times the kernels at sizes of their own, for seconds.
+    // It times the kernels at their usual sizes, for seconds.
     test.runIf(IS_SOAK)('a benchmark of the machine says its limits, its kernels and its jobs', async () => {
       const { status, out, err } = await finishedHere(['bench', '--assets', '20', '--years', '2']);
       expect([status, err]).toEqual([0, '']);

@@ -67,7 +67,7 @@ export function describeDocuments(desk: () => Desk): void {
     const form = page.getByRole('region', { name: 'Overlay' });
     await page.getByText('overlay.percent is required').first().waitFor();
     expect(await form.getByLabel('Percent').getAttribute('aria-invalid')).toBe('false');
-    // A blend has rows, and a schedule of its own.
+    // A blend has rows and its own schedule.
     await form.getByRole('combobox', { name: 'Overlay' }).selectOption('blend');
     await form.getByRole('button', { name: 'Add to Parts' }).click();
     await form.getByRole('group', { name: 'Parts, row 2' }).getByLabel('Index').fill('CORE-OPT');

@@ -18,7 +18,7 @@ const environmentOf = (keys: readonly ReturnType<typeof issued>[]) => ({
     .join(','),
 });
 
-/** A service of its own that has keys, in the browser of the others. */
+/** A separate service with keys, in the browser of the others. */
 export function describeKeys(desk: () => Desk): void {
   describe('with keys', () => {
     let service: RunningService;

@@ -20,7 +20,7 @@ const CONTENT = [
   'data-drawn',
 ];
 
-/** Of a style of its own what is only a place or a size. */
+/** Parts of an inline style that are only a position or a size. */
 const PLACES = [
   'left',
   'width',

@@ -217,7 +217,7 @@ export function describePages(desk: () => Desk): void {
       if (width > NARROW.width) note(`${address} overflow`, [`${width} pixels wide`]);
       if (IS_SOAK) await also(address, { shade: 'light', rules: OF_WIDTHS, isFirst });
     }
-    /** The same width in the other theme. */
+    /** Opens the page at this width in the other theme. */
     async function also(address: string, { shade, ...looked }: Looked & { readonly shade: Shade }): Promise<void> {
       await page.emulateMedia({ colorScheme: shade });
       await settled(page);

@@ -161,7 +161,7 @@ describe('a name whose bars stop without an action', () => {
     close(levels(simulate(sketch)), [100, 90, 90, 70, 70, 70]);
   });
 
-  test('on a holiday of its own exchange has no gap', () => {
+  test('on a holiday of its exchange has no gap', () => {
     const sketch = {
       close: { A: [100, 80, null, 80, 80, 80], B: flat(50) },
       treatment: { missing_prices: 'fail' } as const,

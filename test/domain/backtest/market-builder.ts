@@ -32,7 +32,7 @@ export interface ActionSketch {
   readonly related?: string;
   readonly subscription?: number;
   readonly cancelled?: boolean;
-  /** Last day of an election, and what is got without one. */
+  /** Last day of an election, and the default entitlement. */
   readonly election?: string;
   readonly byDefault?: ElectionDefault;
   readonly scrip?: number;

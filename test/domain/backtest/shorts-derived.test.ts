@@ -115,7 +115,7 @@ describe('an index that is made from one with a short position', () => {
     closeTo(heldOn(run(child).index.book, 0), { A: 1 / 3, B: 1 / 3, X: 1 / 3 });
   });
 
-  test('is followed by a strategy, short as far as it is invested and under separate limits', () => {
+  test('is followed by a strategy, whose shorts scale with its exposure and have separate limits', () => {
     const followed = (strategy: StrategyTerms) => heldOn(run(short, { strategy }).portfolio, 0);
     closeTo(followed({ rebalance: null, drift_tolerance: null, exposure: 0.5 }), { A: 0.3, B: 0.3, X: -0.1 });
     const limits = [{ id: '', type: 'PositionBounds', params: { lower: -0.05, upper: 1 } }];

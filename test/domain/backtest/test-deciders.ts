@@ -4,7 +4,7 @@ import type { IndexDocument } from '#domain/documents/index-document.js';
 import { applyCaps } from '#domain/rules/capping.js';
 
 /**
- * A small decider of its own for tests of what comes after a decision: every name of the universe, weighted equally
+ * A small decider for tests of the steps after a decision: every security of the universe, weighted equally
  * or by CLOSE x SHARES_OUTSTANDING, under the cap of the document.
  */
 export const plainDecider: DeciderFactory = (document: IndexDocument, composer: Composer) => {
@@ -74,7 +74,7 @@ export function signedDecider({ short, cash }: SignedTerms): DeciderFactory {
   });
 }
 
-/** Fully invested with a small short side, partly in cash without one and with one, and as much short as long. */
+/** Fully invested with a small short side, partly in cash with and without a short side, and as much short as long. */
 export const SIGNED_DECIDERS: readonly DeciderFactory[] = [
   { short: 0.3, cash: 0 },
   { short: 0, cash: 0.2 },

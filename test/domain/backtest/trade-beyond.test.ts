@@ -27,7 +27,7 @@ const randomTrade: fc.Arbitrary<TradeInput> = fc
     };
   });
 
-/** The same with short positions, untradable securities, and negative cash where covers have taken it. */
+/** Trades as above with short positions, untradable securities, and negative cash where covers have taken it. */
 const randomShortTrade: fc.Arbitrary<TradeInput & { readonly unpriced: ReadonlySet<number> }> = fc
   .record({
     names: fc.array(

@@ -134,7 +134,7 @@ function problemValues({ rows }: Problem): number[] {
   return row.form === 'linear' ? [...row.coefficients] : [];
 }
 
-/** Classes whose own tests are below, or in a file of their own. */
+/** Classes whose tests are below, or in a separate file. */
 const ELSEWHERE = ['ActiveShare', 'TrackingError', 'CVaR', 'CDaR'];
 
 test('every convex class has a meaning', () => {

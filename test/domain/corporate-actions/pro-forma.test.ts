@@ -46,7 +46,7 @@ test('a special dividend is bought back into the name, and the divisor keeps the
   expect(weight).toBe(0.2);
 });
 
-/** The same index with adjusted previous closes and with dividends reinvested in the index. */
+/** This index with adjusted previous closes and with dividends reinvested in the index. */
 const adjusting = (rights: 'subscribe' | 'price_only', splitShares: 'multiply' | 'keep' = 'multiply') => {
   const { growth, ...rest } = before();
   const terms = { ...growth, reinvestment: 'index', specialDividends: 'adjust', rights, splitShares } as const;

@@ -38,7 +38,7 @@ test('another id and another base date change documents and what refers to them,
   expect(documentsOfTemplate(parsed, {})).toEqual(template.documents);
 });
 
-test('a file whose documents have ids of their own, or with a member that is not known, is no template', () => {
+test('a file whose documents have other ids, or with an unknown member, is no template', () => {
   const problems = (file: object) =>
     MethodologyTemplate.safeParse(file).error?.issues.map(({ path }) => path.join('.'));
   const [parent, main] = template.documents;

@@ -231,7 +231,7 @@ describe('on random markets with every kind of event, halts and three currencies
           expectNear(total![t]!, (total![t - 1]! * (price![t]! + points[t]!)) / price![t - 1]!);
           expectNear(net![t]!, (net![t - 1]! * (price![t]! + netPoints[t]!)) / price![t - 1]!);
         }
-        // The level of the index is that of its own variant.
+        // The level of the index is that of its variant.
         const own = levelsIn(run, sketch.treatment!['dividends' as never]);
         run.index.book.value.forEach((value, t) => expectNear(value, own[t]!, 1e-11));
       }),

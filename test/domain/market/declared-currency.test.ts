@@ -34,7 +34,7 @@ const levels = ({ index: { book } }: Run): number[] => [...book.value];
 const codes = ({ findings }: Run): string[] => findings.map(({ code }) => code);
 
 describe('the currency that a store declares', () => {
-  test('is that of every name without one: prices are converted at the rate of the day, carried where there is none', () => {
+  test('is that of every security without a currency: prices are converted at the rate of the day, carried where there is none', () => {
     const made = run(marketOf('EUR'), indexOf());
     const rates = [1.1, 1.2, 1.2, 1.05];
     expect(made.index.compositions.list[0]!.columns).toHaveLength(2); // The rate is no constituent.

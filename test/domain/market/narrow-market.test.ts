@@ -62,7 +62,7 @@ test('cuts the window, also where it begins and ends between days', () => {
   expect([...narrowMarket(market, { columns: [0], from: 16, to: null }).dates]).toEqual([]);
 });
 
-test('days make a calendar of their own', () => {
+test('days make a separate calendar', () => {
   const calendar = daysCalendar(Int32Array.of(10, 12));
   expect([10, 11, 12].map((day) => calendar.isSession(day))).toEqual([true, false, true]);
   expect(calendar.coverage).toEqual({ from: 10, publishedTo: 12, to: 12 });

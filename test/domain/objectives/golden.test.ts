@@ -10,7 +10,7 @@ import { goldenCases, goldenProblem } from './golden-cases.js';
 const EVERY: Readonly<Record<string, number>> = IS_SOAK ? {} : { min_cdar: 6, min_cvar: 2 };
 const casesOf = (type: string) => goldenCases.filter((_, i) => i % (EVERY[type] ?? 1) === 0);
 
-describe('problems, each with rows and costs of its own, have the optima of the cone programmes', () => {
+describe('problems, each with different rows and costs, have the optima of the cone programmes', () => {
   test.each(OBJECTIVE_CLASSES.map(({ type }) => type))('%s', (type) => {
     for (const golden of casesOf(type)) {
       const { objective, value, weights } = golden.answers.find((answer) => answer.objective.type === type)!;
@@ -21,7 +21,7 @@ describe('problems, each with rows and costs of its own, have the optima of the 
       const sign = problem.objective.entry.sense === 'maximise' ? -1 : 1;
       const above = solution.objective + sign * (shift - value);
       expect(above, `seed ${golden.seed}`).toBeLessThan(1e-8 * Math.abs(value));
-      // The reference ends 5e-9 short of its own optimum where two cones bind.
+      // The reference ends 5e-9 short of its optimum where two cones bind.
       expect(-above, `seed ${golden.seed}`).toBeLessThan(1e-8 * Math.abs(value) + 5e-9);
       weights.forEach((weight, i) => expect(Math.abs(solution.weights[i]! - weight)).toBeLessThan(2e-6));
       const { primal, stationarity, multipliers } = checkKkt(solution.assembled.program, solution.answer.point);

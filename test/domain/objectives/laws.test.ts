@@ -56,7 +56,7 @@ describe('the largest Sharpe ratio', () => {
       expect((expected_return - 0.01) / volatility).toBeLessThanOrEqual(sharpe * (1 + 1e-13));
   });
 
-  test('is the largest utility at the risk aversion of its own excess return over variance', () => {
+  test('is the largest utility at the risk aversion of its excess return over variance', () => {
     const utility = solved(market({ type: 'max_utility', risk_aversion: excess / variance }, { rows: CAPS })).weights;
     expect(distance(weights, utility)).toBeLessThan(1e-8);
   });

@@ -81,7 +81,7 @@ function limitAt(kind: Kind, share: number): number {
   return least + share * (free - least);
 }
 
-test.each(['CVaR', 'CDaR'] as const)('the slopes of a tail lie below it everywhere, and touch it: %s', (kind) => {
+test.each(['CVaR', 'CDaR'] as const)('the slopes of a tail are nowhere above it, and touch it: %s', (kind) => {
   const random = seeded(2);
   const returns = Float64Array.from({ length: 40 * NAMES }, () => random() - 0.48);
   for (const confidence of [0.5, 0.93, 0.999]) {

@@ -11,7 +11,7 @@ describe('a solve that starts from another answer', () => {
   test.each([
     ['Volatility', (volatility: number) => ({ limit: 0.96 * volatility })],
     ['EffectiveNumber', () => ({ minimum: 14 })],
-  ])('is that of a search of its own, where %s binds', (type, paramsAt) => {
+  ])('is that of a separate search, where %s binds', (type, paramsAt) => {
     let compared = 0;
     for (let seed = 1; seed <= 5; seed++) {
       const { metric, index } = smallProblem({ names: NAMES, seed, rows: [] });

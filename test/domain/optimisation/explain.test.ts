@@ -79,7 +79,7 @@ interface Case {
   readonly rows: (parent: readonly string[]) => readonly Row[];
   /** Portfolios that hold some security, with the rest. */
   readonly holds?: readonly NameSolve['heldBy'][];
-  /** Rows of choices of names add forces of their own. */
+  /** Rows of choices of securities add further forces. */
   readonly isChoice?: boolean;
 }
 

@@ -32,7 +32,7 @@ function given(problem: Problem): { readonly moves: readonly Given[]; readonly w
     solvers,
     problem.withParameters(moved.map(({ movable: { origin, parameter }, to }) => ({ origin, parameter, to }))),
   );
-  if (second.kind !== 'solved') throw new Error('what gave way is not enough');
+  if (second.kind !== 'solved') throw new Error('the relaxation is not enough');
   return {
     moves: moved.map(({ movable, to }) => ({
       row: movable.origin.index!,
@@ -51,7 +51,7 @@ describe('a row with a priority is relaxed', () => {
     Object.values(parameters).flatMap((cases) => cases.slice(0, 1).map((each, i) => ({ type, each, i }))),
   );
   test.each(all)(
-    '$type: by the least that is enough, while rows without one stay',
+    '$type: by the least that is enough, while rows without a priority stay',
     ({ type, each: { rows: draw, names = 12 }, i }) => {
       const random = seeded(2000 + i);
       const isSearched = draw(random).some((one) =>

@@ -41,7 +41,7 @@ function tailProblem({ names, returns, rows }: Tails): Problem {
   });
 }
 
-/** Names that lose `losses` in a scenario of their own, and nothing in those of others. */
+/** Securities that lose `losses` in one scenario each, and nothing in the others. */
 function ownLosses(losses: readonly number[]): Float64Array {
   const n = losses.length;
   const returns = new Float64Array(n * n);

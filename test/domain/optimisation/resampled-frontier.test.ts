@@ -52,7 +52,7 @@ describe('a resampled frontier', () => {
     });
   });
 
-  test('has draws whose frontier is that of their own estimates', () => {
+  test('has draws whose frontier is that of their estimates', () => {
     const sessions = 40;
     const { points } = resampled({ draws: 1, seed: 12, sessions });
     const daily = means.map((mean) => mean / 252);

@@ -38,7 +38,7 @@ const levelOn = (date: string): number =>
     .filter((session) => session > dates[0]! && session <= date)
     .reduce((level, session) => level * (1 + (returnOf('A', session) + returnOf('B', session)) / 2), 100);
 
-test('on sessions of its own an overlay has the last known level beneath at the rate of the day', () => {
+test('on sessions that only it has, an overlay has the last known underlying level at the rate of the day', () => {
   const document = overlayOn(
     { type: 'currency', to: 'GBP' },
     { calendar: 'OTHER', base_date: dates[0], currency: 'GBP' },

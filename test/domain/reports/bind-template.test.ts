@@ -30,7 +30,7 @@ test('blocks without an index take that of the request in their places; one boun
   ]);
 });
 
-test('of several indices each has the blocks without one, from a new page; the others come once', () => {
+test('of several indices each has the blocks without an index, from a new page; the others come once', () => {
   expect(laid({ index_ids: ['A', 'B'] })).toEqual([
     'header A',
     'text null',

@@ -37,7 +37,7 @@ function marketOf(close: Float64Array, actions: readonly CorporateAction[]): Mar
   };
 }
 
-/** Prices with gaps, late beginnings and early ends, and actions on days with and without one. */
+/** Prices with gaps, late beginnings and early ends, and actions on days with and without a price. */
 function randomMarket(seed: number, gaps: number): MarketData {
   const random = counterRandom({ seed, stream: 0 });
   const until = (end: number): number => Math.floor(end * random.uniform());
@@ -56,7 +56,7 @@ function randomMarket(seed: number, gaps: number): MarketData {
   return marketOf(close, actions);
 }
 
-/** The same returns by the market of the securities, aligned and grown. */
+/** These returns by the market of the securities, aligned and grown. */
 function aligned(market: MarketData, { columns, from, to }: DailyNames, terms: GrowthTerms): ReturnSource {
   const ascending = Int32Array.from(columns).toSorted();
   const narrow = narrowMarket(market, { columns: ascending, from, to });

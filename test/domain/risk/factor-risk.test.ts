@@ -62,7 +62,7 @@ describe('market and sector factors', () => {
     expect(sum(Object.values(risk.contributions))).toBeCloseTo(1, 12);
   });
 
-  test('put names without a sector in one of their own', () => {
+  test('put securities without a sector in a separate one', () => {
     const { factors } = factorRiskOf(referenceEngine, windowOf({ returns, sectors: ['Energy'] }), {
       weights,
       benchmark,

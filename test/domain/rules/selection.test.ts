@@ -65,7 +65,7 @@ describe('laws of selection', () => {
   test('the order of names in the store does not matter', () => {
     const order = market.identifiers.map((_, i) => i).toReversed();
     const renamed = market.identifiers.map((_, i) => `Z${String(order[i]).padStart(3, '0')}`);
-    // The same market under names that sort the other way round: without ties the same holdings survive.
+    // Under names that sort the other way round and without ties, the same holdings survive.
     const columns = renamed.map((_, i) => i).toSorted((a, b) => (renamed[a]! < renamed[b]! ? -1 : 1));
     const shuffled = {
       ...market,
@@ -158,7 +158,7 @@ describe('constituents and their buffers', () => {
     expect(expected.length).toBeGreaterThan(upTo(0.5).length);
   });
 
-  test('constituents have the lower bounds of their own', () => {
+  test('constituents have their lower bounds', () => {
     const traded = values(universeAt(299), (name) => slow.over('VALUE_TRADED', name, 299, 60, median));
     const incumbents = slow.identifiers.filter((_, i) => i % 3 === 0);
     const expected = [...traded]

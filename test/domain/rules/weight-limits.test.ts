@@ -146,7 +146,7 @@ describe('a cap by expression', () => {
 describe('a cap by issuer', () => {
   const issuers = ['A', 'A', 'B', null, null];
 
-  test('by hand: two securities of an issuer share its cap in proportion, and those without one are their own', () => {
+  test('by hand: two securities of an issuer share its cap in proportion, and a security without an issuer is an issuer by itself', () => {
     // A has 0.6 of 0.30 + 0.30; capped at 0.4, the others take 0.2 in proportion to 0.2, 0.1, 0.1.
     const weights = weightsOf({ sizes: [4, 2, 2, 1, 1], issuers }, { cap: 0.4, cap_by: 'ISSUER' });
     expect([...weights.values()]).toEqual(closeTo([0.4 * (4 / 6), 0.4 * (2 / 6), 0.3, 0.15, 0.15]));

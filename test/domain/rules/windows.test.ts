@@ -64,7 +64,7 @@ const questions = fc.array(
 
 const panels = fc.array(cell, { minLength: SESSIONS * NAMES, maxLength: SESSIONS * NAMES });
 
-/** The same values as cells of a panel, with a session that has no row, and as a series without one. */
+/** Returns the values as cells of a panel, with a session that has no row, and as a series without that session. */
 function seriesOf(
   cells: readonly number[],
   { inPanel, absent }: { readonly inPanel: boolean; readonly absent: number },
@@ -210,7 +210,7 @@ describe('the median', () => {
   });
 });
 
-test('a ranking is the stable sort by value, names without one last', () => {
+test('a ranking is the stable sort by value, securities without a value last', () => {
   fc.assert(
     fc.property(
       fc.array(fc.oneof(fc.integer({ min: -20, max: 20 }), fc.constantFrom(NaN, Infinity, -Infinity, -0)), {

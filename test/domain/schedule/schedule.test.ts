@@ -73,7 +73,7 @@ describe('a schedule', () => {
     expect(dates(day31, '2023-01-03', '2023-12-31')).toEqual(['2023-02-28', '2023-05-01']);
   });
 
-  test('rolls over the holidays of its own exchange', () => {
+  test('rolls over the holidays of its exchange', () => {
     const may: Spec = { frequency: 'monthly', anchor: 'day_of_month', day: 4, months: [5] };
     expect(dates(may, '2020-01-02', '2020-12-31', { code: 'XNYS' })).toEqual(['2020-05-04']);
     expect(dates({ ...may, day: 8 }, '2020-01-02', '2020-12-31', { code: 'XLON' })).toEqual(['2020-05-11']);

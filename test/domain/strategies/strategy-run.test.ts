@@ -59,7 +59,7 @@ function near(actual: readonly number[], expected: readonly number[]): void {
 
 const TWO = { A: [10, 20, 20, 20], B: [10, 10, 10, 20] };
 
-describe('a cadence of its own', () => {
+describe('a separate cadence', () => {
   test('bought once and held, the strategy leaves a daily index where prices carry it', () => {
     const found = runCase({
       close: TWO,
@@ -88,7 +88,7 @@ describe('a cadence of its own', () => {
     near([...found.rebalances[1]!.weights], [2 / 3, 1 / 3]);
   });
 
-  test('without one the rebalances of the index are followed', () => {
+  test('if absent, the rebalances of the index are followed', () => {
     const found = runCase({ close: TWO, index: 'daily', terms: { exposure: 0.5 }, capital: 1000 });
     near(moneyAt(found, 1), [312.5, 312.5, 625]);
     expect(found.rebalances.length).toBe(4);

@@ -35,7 +35,7 @@ function raw(path: string, acceptEncoding: string): Promise<{ headers: IncomingH
 }
 
 test.each(['/docs', '/docs/guide', '/docs/guide/data', '/openapi.json'])(
-  '%s travels compressed to who takes that, each coding under an etag of its own',
+  '%s is compressed for clients that accept it, each coding under a different etag',
   async (path) => {
     const plain = await raw(path, 'identity');
     const br = await raw(path, 'gzip, br');

@@ -167,7 +167,7 @@ test('a calendar file without an event is one that says what it covers', async (
   ]);
 });
 
-test('a calendar file has every event as a day of its own, in lines of at most 75 octets', async () => {
+test('a calendar file has every event as a separate day, in lines of at most 75 octets', async () => {
   const { text, type } = await get('?index_ids=TOKYO', { Accept: 'text/calendar' });
   expect(type).toBe('text/calendar; charset=utf-8');
   expect(await get('?index_ids=TOKYO&format=ics')).toMatchObject({ text });

@@ -62,7 +62,7 @@ describe.skipIf(!hasPostgresql || HERE.world === null)('the name of a node', () 
     expect(looks).toBe(1);
   });
 
-  test('is not that of a process which lives: a copy of its machine has one of its own', async () => {
+  test('is not that of a live process: a copy of its machine has a different one', async () => {
     await take(FAR);
     const copies = [await take(FARTHER, beat), await take(HERE, beat)];
     for (const copy of copies) expect(copy).toMatch(OWN_NAME);

@@ -81,7 +81,7 @@ describe('comma-separated values', () => {
     ['an open quote', 'a,b\n"1,2\n', 'A quote is not closed before the end of the file.'],
     ['text after a quote', 'a,b\n"1"x,2\n', 'Text follows a closing quote.'],
     ['no byte at all', '', 'The file is empty; a header is needed.'],
-  ])('%s is told', async (_what, text, message) => {
+  ])('%s is reported', async (_what, text, message) => {
     await expect(rowsOf(text)).rejects.toThrow(message);
   });
 });

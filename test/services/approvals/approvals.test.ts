@@ -79,7 +79,7 @@ test('a schedule holds back closes until a second person approves them, and then
   });
   expect(Date.parse(approval!.expires_at) - Date.parse(approval!.requested_at)).toBe(48 * 3_600_000);
   await performed(as('ada'), day1);
-  expect(await listed()).toHaveLength(1); // The same closes wait under the same request.
+  expect(await listed()).toHaveLength(1); // Equal closes wait under one request.
 
   expect((await decide('ben', 1, 'approve', 'Agrees with ours')).body).toMatchObject({ state: 'approved', missing: 0 });
   const done = await vi.waitFor(

@@ -17,7 +17,7 @@ const EXTERNAL = ['DAX', 'EURUSD', 'SPX'];
 /** Session on which the overlay begins. */
 const FEE_FROM = 30;
 
-/** A price of any name on a session, of a path of its own. */
+/** A price of any security on a session, of a separate path. */
 const priceOf = (name: string, t: number): number => {
   const seed = name.charCodeAt(0) + name.length;
   return (
@@ -45,7 +45,7 @@ const SERIES = frame(
   rowsOf(EXTERNAL, (name) => [name === 'SPX' ? 'USD' : name === 'DAX' ? 'EUR' : null, `The ${name}`]),
 );
 
-/** The same prices twice: benchmarks and rates as series, and as securities of the market. */
+/** Equal prices twice: benchmarks and rates as series, and as securities of the market. */
 const STORES = {
   apart: {
     market: frame(BARS, rowsOf(NAMES)),
@@ -291,7 +291,7 @@ test('a run is extended with its series to the bits of a whole run, and runs who
   expect(restated['benchmark']).not.toEqual(whole['benchmark']);
 });
 
-test('a store of its own keeps its series across a restart and an append', async () => {
+test('a separate store keeps its series across a restart and an append', async () => {
   const held = await on('apart', () => get<SeriesCollection>('/data/series'));
   const before = await get<DataStore>('/data/stores/apart');
   expect(before.rows).toMatchObject({ series: EXTERNAL.length * DAYS.length });

@@ -15,7 +15,7 @@ Words before the first release are no entry.
 
 ### Added
 - One thing,
-  told over two lines.
+  written over two lines.
 - Another \`thing\`.
 
 ### Security
@@ -55,7 +55,7 @@ test('sections keep their headings and each change whole', () => {
     version: '1.10.0',
     date: '2026-03-01',
     sections: [
-      { heading: 'Added', items: ['One thing, told over two lines.', 'Another `thing`.'] },
+      { heading: 'Added', items: ['One thing, written over two lines.', 'Another `thing`.'] },
       { heading: 'Security', items: ['A hole.'] },
     ],
   });

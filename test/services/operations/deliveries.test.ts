@@ -13,7 +13,7 @@ const newFolder = temporaryFolders();
 const URL_OF_TEST = 'https://hooks.test/end';
 const log = { info: () => {}, warn: () => {}, error: () => {} };
 
-/** Deliveries on documents of their own. @param answers of the receiver, one after the other; the last for all others */
+/** Deliveries on separate documents. @param answers of the receiver, one after the other; the last for all others */
 async function world(answers: readonly (Failure | undefined)[], hosts = ['hooks.test']) {
   const home = await openHome(await newFolder());
   const { documents, close } = await openStore({ home, onFailure: () => {} });

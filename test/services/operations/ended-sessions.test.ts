@@ -69,7 +69,7 @@ test('what would have ended anyway is forgotten, and what allows nothing is not 
   expect(await documents.ids('ended-sessions')).toHaveLength(1);
 });
 
-test('a process that writes nothing ends a session of its own', async () => {
+test('a process that writes nothing ends its session', async () => {
   const ended = await front(true);
   await ended.add(sessionOf('s1'));
   expect([ended.has(sessionOf('s1')), await documents.ids('ended-sessions')]).toEqual([true, []]);

@@ -134,7 +134,7 @@ test('a run that disagrees is refused with its dates and changes nothing; it is 
   expect([refused.status, refused.body.error.code]).toEqual([409, 'RESTATEMENT']);
   const { dates, largest, levels_changed: changed } = refused.body.error.detail;
   expect(dates).toEqual(before.slice(0, 100).map(({ date }) => date));
-  // The same from the levels of the export, which every client can read.
+  // Computed from the levels of the export, which every client can read.
   const levels = new Map((await rowsOf('levels')).map((row) => [String(row['date']), row]));
   const ratios = before.flatMap((entry) =>
     (['price', 'total', 'net'] as const).map((variant) => {

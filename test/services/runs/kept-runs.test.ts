@@ -187,7 +187,7 @@ test('the newest runs remain and, in addition, those with published closes', asy
   });
 });
 
-test('a replay of an earlier run is of its own definition', async () => {
+test('a replay of an earlier run uses the definition of that run', async () => {
   const published = (await listed()).runs.at(-1)!;
   const { body: started } = await service.ask<{ readonly job_id: string }>('POST', ofRun('replay', published.run_id));
   expect(await service.finished(started.job_id)).toMatchObject({ result: { equal: true, inputs_equal: true } });

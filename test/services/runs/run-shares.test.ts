@@ -29,7 +29,7 @@ async function sharesOf(runId: string): Promise<(number | null)[]> {
   return body.weights.map(({ shares_outstanding }) => shares_outstanding);
 }
 
-test('weights of a run show the share counts of its own data, and none once other data are served', async () => {
+test('weights of a run show the share counts of its data, and none as soon as other data are served', async () => {
   await served(1000);
   await service.ask('PUT', '/indices/EQ', {
     id: 'EQ',

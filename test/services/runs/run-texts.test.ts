@@ -115,7 +115,7 @@ test('on a full disk a record is read without being written', async () => {
   expect([await read(RUN), asked, [...files.keys()]]).toEqual(['record 1', [INPUT], ['record']]);
 });
 
-test('a record that was stored as JSON is upgraded by a worker, under an etag of its own', async () => {
+test('a record that was stored as JSON is upgraded by a worker, under a different etag', async () => {
   const { read, asked } = records();
   expect(await read(OLD)).toBe('record 1');
   expect(asked).toEqual([

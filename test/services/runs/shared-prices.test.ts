@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { APART_BYTES_MIN, pricesFileOf } from '#domain/backtest/run-file/prices-apart.js';
 import { runService, type RunningService } from '../running-service.js';
 
-/** One story of runs on one market, whose prices have files of their own: tests follow each other. */
+/** One story of runs on one market, whose prices have separate files: tests follow each other. */
 let service: RunningService;
 
 async function ran(path: string, body: unknown): Promise<void> {

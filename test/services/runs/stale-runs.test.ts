@@ -122,7 +122,7 @@ describe('a run is stale', () => {
       ['The strategy FOLLOW changed since this run: constraints.'],
     ],
     [
-      'a term of its own',
+      'a strategy term',
       '/strategies/FOLLOW',
       { ...STRATEGY, drift_tolerance: 0.01 },
       STRATEGY,

@@ -7,7 +7,7 @@ import type { DocumentTransaction } from '#store/port.js';
 const SUBJECTS = {
   backtest: 'index',
   optimise: null,
-  batch: null, // A run of the optimiser is a document of its own.
+  batch: null, // A run of the optimiser is a separate document.
   render: null,
   risk: null,
   validate: null,
@@ -27,7 +27,7 @@ function world() {
   const requests = new Map<string, { readonly index_id: string; readonly store_id: string }>();
   for (const kind of JOB_KINDS)
     for (const subject of ['X', 'Y'])
-      // A sweep has an id of its own.
+      // A sweep has a separate id.
       requests.set(`${kind}:${kind === 'sweep' ? `sweep-of-${subject}` : subject}`, {
         index_id: subject,
         store_id: subject,

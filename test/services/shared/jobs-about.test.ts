@@ -45,8 +45,7 @@ const ANSWERS: Readonly<Record<string, unknown>> = {
     unwritten: [],
   },
   replay: OUTPUT,
-  'plan-simulation': { plan: { paths: 1, horizon: 1, cuts: [0, 1], bins: { count: 1 } } },
-  'simulate-paths': { precision: 'float64' },
+  'simulate-part': { tallies: REF },
   'sum-simulation': OUTPUT,
   'sum-sweep': OUTPUT,
 };
@@ -96,8 +95,8 @@ function worldWith(isThere: () => boolean) {
       payload: { run_id: 'I', run_hash: '', engine_version: '' },
     },
     simulation: {
-      kind: createSimulationJob({ documents, artifacts, markets, states: { requireMarket: async () => market } }),
-      payload: { run_id: 'I', request: { method: 'bootstrap' }, calendar: 'XNYS', dates: [] },
+      kind: createSimulationJob({ ...ofRuns, states: { requireMarket: async () => market }, workers: 1 }),
+      payload: { run_id: 'I', request: { paths: 1, horizon: 1 }, calendar: 'XNYS', dates: [] },
     },
     sweep: {
       kind: createSweepJob({ ...ofRuns, workers: 1 }),
@@ -147,7 +146,7 @@ test.each(['replay', 'simulation'])(
   },
 );
 
-test('a sweep over a document of its own depends on no stored index', async () => {
+test('a sweep over an unstored document depends on no stored index', async () => {
   const { kinds, attempt, tx } = worldWith(() => false);
   const { kind, payload } = kinds['sweep']!;
   const completion = await kind.run({ ...(payload as object), stored_id: null } as never, attempt);

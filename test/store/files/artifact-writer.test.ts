@@ -63,7 +63,7 @@ test('bytes that are made in parts are written as a whole of them is', async () 
   expect(Buffer.compare(wholeOf(made), bytes)).toBe(0);
 });
 
-test('a large file is flushed while it is written and once more, and none exists if any flush fails', async () => {
+test('a large file is flushed while it is written and again at the end, and none exists if any flush fails', async () => {
   const large = madeOf(Array.from({ length: 130 }, () => PART));
   const folder = await newFolder();
   const handle = await open(join(folder, 'other'), 'w');

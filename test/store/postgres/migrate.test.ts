@@ -151,7 +151,7 @@ describe.skipIf(!hasPostgresql)('the schema', () => {
     await world.drop();
   });
 
-  test('of another tenant in the same database has nothing of the first, and is closed to its role', async () => {
+  test('of another tenant in the same database contains nothing from the first, and is closed to its role', async () => {
     const [own, other] = await Promise.all([openTestSchema(), openTestSchema()]);
     const role = `role_of_${own.schema}`;
     const owner = new Client(own.url);

@@ -18,7 +18,7 @@ const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes)
 const CONTENT = Uint8Array.from({ length: 70_001 }, (_, i) => (i * 31) & 255);
 const OTHER = CONTENT.map((byte) => byte ^ 1);
 
-/** A machine with a cache of its own. */
+/** A machine with a separate cache. */
 async function machine(): Promise<{ readonly artifacts: ArtifactStore }> {
   const cache = { folder: await newFolder(), bytesMax: 2 ** 26 };
   const { access } = service;

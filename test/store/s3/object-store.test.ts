@@ -38,7 +38,7 @@ const bytesOf = (size: number, seed = 0): Uint8Array =>
 const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 const CONTENT = bytesOf(700_001);
 const isThere = async (): Promise<boolean> => true;
-/** A machine with a cache of its own. */
+/** A machine with a separate cache. */
 async function machine(folder?: string): Promise<{ readonly artifacts: ArtifactStore; readonly folder: string }> {
   const cache = { folder: folder ?? (await newFolder()), bytesMax: 64 * MIB };
   const { access } = service;
@@ -306,7 +306,7 @@ test('a machine that has a file reads it under a second name without asking for 
   expect(Buffer.compare(await artifacts.read(second!), CONTENT)).toBe(0);
 });
 
-test('garbage is what nobody refers to and is old; second names are objects of their own', async () => {
+test('garbage is old and unreferenced; second names are separate objects', async () => {
   const { artifacts } = await machine();
   const [kept, gone] = [
     await artifacts.write(CONTENT, sha256(CONTENT)),

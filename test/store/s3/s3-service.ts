@@ -61,7 +61,7 @@ async function openUpstream(): Promise<Upstream> {
   return startS3rver();
 }
 
-/** Objects under a prefix of their own, which stay there. */
+/** Objects under a separate prefix, which stay there. */
 function upstreamAt(url: string, name: string): Upstream {
   const { hostname: host, port, username, password, pathname } = new URL(url);
   const [accessKeyId, secretAccessKey] = [decodeURIComponent(username), decodeURIComponent(password)];

@@ -14,7 +14,7 @@ const folderFor = temporaryFolders();
 const control = { report: () => {} };
 const NAMES = ['A', 'B', 'C', 'D'];
 
-/** A market of days from one to before another: each name has bars from a day of its own on, with a hole now and then. */
+/** A market of days from one to before another: each security has bars from a random day, with occasional gaps. */
 function contentOf(
   from: number,
   to: number,

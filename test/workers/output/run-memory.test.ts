@@ -16,7 +16,7 @@ const areZeros = (bytes: Uint8Array): boolean => bytes.every((byte) => byte === 
 
 const isZero = (buffer: SharedArrayBuffer): boolean => areZeros(new Uint8Array(buffer));
 
-test('the memory of the run before is reused by one that fits, and contains nothing of it', () => {
+test('the memory of the previous run is reused by a run that fits, and contains no data of it', () => {
   const memory = createRunMemory();
   const first = used(memory, 1000);
   const second = memory.take(900, NONE);

@@ -35,7 +35,7 @@ import {
 import { Beneath, fromTemplate } from './from-template.js';
 import { bodyOf, Live } from './live.js';
 import { Overlay, overlayOn } from './overlay.js';
-import { Changes, Identity, Schedule, Treatment, Universe } from './parts.js';
+import { Changes, Identity, Precision, Schedule, Treatment, Universe } from './parts.js';
 import { idOf, storedIndex, useSaving, type Opened, type Saving } from './saving.js';
 import { Selection } from './selection.js';
 import { Weighting } from './weighting.js';
@@ -299,6 +299,7 @@ function Forms({ document }: { readonly document: JsonObject }) {
           <Changes />
         </>
       )}
+      <Precision />
     </div>
   );
 }

@@ -102,12 +102,28 @@ export function Fields({ fields, within, fixed = [] }: FieldsProps) {
   );
 }
 
+/** Fields of the index that most definitions leave at their defaults. */
+const RARE: ReadonlySet<string> = new Set(['base_market_value', 'rounding']);
+
 export function Identity() {
   const { isStored, types } = useWorkshop();
+  const fields = types.fields.index;
   return (
     <Part title="Index">
-      <Fields fields={types.fields.index} within={[]} fixed={isStored ? ['id'] : []} />
+      <Fields fields={fields.filter(({ name }) => !RARE.has(name))} within={[]} fixed={isStored ? ['id'] : []} />
     </Part>
+  );
+}
+
+/** Money and decimals of the calculation. */
+export function Precision() {
+  return (
+    <details class="designer-part">
+      <summary>
+        <h2>Base market value and rounding</h2>
+      </summary>
+      <Fields fields={useWorkshop().types.fields.index.filter(({ name }) => RARE.has(name))} within={[]} />
+    </details>
   );
 }
 

@@ -129,7 +129,7 @@ const COLUMNS: readonly Column<Row>[] = [
   {
     id: 'tags',
     title: 'Tags',
-    width: 110,
+    width: 80,
     priority: 8,
     value: ({ index }) => index.tags.join(', ') || null,
   },
@@ -144,7 +144,7 @@ const COLUMNS: readonly Column<Row>[] = [
   {
     id: 'trace',
     title: 'Last year',
-    width: 114,
+    width: 100,
     priority: 4,
     value: ({ run }) => run?.index?.total_return ?? null,
     show: ({ run }) =>

@@ -163,7 +163,7 @@ function RiskModel({ value, findings, path, onChange }: RiskModelProps) {
 
 interface ClassedProps {
   readonly label: string;
-  /** The default class; null for none. */
+  /** The default class; null if there is none. */
   readonly otherwise: string | null;
   readonly types: readonly TypeSpec[];
   readonly value: Json | undefined;

@@ -76,7 +76,7 @@ function storedShares({ shares }: BookOverlay): Pick<StoredOverlay, 'shares'> {
 /** Returns the stored state of a portfolio. @param by sessions from its first to the first of the book */
 export function storedPortfolio(book: Book, by: number): StoredFollow {
   const { end } = book;
-  if ('held' in end) throw new Error('a book with holdings of its own is stored as a book');
+  if ('held' in end) throw new Error('a book with separate holdings is stored as a book');
   return { ...end, ...(end.exposure === undefined ? {} : storedOrders(book, by)) };
 }
 

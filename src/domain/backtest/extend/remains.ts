@@ -64,7 +64,7 @@ function variantsAfter(checkpoint: RunCheckpoint, variants: Continuation['varian
 }
 
 function ownBook({ index }: RunCheckpoint): StoredBook {
-  if (isStoredOverlay(index)) throw new Error('an overlay has no book of its own');
+  if (isStoredOverlay(index)) throw new Error('an overlay has no separate book');
   return index;
 }
 

@@ -26,7 +26,7 @@ export function resumeRun(input: ResumeRunInput): Continuation {
   const seen = viewOf(input);
   report(0.3, 'resuming the stored run');
   const ownBook = (brief: BriefEnd): StoredBook => {
-    if (isStoredOverlay(checkpoint.index)) throw new Error('an overlay has no book of its own');
+    if (isStoredOverlay(checkpoint.index)) throw new Error('an overlay has no separate book');
     return { ...checkpoint.index, ...brief };
   };
   const index = resumeIndexOrOverlay(seen, { stored: checkpoint.index, indexId });

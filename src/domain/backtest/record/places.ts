@@ -23,7 +23,7 @@ export interface Segments {
 /** Place of an array of the record. */
 export type Place = Reference | Segments;
 
-/** Blocks of the run file for arrays of the record that have no block of their own. */
+/** Blocks of the run file for arrays of the record that have no separate block. */
 export const POOLS = { f64: 'recordF64', i32: 'recordI32', u8: 'recordU8' } as const satisfies Record<
   NumberType,
   string

@@ -80,7 +80,7 @@ export const SNAPSHOT = group({
       field: STALE_FILLS,
     }),
   ),
-  /** Trigger; null in records without one. */
+  /** Trigger; null if the record has none. */
   cause: composition.later(composition.fixed(({ cause }): RebalanceCause => cause ?? 'schedule')),
   /** Reference date. */
   reference: composition.later(composition.fixed(({ reference }) => reference)),

@@ -80,7 +80,7 @@ export interface Block<K extends NumberType> {
   /** Numbers in a row, if rows begin with the position of a security. */
   readonly positionsEvery?: number;
   /**
-   * Block with the elements of securities that joined after a file was written; without one they are zero in that file.
+   * Block with the elements of securities that joined after a file was written; if absent, they are zero in that file.
    */
   readonly joined?: 'joinedPrice';
   /**

@@ -52,7 +52,7 @@ export interface RunHeader {
   readonly rebalances: readonly StoredRebalance[];
   /** Row in `rates` of each security with prices in another currency. */
   readonly foreign: Readonly<Record<string, number>>;
-  /** External benchmark; null without one. Runs of earlier versions do not contain its return variant. */
+  /** External benchmark; null if there is none. Runs of earlier versions do not contain its return variant. */
   readonly benchmark: {
     readonly id: string;
     readonly kind: 'index' | 'identifier';

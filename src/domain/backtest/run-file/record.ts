@@ -78,7 +78,7 @@ export interface RecordParts {
   pricing(): RecordedPricing;
   metrics(): RunRecord['metrics'];
   findings(): RunRecord['findings'];
-  /** Returns levels of the benchmark, or of the parent of a derived index; null without one. */
+  /** Returns levels of the benchmark, or of the parent of a derived index; null if there is none. */
   levels(book: 'benchmark' | 'parent'): DatedSeries | null;
 }
 

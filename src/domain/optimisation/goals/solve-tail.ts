@@ -97,7 +97,7 @@ export function solveTail(solver: Solver, terms: TailTerms): TailAnswer | undefi
   return found ?? solveGrowing(solver, terms, null);
 }
 
-/** @param resting Securities that stay at their initial weights until they would improve the tail; null for none. */
+/** @param resting Securities that stay at their initial weights until they would improve the tail; null if there are none. */
 function solveGrowing(inner: Solver, terms: TailTerms, resting: Uint8Array | null): TailAnswer | undefined {
   const { goal, near, rows, workMax = WORK_MAX[terms.goal.measure] } = terms;
   const solver = metered(inner);

@@ -117,7 +117,7 @@ function withMetric(norm: Norm, { metric }: Pick<Program, 'metric'>): Norm {
 /** Maximum number of prices tried for a term; four to eight are usual. */
 const PRICES_MAX = 60;
 
-/** Relative distance of a price from that of its own solution that counts as rounding. */
+/** Relative distance of a price from the price at its solution that counts as rounding. */
 const SETTLED = 1e-13;
 
 /** Growth factor of a price that is too low. */

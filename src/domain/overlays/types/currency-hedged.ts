@@ -122,7 +122,7 @@ function unhedged(spec: Terms): Remark[] {
   const isOverruled = currencies?.every(({ ratio: own }) => own !== undefined) === true;
   return [
     ...ratios.flatMap((own, k) => (own === 0 ? [idle(`currencies[${k}]`, currencies![k], why)] : [])), // There are several.
-    ...(isOverruled && whole !== 1 ? [idle('ratio', whole, 'every entry of currencies has a ratio of its own')] : []),
+    ...(isOverruled && whole !== 1 ? [idle('ratio', whole, 'every entry of currencies has its own ratio')] : []),
   ];
 }
 

@@ -12,7 +12,7 @@ export const TABLE_SOURCES = {
   risk: 'contribution of each holding to the volatility, the largest first',
   exposures: 'weight of each sector at the end of each year, the largest first',
   limits: 'the published concentration rules: headroom, sessions in breach and breaches',
-  breaches: 'breaches of the rule that triggers rebalances, the latest first; empty for an index without one',
+  breaches: 'breaches of the rule that triggers rebalances, the latest first; empty if the index has no such rule',
   overlay_parts:
     'contribution of the underlying securities and the separate parts of an overlay; empty for another index',
   dividend_points: 'ordinary dividends in index points, the latest years first; empty if none are paid',

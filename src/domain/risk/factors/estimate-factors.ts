@@ -172,7 +172,7 @@ export function crossSectionAt(datapoints: CrossSections, session: number, colum
 }
 
 /**
- * Returns square roots of the market capitalisation, with mean 1; the mean for a security without one. Ones without the
+ * Returns square roots of the market capitalisation, with mean 1; the mean for a security without market capitalisation. All ones without the
  * datapoint.
  */
 export function weightsAt(cross: CrossSection, columns: Int32Array): Float64Array {

@@ -19,7 +19,7 @@ export interface FactorAttributionInput extends Pick<AttributionInput, 'returns'
   readonly model: AttributionModel;
   /** Session of the market on which each period ends, [n]. */
   readonly sessions: Int32Array;
-  /** Column of the market of each security of the run, -1 for none, [H]. */
+  /** Column of the market of each security of the run, -1 if there is none, [H]. */
   readonly columns: Int32Array;
   /** Returns weights held at the start of a period, [H]. Valid until the next period is read. */
   weightsBefore(period: number): Float64Array;
@@ -60,7 +60,7 @@ interface Month {
   readonly returns: Float64Array;
   /** [sessions x n] */
   readonly residuals: Float64Array;
-  /** Row of each column of the market, -1 for none. */
+  /** Row of each column of the market, -1 if there is none. */
   readonly rowOf: Int32Array;
 }
 

@@ -58,7 +58,7 @@ export function stylesIn({ market: { market } }: Pick<CrossSection, 'market'>): 
 
 /**
  * Computes exposures to styles as known on the session of a cross-section: descriptors winsorised at three deviations,
- * standardised to mean 0 and deviation 1, 0 for a security without one.
+ * standardised to mean 0 and deviation 1, 0 if a security has no value.
  * @param columns ascending, [n].
  * @returns [n x styles] row-major
  */

@@ -26,8 +26,8 @@ export const compositeScore = selectionClass({
       count: parameters.count
         .nullable()
         .default(null)
-        .meta({ label: 'Count', help: 'How many of the best are kept; without one there is no limit.', unit: 'names' }),
-      minimum: parameters.bound('Minimum', 'Minimum score; null for none.', 'z units'),
+        .meta({ label: 'Count', help: 'Number of best scores that are kept. Default: no limit.', unit: 'securities' }),
+      minimum: parameters.bound('Minimum', 'Minimum score; null: no minimum.', 'z units'),
       missing: parameters.missing,
     })
     .refine(({ count, minimum }) => count !== null || minimum !== null, {
@@ -90,7 +90,7 @@ interface ScoreLimits {
   readonly minimum: number | null;
 }
 
-/** Keeps the best scores, up to a number and none below the minimum; securities without one come last. */
+/** Keeps the best scores, up to a number and none below the minimum; securities without a score come last. */
 function bestScores(order: Int32Array, { scores, count, minimum }: ScoreLimits): Chosen {
   const isScored = (position: number): boolean => !Number.isNaN(scores[position]!);
   const good = order.filter((position) => !isScored(position) || minimum === null || scores[position]! >= minimum);

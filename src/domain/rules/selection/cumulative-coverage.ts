@@ -105,15 +105,15 @@ function bandProblems({ coverage, buffer, lower, upper }: BandParams) {
     readonly message: string;
   }[] = [];
   if (lower === null && upper !== null)
-    problems.push({ name: 'lower', code: 'MISSING_PARAMETER', message: 'is needed beside upper' });
+    problems.push({ name: 'lower', code: 'MISSING_PARAMETER', message: 'is needed together with upper' });
   if (upper === null && lower !== null)
-    problems.push({ name: 'upper', code: 'MISSING_PARAMETER', message: 'is needed beside lower' });
+    problems.push({ name: 'upper', code: 'MISSING_PARAMETER', message: 'is needed together with lower' });
   if (lower !== null && lower > coverage)
     problems.push({ name: 'lower', code: 'EMPTY_RANGE', message: `is above the coverage of ${coverage}` });
   if (upper !== null && upper < coverage)
     problems.push({ name: 'upper', code: 'EMPTY_RANGE', message: `is below the coverage of ${coverage}` });
   if (buffer > 0 && (lower !== null || upper !== null))
-    problems.push({ name: 'buffer', code: 'OUT_OF_RANGE', message: 'must be 0 beside lower and upper' });
+    problems.push({ name: 'buffer', code: 'OUT_OF_RANGE', message: 'must be 0 together with lower and upper' });
   return problems;
 }
 

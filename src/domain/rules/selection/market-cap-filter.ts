@@ -12,8 +12,8 @@ export const marketCapFilter = selectionClass({
   help: 'Keeps securities with a market capitalisation between two bounds; constituents may have a separate minimum.',
   params: z
     .strictObject({
-      minimum: parameters.moneyBound('Minimum', 'Minimum market capitalisation; null for none.'),
-      maximum: parameters.moneyBound('Maximum', 'Maximum market capitalisation; null for none.'),
+      minimum: parameters.moneyBound('Minimum', 'Minimum market capitalisation; null: no minimum.'),
+      maximum: parameters.moneyBound('Maximum', 'Maximum market capitalisation; null: no maximum.'),
       free_float: z.boolean().default(true).meta({ label: 'Free float', help: 'Count only the shares in free float.' }),
       incumbent_minimum: parameters.moneyBound(
         'Incumbent minimum',

@@ -30,7 +30,7 @@ export const onePerIssuer = selectionClass({
     return {
       reads: [issuer, value],
       remembers: false,
-      sentence: `Of each ${issuer_field} keep the line with the largest ${named(value)}; a security without one counts as its own;  ${missingText(missing)}.`,
+      sentence: `Of each ${issuer_field} keep the line with the largest ${named(value)}; a security without an issuer is an issuer by itself; ${missingText(missing)}.`,
       select(scope) {
         const byIssuer = groupsOf(scope, issuer);
         const alone = Array.from(byIssuer.get(null) ?? NONE).map((position): [string | null, Int32Array] => [

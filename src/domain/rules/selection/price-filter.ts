@@ -12,8 +12,8 @@ export const priceFilter = selectionClass({
   help: 'Keeps securities with a close between two bounds.',
   params: z
     .strictObject({
-      minimum: parameters.moneyBound('Minimum', 'Minimum close; null for none.'),
-      maximum: parameters.moneyBound('Maximum', 'Maximum close; null for none.'),
+      minimum: parameters.moneyBound('Minimum', 'Minimum close; null: no minimum.'),
+      maximum: parameters.moneyBound('Maximum', 'Maximum close; null: no maximum.'),
       missing: parameters.missing,
     })
     .refine(order.check, order.issue),

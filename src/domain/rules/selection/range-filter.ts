@@ -13,8 +13,8 @@ export const rangeFilter = selectionClass({
   params: z
     .strictObject({
       field: parameters.field,
-      minimum: parameters.bound('Minimum', 'Lower bound; null for none.'),
-      maximum: parameters.bound('Maximum', 'Upper bound; null for none.'),
+      minimum: parameters.bound('Minimum', 'Lower bound; null: no bound.'),
+      maximum: parameters.bound('Maximum', 'Upper bound; null: no bound.'),
       inclusive: z
         .boolean()
         .default(true)

@@ -14,8 +14,8 @@ export const volatilityFilter = selectionClass({
   params: z
     .strictObject({
       window: parameters.window(252),
-      maximum: parameters.bound('Maximum', 'Maximum volatility; null for none.', 'fraction per year'),
-      minimum: parameters.bound('Minimum', 'Minimum volatility; null for none.', 'fraction per year'),
+      maximum: parameters.bound('Maximum', 'Maximum volatility; null: no maximum.', 'fraction per year'),
+      minimum: parameters.bound('Minimum', 'Minimum volatility; null: no minimum.', 'fraction per year'),
       missing: parameters.missing,
     })
     .refine(order.check, order.issue),

@@ -15,7 +15,7 @@ const sumOf = (weights: Iterable<number>): number => {
 export const fixedWeight = weightingClass({
   type: 'FixedWeight',
   label: 'Fixed weight',
-  help: 'Weights by identifier; constituents without one are not held.',
+  help: 'Weights by identifier. Constituents without a weight are not held.',
   params: z
     .strictObject({
       weights: z

@@ -28,7 +28,7 @@ export const groupWeight = weightingClass({
         .meta({ label: 'Between groups', help: 'Weighting of the groups; market_cap uses the free float.' }),
       group_weights: z.record(z.string(), z.number().min(0).max(1e15)).nullable().default(null).meta({
         label: 'Group weights',
-        help: 'Weight of each group if they are fixed; a group without one is not held.',
+        help: 'Weight of each group if the weights are fixed. A group without a weight is not held.',
         unit: 'fraction',
       }),
       within: z.enum(['equal', 'market_cap']).default('market_cap').meta({

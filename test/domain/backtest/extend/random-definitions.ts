@@ -110,7 +110,7 @@ const randomWeighting = fc.constantFrom(
   { type: 'EqualWeight', phase_in: { field: tree('mean(CLOSE, window=5) + weight_in("P")'), steps: 3 } },
 );
 
-/** Another index of the market: what the universe of the first may be, on a calendar and a schedule of its own. */
+/** Another index of the market, a possible universe of the first, on another calendar and schedule. */
 const randomParent = fc.constantFrom('MAIN', 'OTHER').map((calendar) =>
   IndexDocument.parse({
     id: 'P',

@@ -31,7 +31,7 @@ function bytesOf(count = DATES.length, close: Record<string, number[]> = CLOSE):
 
 const opened = (bytes: Uint8Array): RunColumns => openColumns((start, end) => bytes.slice(start, end));
 
-/** The same file with one changed number in a block. */
+/** Returns the file with one changed number in a block. */
 function changed(bytes: Uint8Array<ArrayBuffer>, block: BlockName, element: number): Uint8Array {
   const copy = bytes.slice();
   const { offset } = opened(bytes).header.blocks[block]!;

@@ -204,7 +204,7 @@ const spread = (rows: readonly (readonly number[])[]): number[][] => {
 };
 const SPREAD = new WeakMap<object, number[][]>();
 
-/** The same expression on spread rows: a session spans this number of rows. */
+/** Returns the expression for spread rows: a session spans this number of rows. */
 function shifted(node: ExpressionNode): ExpressionNode {
   return JSON.parse(JSON.stringify(node), (key, value: unknown) =>
     key === 'lag' ? (value as number) * (STALE + 1) : value,

@@ -64,7 +64,7 @@ describe('a style model', () => {
     );
   });
 
-  test('pulls descriptors in at three deviations and scores them again, as numpy does; a name without one has 0', () => {
+  test('pulls descriptors in at three deviations and scores them again, as numpy does; a security without a value has 0', () => {
     const values = [10, 1, -1, ...Array.from({ length: 10 }, () => 0), null];
     const market = marketOf({
       identifiers: names.map((i) => `N${String(i).padStart(2, '0')}`),

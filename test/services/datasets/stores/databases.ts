@@ -71,7 +71,7 @@ export function describeDatabases(): void {
           [201, 1],
           [201, 2],
         ]);
-        // The same market is another store as soon as another table is.
+        // Equal market tables are another store as soon as another table differs.
         expect(
           await service.refusal('POST', '/data/stores', {
             ...create('us-again', 'us'),

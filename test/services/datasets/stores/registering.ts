@@ -52,7 +52,7 @@ export function describeRegistering(): void {
       ).toMatchObject({ status: 409, code: 'STORE_EXISTS' });
     });
 
-    test('is taken twice for one folder when each names a file of its own as the market', async () => {
+    test('is accepted twice for one folder if each names a different file as the market', async () => {
       const location = await folderWith('two-markets', { 'a.csv': marketCsv(['A']), 'b.csv': marketCsv(['B', 'C']) });
       const create = (store_id: string, tables: object) =>
         service.ask<DataStore>('POST', '/data/stores', { store_id, name: store_id, kind: 'folder', location, tables });

@@ -34,7 +34,7 @@ export function describeSynthetic(): void {
       });
     });
 
-    test('without an id gets one of its own, however many ask at once', async () => {
+    test('without an id gets a new one, however many ask at once', async () => {
       const asked = await Promise.all(
         [5, 6, 7].map((assets) =>
           service.ask<JobStatus>('POST', '/data/synthetic', {

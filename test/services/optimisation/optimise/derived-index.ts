@@ -165,7 +165,7 @@ export function describeDerivedIndex(): void {
       });
     });
 
-    test('whose turnover row has a priority trades the minimum for securities that left, with a finding; without one it is skipped', async () => {
+    test('whose turnover row has a priority trades the minimum for securities that left, with a finding; without a priority it is skipped', async () => {
       expect((await service.ask('POST', '/indices', MOVING)).status).toBe(200);
       const [giving, never, silent] = [
         await derivedFromMoving('GIVING', { priority: 1 }),

@@ -25,7 +25,7 @@ export function describeRiskAndCandidates(): void {
         // The covariance of all is another than that of the names of the index.
         const ofJoint = ({ findings }: typeof few) => findings.filter(({ code }) => code === 'JOINT_ESTIMATE').length;
         expect([ofJoint(few), ofJoint(many)]).toEqual([0, 1]);
-        // The same risk model with the same securities, of which one may not be held.
+        // An equal risk model with these securities, one of which may not be held.
         const rows = [...CAPS, { type: 'Exclude', params: { identifiers: [entrant.identifier] } }];
         await put('without', rows);
         const without = await solved({ ...request, constraint_set_id: 'without', candidates: 'universe' });
@@ -43,7 +43,7 @@ export function describeRiskAndCandidates(): void {
       for (const { weight } of equal.weights) expect(weight).toBeCloseTo(1 / 11, 10);
       expect((await service.ask('POST', '/analytics/BROAD/backtest', {})).status).toBe(202);
       await service.finished('backtest:BROAD');
-      // The same settings as a separate risk model, over the same window.
+      // Equal settings as a separate risk model, over the same window.
       for (const settings of [
         { target: 'constant_correlation', intensity: 0 },
         { target: 'scaled_identity', intensity: null, intensity_method: 'ledoit_wolf' },

@@ -105,7 +105,7 @@ export function describeRuns(): void {
       }
     });
 
-    /** Sets that cannot hold, each by another class: the conflict stands without any other row, falls with each of its own, and every remedy works. */
+    /** Sets that cannot hold, each by another class: the conflict needs no other row, disappears without any of its rows, and every remedy works. */
     test.each([
       [
         'groups that ask for more than there is',

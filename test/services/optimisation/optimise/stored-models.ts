@@ -189,7 +189,7 @@ export function describeStoredModels(): void {
       await estimate('early', { identifiers: NAMES, end: BEFORE, intensity: 0.9 });
       expect(await staleReasons('MODELLED')).toEqual(['The risk model early changed since this run.']);
       expect(await replayed('MODELLED')).toMatchObject({ equal: true, inputs_equal: true, definition_changed: true });
-      // The same model again: nothing differs from the run any more.
+      // An equal model again: nothing differs from the run any more.
       await estimate('early', { identifiers: NAMES, end: BEFORE, intensity: 0.3 });
       expect(await staleReasons('MODELLED')).toBeNull();
       expect((await service.ask('DELETE', '/risk-models/early')).status).toBe(204);

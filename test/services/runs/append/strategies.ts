@@ -29,7 +29,7 @@ const STEPS = IS_SOAK ? [401, 413, 437] : [413, 437];
 
 export function describeStrategies(): void {
   describe('strategies and a derived index', () => {
-    test('go on, a strategy also over days on which it rebalances of its own', async () => {
+    test('are extended, a strategy also over its separate rebalances', async () => {
       await put(until(400), { full: true });
       for (const [path, body] of Object.entries(DEFINITIONS))
         expect((await service.ask('PUT', path, body)).status, path).toBe(200);

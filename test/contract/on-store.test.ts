@@ -21,7 +21,7 @@ describe('the data store of a request', () => {
     expect(undeclared.map(([id]) => id)).toEqual([]);
   });
 
-  test('is a parameter of the query where the route says so, with the errors of a store that cannot be read', () => {
+  test('is a parameter of the query of declared routes, with the errors of a store that cannot be read', () => {
     for (const [id, route] of ROUTES.filter(([, { onStore }]) => onStore !== undefined)) {
       expect([id, 'store_id' in (queryOf(route)?.shape ?? {})]).toEqual([id, route.onStore === 'query']);
       expect([id, errorCodesOf(route)]).toEqual([id, expect.arrayContaining(['STORE_NOT_FOUND', 'STORE_LOADING'])]);

@@ -53,7 +53,7 @@ const INDICES: readonly (readonly [string, string | null])[] = [
 ];
 
 let service: RunningService;
-/** What a service answers that has one store only, by store. */
+/** Figures of services with one store only, by store. */
 const alone = new Map<string, unknown>();
 const ask = <T>(method: string, path: string, body?: unknown) => answered<T>(service, method, path, body);
 const levelsOf = async (id: string, from = service) =>

@@ -293,7 +293,7 @@ describe('a run of an index that belongs to a store', () => {
   const onOther = { ...INDEX, store_id: 'other' };
   const stores = [storeDocument('desk', 'h', true), storeDocument('other', 'o')];
 
-  test('is current whatever store is active, and stale after another content of its own', async () => {
+  test('is current whatever store is active, and stale after a change of its content', async () => {
     const made = { run: { store_id: 'other', store_content_hash: 'o' }, stores };
     const { run, states, change } = world(made);
     change(onOther);

@@ -138,7 +138,7 @@ const COLUMNS: readonly Column<Row>[] = [
     title: 'Data store',
     help: 'Store on which the index is computed whatever store is served',
     width: 110,
-    priority: 8,
+    priority: 2,
     value: ({ index }) => index.store_id,
   },
   {

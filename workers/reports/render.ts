@@ -48,8 +48,8 @@ const NOT_ASKED: RiskFound = { missing: 'No risk was estimated.' };
 /** Returns the market on the calendar of a run, or the reason why it is unavailable. */
 function marketOf({ columns, market: handle }: StoredRun): SessionMarket | Missing {
   if (handle === null) return { missing: 'This needs the data store of the run, which cannot be read.' };
-  const code = withRunFile(columns, ({ header }) => header.calendar);
-  return marketOn({ market: openedMarket(handle), calendars: openedCalendars(), code });
+  const { calendar: code, closures } = withRunFile(columns, ({ header }) => header);
+  return marketOn({ market: openedMarket(handle), calendars: openedCalendars(closures), code });
 }
 
 /** Estimates risk; a report states a figure that cannot be estimated, and is rendered all the same. */

@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 import type { Logger } from 'pino';
-import type { Calendars } from '#domain/calendars/calendar.js';
+import type { LiveCalendars } from '#domain/calendars/live-calendars.js';
 import type { MarketHandle, MarketIdentity } from '#domain/market/handle.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { collectGarbage } from '#kernels/memory/collect-garbage.js';
@@ -23,7 +23,6 @@ import { createPostgresQueue } from '#jobs/postgres/postgres-queue.js';
 import type { EndedJob } from '#jobs/queue.js';
 import { createNodePool } from '#jobs/resolve-task.js';
 import type { ArtifactReference } from '#jobs/tasks/references.js';
-import { openCalendars } from '#market/serving/calendar-files.js';
 import type { Approvals } from '#services/approvals/approvals.js';
 import type { Check } from '#services/operations/health.js';
 import { createRunStates, type RunStates } from '#services/runs/run-states.js';
@@ -45,6 +44,7 @@ import { openSecrets } from '../secrets.js';
 import type { Settings } from '../settings.js';
 import { tracedDocuments } from './traced-documents.js';
 import { buildInfo, buildVersion, engineVersion } from '../version.js';
+import { openLiveCalendars } from './live-calendars.js';
 import { openDeliveries, type Messages } from './callbacks.js';
 import { composeMarket, type MarketRooms } from './market.js';
 import { limitPanels, limitReading } from './memory-limits.js';
@@ -72,7 +72,7 @@ export interface Rooms extends MarketRooms, Messages {
   readonly documents: DocumentStore;
   readonly artifacts: ArtifactStore;
   readonly secrets: SecretBox;
-  readonly calendars: Calendars;
+  readonly calendars: LiveCalendars;
   readonly jobs: JobSystem;
   readonly pausedKinds: PausedKinds;
   readonly states: RunStates;
@@ -112,7 +112,7 @@ export async function openRooms({ role, home, settings, log, onDefect, open }: R
   /** Artifacts that features read for requests; a worker has no requests. Threads and effects of jobs wait longer. */
   const artifacts = (role === 'worker' ? undefined : store.artifacts.forRequests) ?? store.artifacts;
   const version = engineVersion();
-  const calendars = openCalendars();
+  const calendars = await openLiveCalendars(store.documents, log);
   const metrics = openMetrics({ version, home, settings, store, work: () => ({ ...work, pool }) });
   let warmUp: WarmUp | undefined;
   const checks = () => [

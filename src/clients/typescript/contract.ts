@@ -451,7 +451,7 @@ export interface AuditEntry {
   /** Action on the document. */
   readonly action: 'created' | 'updated' | 'restored' | 'deleted' | 'purged' | 'loaded' | 'activated' | 'cancelled' | 'refused' | 'read';
   /** Kind of the document, or of the other subject. */
-  readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'schedule' | 'procedure' | 'client' | 'judgement' | 'action-decision' | 'approval' | 'paused-kind' | 'run' | 'optimisation-run' | 'risk-model' | 'render' | 'publication' | 'publication-error' | 'data-version' | 'signing-key' | 'key' | 'job' | 'authentication' | 'read';
+  readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'closures' | 'schedule' | 'procedure' | 'client' | 'judgement' | 'action-decision' | 'approval' | 'paused-kind' | 'run' | 'optimisation-run' | 'risk-model' | 'render' | 'publication' | 'publication-error' | 'data-version' | 'signing-key' | 'key' | 'job' | 'authentication' | 'read';
   /** Its id: for a run that of the index, for a publication with a number, for a data version that of the store; the address whose key was refused, or the path that was read. */
   readonly id: string;
   /** Id of the run; absent for other kinds. */
@@ -1379,6 +1379,24 @@ export interface CVaRRow {
   readonly params?: CVaRParams | undefined;
 }
 
+export interface CalendarClosures {
+  /** Code of the calendar. */
+  readonly calendar: string;
+  /** Name of the exchange. */
+  readonly name: string;
+  /** Newest version of the changes; 0 if none were ever recorded. */
+  readonly version: number;
+  /** Time of the last write. */
+  readonly updated_at: string | null;
+  /** Recorded changes by date. */
+  readonly changes: readonly SessionChange[];
+}
+
+export interface CalendarClosuresCollection {
+  /** Calendars by code. */
+  readonly calendars: readonly CalendarClosures[];
+}
+
 /** The days for which the calendar has sessions; dates YYYY-MM-DD. Nothing is extrapolated beyond them. */
 export interface CalendarCoverage {
   /** First day that the calendar covers. */
@@ -1626,6 +1644,45 @@ export interface ClientCollection {
   readonly skipped: number;
   /** These documents by cause. */
   readonly skipped_causes: SkippedCauses;
+}
+
+/** Differences that recorded changes make. */
+export interface ClosureEffect {
+  /** Dates that become sessions. */
+  readonly added: readonly string[];
+  /** Sessions that are lost. */
+  readonly removed: readonly string[];
+  /** Sessions whose hours change. */
+  readonly hours: readonly string[];
+  /** Indices whose sessions change. Their runs become stale. */
+  readonly indices: readonly {
+    /** The index, or the strategy of a run. */
+    readonly index_id: string;
+    /** Rebalances and reviews that move or are lost. */
+    readonly before: readonly MovedDate[];
+    /** Rebalances and reviews in their place. */
+    readonly after: readonly MovedDate[];
+    /** Published closes on lost sessions: they stand. */
+    readonly published: readonly string[];
+    /** Added sessions before the last published close. */
+    readonly unpublished: readonly string[];
+  }[];
+  /** Schedules on the calendar with such days. */
+  readonly schedules: readonly {
+    /** The schedule. */
+    readonly schedule_id: string;
+    /** Open days of lost sessions: they end. */
+    readonly ended: readonly string[];
+    /** Added sessions in the past without a day: perform them by backfill. */
+    readonly missing: readonly string[];
+  }[];
+}
+
+export interface ClosuresBody {
+  /** Changes, one for each date. */
+  readonly changes: readonly SessionChange[];
+  /** Only list what would change. */
+  readonly dry_run?: boolean | undefined;
 }
 
 /** Combinatorial purged cross-validation: every choice of test groups is a split, and the tests join to several whole paths. */
@@ -3267,7 +3324,7 @@ export interface EqualWeightWeighting {
 
 export interface ErrorDetail {
   /** Stable code to branch on. */
-  readonly code: 'MALFORMED_REQUEST' | 'BODY_TOO_LARGE' | 'UNAUTHENTICATED' | 'FORBIDDEN_SCOPE' | 'QUOTA_EXCEEDED' | 'APPROVAL_FORBIDDEN' | 'FORBIDDEN_ID' | 'READ_ONLY' | 'FORBIDDEN_ORIGIN' | 'ROUTE_NOT_FOUND' | 'INDEX_NOT_FOUND' | 'RUN_NOT_FOUND' | 'ASSET_NOT_IN_RUN' | 'BENCHMARK_NOT_FOUND' | 'CONSTRAINT_SET_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'STRATEGY_NOT_FOUND' | 'TEMPLATE_NOT_FOUND' | 'RENDER_NOT_FOUND' | 'NOTHING_PUBLISHED' | 'VERSION_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PLUGIN_NOT_FOUND' | 'SCHEDULE_NOT_FOUND' | 'PROCEDURE_NOT_FOUND' | 'CLIENT_NOT_FOUND' | 'FILE_NOT_FOUND' | 'DAY_NOT_FOUND' | 'ACTION_NOT_FOUND' | 'APPROVAL_NOT_FOUND' | 'STORE_NOT_FOUND' | 'IDENTIFIER_NOT_FOUND' | 'JOB_NOT_FOUND' | 'DOCUMENT_UNREADABLE' | 'METHOD_NOT_ALLOWED' | 'NOT_ACCEPTABLE' | 'CHECK_FAILED' | 'DELIVERY_FAILED' | 'APPROVAL_REQUIRED' | 'APPROVAL_CLOSED' | 'DAY_ENDED' | 'INDEX_EXISTS' | 'STRATEGY_EXISTS' | 'TEMPLATE_EMPTY' | 'STORE_EXISTS' | 'STORE_ACTIVE' | 'STORE_PUBLISHED' | 'STORE_LOADING' | 'STORE_REFRESHING' | 'FOLDER_REGISTERED' | 'NOTHING_TO_REFRESH' | 'STORE_NOT_SERVED' | 'STORE_MISMATCH' | 'JOB_RUNNING' | 'RESTATEMENT' | 'NO_CURRENT_RUN' | 'NOT_REPRODUCED' | 'PARTIAL_CLOSES' | 'PRECONDITION_FAILED' | 'VALIDATION_FAILED' | 'INVALID_IDENTIFIER' | 'VERSION_NOT_RESTORABLE' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'RANGE_TOO_SHORT' | 'CALENDAR_NOT_COVERED' | 'NO_DATA_IN_RANGE' | 'PLUGIN_FAILED' | 'NO_DATA_AT_DATE' | 'NO_DATA_KNOWN' | 'NO_COMMON_DATES' | 'UNIVERSE_REQUIRED' | 'EXPIRY_NOT_AFTER_AS_OF' | 'EXPIRY_ORDER' | 'RATE_OUT_OF_RANGE' | 'INDEX_REQUIRED' | 'TEMPLATE_BUILT_IN' | 'VARIANT_NOT_AVAILABLE' | 'TOTAL_LOSS' | 'INFEASIBLE' | 'OBJECTIVE_UNATTAINABLE' | 'EMPTY_INDEX' | 'NO_RATE' | 'FX_MISSING' | 'RISK_INSUFFICIENT_DATA' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES' | 'QUERY_LIMIT' | 'NUMERIC_FAILURE' | 'SOLVER_FAILED' | 'MISSING_PRICE' | 'RATE_LIMITED' | 'INTERNAL' | 'NOT_SUPPORTED' | 'NO_DATA_SOURCE' | 'STORE_UNAVAILABLE' | 'OVERLOADED' | 'DRAINING' | 'STORAGE_FULL' | 'UNCLASSIFIED_FAILURE' | 'RISK_MODEL_CHANGED' | 'WORKER_CRASHED' | 'JOB_INTERRUPTED' | 'WORKER_OUT_OF_MEMORY' | 'JOB_TIMEOUT' | 'INDEX_DELETED' | 'RENDER_FAILED' | 'STORE_READ_FAILED' | 'REFRESH_REJECTED' | 'STORE_WRITE_FAILED';
+  readonly code: 'MALFORMED_REQUEST' | 'BODY_TOO_LARGE' | 'UNAUTHENTICATED' | 'FORBIDDEN_SCOPE' | 'QUOTA_EXCEEDED' | 'APPROVAL_FORBIDDEN' | 'FORBIDDEN_ID' | 'READ_ONLY' | 'FORBIDDEN_ORIGIN' | 'ROUTE_NOT_FOUND' | 'INDEX_NOT_FOUND' | 'RUN_NOT_FOUND' | 'ASSET_NOT_IN_RUN' | 'BENCHMARK_NOT_FOUND' | 'CONSTRAINT_SET_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'STRATEGY_NOT_FOUND' | 'TEMPLATE_NOT_FOUND' | 'RENDER_NOT_FOUND' | 'NOTHING_PUBLISHED' | 'VERSION_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PLUGIN_NOT_FOUND' | 'SCHEDULE_NOT_FOUND' | 'CALENDAR_NOT_FOUND' | 'PROCEDURE_NOT_FOUND' | 'CLIENT_NOT_FOUND' | 'FILE_NOT_FOUND' | 'DAY_NOT_FOUND' | 'ACTION_NOT_FOUND' | 'APPROVAL_NOT_FOUND' | 'STORE_NOT_FOUND' | 'IDENTIFIER_NOT_FOUND' | 'JOB_NOT_FOUND' | 'DOCUMENT_UNREADABLE' | 'METHOD_NOT_ALLOWED' | 'NOT_ACCEPTABLE' | 'CHECK_FAILED' | 'DELIVERY_FAILED' | 'APPROVAL_REQUIRED' | 'APPROVAL_CLOSED' | 'DAY_ENDED' | 'INDEX_EXISTS' | 'STRATEGY_EXISTS' | 'TEMPLATE_EMPTY' | 'STORE_EXISTS' | 'STORE_ACTIVE' | 'STORE_PUBLISHED' | 'STORE_LOADING' | 'STORE_REFRESHING' | 'FOLDER_REGISTERED' | 'NOTHING_TO_REFRESH' | 'STORE_NOT_SERVED' | 'STORE_MISMATCH' | 'JOB_RUNNING' | 'RESTATEMENT' | 'NO_CURRENT_RUN' | 'NOT_REPRODUCED' | 'PARTIAL_CLOSES' | 'PRECONDITION_FAILED' | 'VALIDATION_FAILED' | 'INVALID_IDENTIFIER' | 'VERSION_NOT_RESTORABLE' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'RANGE_TOO_SHORT' | 'CALENDAR_NOT_COVERED' | 'NO_DATA_IN_RANGE' | 'PLUGIN_FAILED' | 'NO_DATA_AT_DATE' | 'NO_DATA_KNOWN' | 'NO_COMMON_DATES' | 'UNIVERSE_REQUIRED' | 'EXPIRY_NOT_AFTER_AS_OF' | 'EXPIRY_ORDER' | 'RATE_OUT_OF_RANGE' | 'INDEX_REQUIRED' | 'TEMPLATE_BUILT_IN' | 'VARIANT_NOT_AVAILABLE' | 'TOTAL_LOSS' | 'INFEASIBLE' | 'OBJECTIVE_UNATTAINABLE' | 'EMPTY_INDEX' | 'NO_RATE' | 'FX_MISSING' | 'RISK_INSUFFICIENT_DATA' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES' | 'QUERY_LIMIT' | 'NUMERIC_FAILURE' | 'SOLVER_FAILED' | 'MISSING_PRICE' | 'RATE_LIMITED' | 'INTERNAL' | 'NOT_SUPPORTED' | 'NO_DATA_SOURCE' | 'STORE_UNAVAILABLE' | 'OVERLOADED' | 'DRAINING' | 'STORAGE_FULL' | 'UNCLASSIFIED_FAILURE' | 'RISK_MODEL_CHANGED' | 'WORKER_CRASHED' | 'JOB_INTERRUPTED' | 'WORKER_OUT_OF_MEMORY' | 'JOB_TIMEOUT' | 'INDEX_DELETED' | 'RENDER_FAILED' | 'STORE_READ_FAILED' | 'REFRESH_REJECTED' | 'STORE_WRITE_FAILED';
   /** Message in one sentence. */
   readonly message: string;
   /** Further members for the code, or null. */
@@ -4922,6 +4979,13 @@ export interface IndexDocument {
   readonly overlay?: OverlaySpec | undefined;
   /** Changes of the methodology by date, earliest first: history before each stays unchanged. */
   readonly amendments?: readonly Amendment[] | undefined;
+  /** Recorded changes of calendars as they were computed, in the documents of runs; ignored in requests. */
+  readonly closures?: Readonly<Record<string, {
+    /** Changes, one for each date. */
+    readonly changes: readonly SessionChange[];
+    /** Version of the recorded changes. */
+    readonly version: number;
+  }>> | undefined;
   /** Free labels. */
   readonly tags: readonly string[];
 }
@@ -4997,6 +5061,13 @@ export interface IndexDocumentBody {
   readonly overlay?: OverlaySpecInput | undefined;
   /** Changes of the methodology by date, earliest first: history before each stays unchanged. */
   readonly amendments?: readonly Amendment[] | undefined;
+  /** Recorded changes of calendars as they were computed, in the documents of runs; ignored in requests. */
+  readonly closures?: Readonly<Record<string, {
+    /** Changes, one for each date. */
+    readonly changes: readonly SessionChange[];
+    /** Version of the recorded changes. */
+    readonly version: number;
+  }>> | undefined;
   /** Free labels. */
   readonly tags?: readonly string[] | undefined;
 }
@@ -5004,8 +5075,8 @@ export interface IndexDocumentBody {
 export interface IndexEvent {
   /** The date. */
   readonly date: string;
-  /** `holiday`: a weekday on which the exchange is closed; `announcement`: the session on which a composition is announced, if that is before it takes effect; `effective`: the date on which a rebalance takes effect, at its close; `expiry`: the third Friday of March, June, September and December, or the previous session: expiry of index futures */
-  readonly kind: 'holiday' | 'announcement' | 'effective' | 'expiry';
+  /** `holiday`: a weekday on which the exchange is closed; `closure`: a recorded change of the sessions of an exchange: a closure, a half day, a late opening, an added session; `announcement`: the session on which a composition is announced, if that is before it takes effect; `effective`: the date on which a rebalance takes effect, at its close; `expiry`: the third Friday of March, June, September and December, or the previous session: expiry of index futures */
+  readonly kind: 'holiday' | 'closure' | 'announcement' | 'effective' | 'expiry';
   /** Null for an event of an exchange. */
   readonly index_id: string | null;
   /** Exchange MIC. */
@@ -6444,6 +6515,13 @@ export interface MomentumFilterRule {
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
+export interface MovedDate {
+  /** Effective date. */
+  readonly date: string;
+  /** Session of its announcement; the date itself without a notice. */
+  readonly announcement: string;
+}
+
 /** Large moves of constituents have a corporate action. */
 export interface MovesCheck {
   readonly check: 'moves';
@@ -7540,6 +7618,8 @@ export interface PublicationEntry {
   readonly data_hash: string | null;
   /** Version of the definition; null if unknown. */
   readonly index_version: number | null;
+  /** Version of the recorded changes of its calendar that the run used; absent if there were none. */
+  readonly calendar_version?: number | undefined;
   /** Version of the engine of the run. */
   readonly engine: string | null;
   /** Reason for a restatement, for a publication without price bars of some constituents, or for a difference from earlier closes that an error policy left; null for any other close. */
@@ -8109,6 +8189,23 @@ export interface ReconciliationView {
   readonly checks: readonly ReconciliationCheck[];
   /** Data that runs of earlier versions do not store, and that is therefore not checked, one sentence each. */
   readonly not_compared: readonly string[];
+}
+
+export interface RecordedCalendarClosures {
+  /** Code of the calendar. */
+  readonly calendar: string;
+  /** Name of the exchange. */
+  readonly name: string;
+  /** Newest version of the changes; 0 if none were ever recorded. */
+  readonly version: number;
+  /** Time of the last write. */
+  readonly updated_at: string | null;
+  /** Recorded changes by date. */
+  readonly changes: readonly SessionChange[];
+  /** True if nothing was stored. */
+  readonly dry_run: boolean;
+  /** Differences that the changes make. */
+  readonly effect: ClosureEffect;
 }
 
 export interface ReferenceEntry {
@@ -9998,6 +10095,19 @@ export interface SeriesPayload {
   readonly data: readonly (number | null)[];
   /** Content of the series. */
   readonly name: string | null;
+}
+
+export interface SessionChange {
+  /** Day that differs from the rules of the calendar. */
+  readonly date: string;
+  /** `closed`: no session. `open`: a session, on unusual hours or on a day that has none by the rules. */
+  readonly session: 'closed' | 'open';
+  /** Local time of a late opening. Default: the usual one. */
+  readonly opens?: string | undefined;
+  /** Local time of an early close. Default: the usual one. */
+  readonly closes?: string | undefined;
+  /** Why, with the source. */
+  readonly reason: string;
 }
 
 export interface SftpTarget {
@@ -11970,7 +12080,7 @@ export interface Operations {
   };
   /** Model Context Protocol for agents: one JSON-RPC message. */
   callMcp: {
-    request: { readonly query?: { readonly tools?: readonly ('jobs' | 'indices' | 'analytics' | 'optimise' | 'risk-models' | 'reports' | 'data' | 'documentation' | 'strategies' | 'derivatives' | 'stores' | 'watchlists' | 'schedules' | 'governance' | 'clients' | 'actions' | 'approvals' | 'publication' | 'versions' | 'service' | 'all')[] | undefined } | undefined; readonly body: McpMessage };
+    request: { readonly query?: { readonly tools?: readonly ('jobs' | 'indices' | 'analytics' | 'optimise' | 'risk-models' | 'reports' | 'data' | 'documentation' | 'strategies' | 'derivatives' | 'stores' | 'watchlists' | 'calendars' | 'schedules' | 'governance' | 'clients' | 'actions' | 'approvals' | 'publication' | 'versions' | 'service' | 'all')[] | undefined } | undefined; readonly body: McpMessage };
     answer: unknown;
   };
   /** Jobs, newest first. */
@@ -12030,8 +12140,28 @@ export interface Operations {
   };
   /** Calendar of events of all indices: announcements, effective dates, expiries and holidays. */
   listEvents: {
-    request: { readonly query?: { readonly from?: string | undefined; readonly to?: string | undefined; readonly index_ids?: readonly string[] | undefined; readonly kinds?: readonly ('holiday' | 'announcement' | 'effective' | 'expiry')[] | undefined; readonly format?: 'json' | 'ics' | undefined } | undefined };
+    request: { readonly query?: { readonly from?: string | undefined; readonly to?: string | undefined; readonly index_ids?: readonly string[] | undefined; readonly kinds?: readonly ('holiday' | 'closure' | 'announcement' | 'effective' | 'expiry')[] | undefined; readonly format?: 'json' | 'ics' | undefined } | undefined };
     answer: EventsView;
+  };
+  /** Calendars with recorded changes. */
+  listClosures: {
+    request: Readonly<Record<never, never>>;
+    answer: CalendarClosuresCollection;
+  };
+  /** Recorded changes of a calendar: unscheduled closures, half days, late openings, additional sessions. */
+  getClosures: {
+    request: { readonly params: { readonly calendar_code: string } };
+    answer: CalendarClosures;
+  };
+  /** Records the changes of a calendar, in place of those recorded before. */
+  putClosures: {
+    request: { readonly params: { readonly calendar_code: string }; readonly body: ClosuresBody };
+    answer: RecordedCalendarClosures;
+  };
+  /** Deletes the recorded changes of a calendar: only its rules apply. */
+  deleteClosures: {
+    request: { readonly params: { readonly calendar_code: string }; readonly query?: { readonly purge?: boolean | undefined } | undefined };
+    answer: null;
   };
   /** Stored index definitions. */
   listIndices: {
@@ -12954,6 +13084,26 @@ export interface Operations {
     request: { readonly params: { readonly schedule_id: string; readonly version: string } };
     answer: Schedule;
   };
+  /** Versions of the calendar, with author, time and note. */
+  listClosuresVersions: {
+    request: { readonly params: { readonly calendar_code: string }; readonly query?: { readonly limit?: number | undefined; readonly before?: number | undefined } | undefined };
+    answer: VersionList;
+  };
+  /** Changes of the calendar between two versions. */
+  diffClosuresVersions: {
+    request: { readonly params: { readonly calendar_code: string }; readonly query: { readonly from: number; readonly to: number } };
+    answer: VersionDifference;
+  };
+  /** One version of the calendar. */
+  getClosuresVersion: {
+    request: { readonly params: { readonly calendar_code: string; readonly version: string } };
+    answer: VersionedDocument;
+  };
+  /** Restores a version of the calendar. */
+  restoreClosuresVersion: {
+    request: { readonly params: { readonly calendar_code: string; readonly version: string } };
+    answer: CalendarClosures;
+  };
   /** Versions of the procedure, with author, time and note. */
   listProcedureVersions: {
     request: { readonly params: { readonly procedure_id: string }; readonly query?: { readonly limit?: number | undefined; readonly before?: number | undefined } | undefined };
@@ -13056,17 +13206,17 @@ export interface Operations {
   };
   /** Owner of a document, and the clients that may read it. */
   getAccess: {
-    request: { readonly params: { readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'schedule' | 'procedure' | 'client'; readonly document_id: string } };
+    request: { readonly params: { readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'closures' | 'schedule' | 'procedure' | 'client'; readonly document_id: string } };
     answer: DocumentAccess;
   };
   /** Sets the clients that may read a document. */
   putAccess: {
-    request: { readonly params: { readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'schedule' | 'procedure' | 'client'; readonly document_id: string }; readonly body: SharingRequest };
+    request: { readonly params: { readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'closures' | 'schedule' | 'procedure' | 'client'; readonly document_id: string }; readonly body: SharingRequest };
     answer: DocumentAccess;
   };
   /** Every write of a document and every publication, with author, time, request and version. */
   getAudit: {
-    request: { readonly query?: { readonly start?: string | undefined; readonly end?: string | undefined; readonly kind?: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'schedule' | 'procedure' | 'client' | 'judgement' | 'action-decision' | 'approval' | 'paused-kind' | 'run' | 'optimisation-run' | 'risk-model' | 'render' | 'publication' | 'publication-error' | 'data-version' | 'signing-key' | 'key' | 'job' | 'authentication' | 'read' | undefined; readonly id?: string | undefined; readonly author?: string | undefined; readonly after?: number | undefined; readonly limit?: number | undefined; readonly format?: 'json' | 'ndjson' | undefined } | undefined };
+    request: { readonly query?: { readonly start?: string | undefined; readonly end?: string | undefined; readonly kind?: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'closures' | 'schedule' | 'procedure' | 'client' | 'judgement' | 'action-decision' | 'approval' | 'paused-kind' | 'run' | 'optimisation-run' | 'risk-model' | 'render' | 'publication' | 'publication-error' | 'data-version' | 'signing-key' | 'key' | 'job' | 'authentication' | 'read' | undefined; readonly id?: string | undefined; readonly author?: string | undefined; readonly after?: number | undefined; readonly limit?: number | undefined; readonly format?: 'json' | 'ndjson' | undefined } | undefined };
     answer: AuditLog;
   };
 }
@@ -13099,6 +13249,10 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   listCalendars: 'GET /indices/calendars',
   getSchedule: 'GET /indices/{index_id}/schedule',
   listEvents: 'GET /events',
+  listClosures: 'GET /calendars',
+  getClosures: 'GET /calendars/{calendar_code}/closures',
+  putClosures: 'PUT /calendars/{calendar_code}/closures',
+  deleteClosures: 'DELETE /calendars/{calendar_code}/closures',
   listIndices: 'GET /indices',
   createIndex: 'POST /indices',
   listRuleTypes: 'GET /indices/rule-types',
@@ -13283,6 +13437,10 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   diffScheduleVersions: 'GET /schedules/{schedule_id}/versions/diff',
   getScheduleVersion: 'GET /schedules/{schedule_id}/versions/{version}',
   restoreScheduleVersion: 'POST /schedules/{schedule_id}/versions/{version}/restore',
+  listClosuresVersions: 'GET /calendars/{calendar_code}/closures/versions',
+  diffClosuresVersions: 'GET /calendars/{calendar_code}/closures/versions/diff',
+  getClosuresVersion: 'GET /calendars/{calendar_code}/closures/versions/{version}',
+  restoreClosuresVersion: 'POST /calendars/{calendar_code}/closures/versions/{version}/restore',
   listProcedureVersions: 'GET /procedures/{procedure_id}/versions',
   diffProcedureVersions: 'GET /procedures/{procedure_id}/versions/diff',
   getProcedureVersion: 'GET /procedures/{procedure_id}/versions/{version}',

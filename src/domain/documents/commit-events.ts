@@ -32,6 +32,10 @@ export interface CommitEvents {
   'session-ended': { readonly person_id: string };
   /** Everybody who has to agree to a change has done so. */
   'approval-given': { readonly approval_id: number };
+  /** The recorded changes of a calendar were replaced. */
+  'closures-recorded': { readonly calendar: string };
+  /** A day of a schedule changed, and no step of it is being performed. */
+  'day-changed': { readonly schedule_id: string; readonly date: string };
   /** A run was stored, replacing the last one of its index or strategy. */
   'run-stored': { readonly run_id: string };
 }

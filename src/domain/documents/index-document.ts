@@ -2,6 +2,7 @@ import { Amendments } from './amendment.js';
 import { RoundingSpec } from './rounding.js';
 import { WithholdingTax } from './withholding-tax.js';
 import { z } from 'zod';
+import { RecordedClosures } from '../calendars/closures.js';
 import { LIMIT_RULE_NAMES } from '../compliance/rules.js';
 import { ConstraintRow } from '../constraints/constraint-row.js';
 import { RelaxEntries } from '../constraints/relax-step.js';
@@ -290,6 +291,10 @@ export const IndexDocument = z
     }),
     overlay: OverlaySpec.optional().meta({ description: 'Type and terms of an overlay on its underlying index.' }),
     amendments: Amendments.optional(),
+    closures: RecordedClosures.optional().meta({
+      description:
+        'Recorded changes of calendars as they were computed, in the documents of runs; ignored in requests.',
+    }),
     tags: z.array(z.string().min(1).max(64)).max(32).default([]).meta({ label: 'Tags', help: 'Free labels.' }),
   })
   .meta({ id: 'IndexDocument' });

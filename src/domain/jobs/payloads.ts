@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { RecordedClosures } from '../calendars/closures.js';
 import type { BacktestPlan } from '../documents/backtest-plan.js';
 import type { TreatmentSpec } from '../documents/index-document.js';
 import type { ConstraintRow } from '../constraints/constraint-row.js';
@@ -147,6 +148,7 @@ export const RiskModelPayload = z.object({
     .object({
       run_id: z.string(),
       calendar: z.string(),
+      closures: accept<RecordedClosures>().optional(),
       currency: z.string(),
       treatment,
     })
@@ -162,7 +164,10 @@ export const RiskValidationPayload = z.object({
   /** Model at the time of submission: its securities, and the settings of its estimate. */
   model: z.object({ asset_ids: z.array(z.string()).readonly(), request: RiskModelRequest }).readonly(),
   /** Sessions and currency of the model; null for the days of its securities. */
-  terms: z.object({ calendar: z.string(), currency: z.string(), treatment }).readonly().nullable(),
+  terms: z
+    .object({ calendar: z.string(), closures: accept<RecordedClosures>().optional(), currency: z.string(), treatment })
+    .readonly()
+    .nullable(),
   /** Index whose held weights are a portfolio. */
   index_id: z.string().nullable(),
 });

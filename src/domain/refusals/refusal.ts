@@ -38,6 +38,7 @@ export const ERRORS = {
   WATCHLIST_NOT_FOUND: { status: 404, help: 'No watchlist is stored under the id.' },
   PLUGIN_NOT_FOUND: { status: 404, help: 'No plug-in is stored under the id.' },
   SCHEDULE_NOT_FOUND: { status: 404, help: 'No schedule is stored under the id.' },
+  CALENDAR_NOT_FOUND: { status: 404, help: 'No calendar has the code, or none of its changes is recorded.' },
   PROCEDURE_NOT_FOUND: { status: 404, help: 'No procedure is stored under the id.' },
   CLIENT_NOT_FOUND: { status: 404, help: 'No client is stored under the id.' },
   FILE_NOT_FOUND: { status: 404, help: 'The day has no file of the name, or it is no longer kept.' },

@@ -49,6 +49,7 @@ const FAMILIES: Readonly<Record<VersionedKind, { readonly word: string; readonly
   watchlist: { word: 'watchlist', missing: 'WATCHLIST_NOT_FOUND' },
   plugin: { word: 'plug-in', missing: 'PLUGIN_NOT_FOUND' },
   schedule: { word: 'schedule', missing: 'SCHEDULE_NOT_FOUND' },
+  closures: { word: 'calendar', missing: 'CALENDAR_NOT_FOUND' },
   procedure: { word: 'procedure', missing: 'PROCEDURE_NOT_FOUND' },
   client: { word: 'client', missing: 'CLIENT_NOT_FOUND' },
   store: { word: 'data store', missing: 'STORE_NOT_FOUND' },

@@ -22,6 +22,7 @@ import { versionOf, type DataVersions } from '../datasets/data-versions.js';
 import { requireRun } from '../stored/run-documents.js';
 import type { StoreMarkets } from '../datasets/store-markets.js';
 import type { RunStates } from '../runs/run-states.js';
+import { recordedClosures } from '../stored/recorded-closures.js';
 import { findIndex } from '../stored/stored-indices.js';
 import { withUnreadable } from '../shared/skipped.js';
 import {
@@ -168,7 +169,8 @@ export function createRiskModels({
   async function termsOf(runId: string) {
     const document = await indexOfRun(runId);
     const { calendar, currency } = document;
-    return { calendar, currency, treatment: await treatmentOf(document) };
+    const closures = await recordedClosures(documents);
+    return { calendar, ...(closures && { closures }), currency, treatment: await treatmentOf(document) };
   }
 
   async function indexOfRun(runId: string): Promise<IndexDocument> {

@@ -2,6 +2,7 @@ import { planThrough } from '#domain/backtest/plan-through.js';
 import { createHash } from 'node:crypto';
 import type { BacktestRequest } from '#contract/analytics/request.js';
 import { hasOtherBits } from '#domain/backtest/engine-bits.js';
+import { planOnCalendars } from '#domain/backtest/plan-closures.js';
 import { definitionChanges } from '#domain/backtest/plan-changes.js';
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import { staleState, type RunState, type StaleReasons, type StaleState } from '#domain/backtest/stale.js';
@@ -64,6 +65,7 @@ const DEFINING = [
   'risk-model',
   'watchlist',
   'plugin',
+  'recorded-closures',
 ] as const satisfies readonly DocumentKind[];
 
 /** Refusals of a read that may succeed later: the store is still the right one. */
@@ -160,7 +162,9 @@ export function createRunStates(dependencies: RunStatesDependencies): RunStates 
       throw refusal;
     }
     const { asked } = run;
-    const [was, is] = [planThrough(before, run.end), planThrough(now, run.end)];
+    const market = markets.served()?.market;
+    const comparable = (plan: BacktestPlan): BacktestPlan => planOnCalendars(planThrough(plan, run.end), market);
+    const [was, is] = [comparable(before), comparable(now)];
     if (hashOf(was) === hashOf(is)) return [];
     const changes = definitionChanges({ plan: was, asked }, { plan: is, asked });
     return changes.length > 0 ? changes : ['The definition changed since this run.'];

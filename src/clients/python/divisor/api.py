@@ -75,14 +75,14 @@ class Operations:
         """
         return self._transport.content("GET", f"/docs/guide/pictures/{word(picture)}")
 
-    def call_mcp(self, body: c.McpMessage, *, tools: Optional[Sequence[Literal["jobs", "indices", "analytics", "optimise", "risk-models", "reports", "data", "documentation", "strategies", "derivatives", "stores", "watchlists", "schedules", "governance", "clients", "actions", "approvals", "publication", "versions", "service", "all"]]] = None) -> Any:
+    def call_mcp(self, body: c.McpMessage, *, tools: Optional[Sequence[Literal["jobs", "indices", "analytics", "optimise", "risk-models", "reports", "data", "documentation", "strategies", "derivatives", "stores", "watchlists", "calendars", "schedules", "governance", "clients", "actions", "approvals", "publication", "versions", "service", "all"]]] = None) -> Any:
         """Model Context Protocol for agents: one JSON-RPC message.
 
         :param tools: Toolsets, or `all`. Default: jobs, indices, analytics, reports, data, documentation.
         """
         return cast("Any", self._transport.json("POST", "/mcp", body=body, query={"tools": tools}))
 
-    def call_mcp_content(self, body: c.McpMessage, media: Literal["text/event-stream"], *, tools: Optional[Sequence[Literal["jobs", "indices", "analytics", "optimise", "risk-models", "reports", "data", "documentation", "strategies", "derivatives", "stores", "watchlists", "schedules", "governance", "clients", "actions", "approvals", "publication", "versions", "service", "all"]]] = None) -> bytes:
+    def call_mcp_content(self, body: c.McpMessage, media: Literal["text/event-stream"], *, tools: Optional[Sequence[Literal["jobs", "indices", "analytics", "optimise", "risk-models", "reports", "data", "documentation", "strategies", "derivatives", "stores", "watchlists", "calendars", "schedules", "governance", "clients", "actions", "approvals", "publication", "versions", "service", "all"]]] = None) -> bytes:
         """Model Context Protocol for agents: one JSON-RPC message.
 
         :param media: What is wanted instead of JSON.
@@ -165,28 +165,58 @@ class Operations:
         """
         return cast("c.ScheduleView", self._transport.json("GET", f"/indices/{word(index_id)}/schedule", query={"asof": asof, "as_of": as_of, "limit": limit}))
 
-    def list_events(self, *, from_: Optional[c.Date] = None, to: Optional[c.Date] = None, index_ids: Optional[Sequence[str]] = None, kinds: Optional[Sequence[Literal["holiday", "announcement", "effective", "expiry"]]] = None, format: Optional[Literal["json", "ics"]] = None) -> c.EventsView:
+    def list_events(self, *, from_: Optional[c.Date] = None, to: Optional[c.Date] = None, index_ids: Optional[Sequence[str]] = None, kinds: Optional[Sequence[Literal["holiday", "closure", "announcement", "effective", "expiry"]]] = None, format: Optional[Literal["json", "ics"]] = None) -> c.EventsView:
         """Calendar of events of all indices: announcements, effective dates, expiries and holidays.
 
         :param from_: First day. Default: today (UTC).
         :param to: Last day, at most ten years after the first. Default: 366 days after the first.
         :param index_ids: Indices. Default: every one.
-        :param kinds: Kinds of events. Default: every one. `holiday`: a weekday on which the exchange is closed; `announcement`: the session on which a composition is announced, if that is before it takes effect; `effective`: the date on which a rebalance takes effect, at its close; `expiry`: the third Friday of March, June, September and December, or the previous session: expiry of index futures.
+        :param kinds: Kinds of events. Default: every one. `holiday`: a weekday on which the exchange is closed; `closure`: a recorded change of the sessions of an exchange: a closure, a half day, a late opening, an added session; `announcement`: the session on which a composition is announced, if that is before it takes effect; `effective`: the date on which a rebalance takes effect, at its close; `expiry`: the third Friday of March, June, September and December, or the previous session: expiry of index futures.
         :param format: Instead of `Accept`.
         """
         return cast("c.EventsView", self._transport.json("GET", "/events", query={"from": from_, "to": to, "index_ids": index_ids, "kinds": kinds, "format": format}))
 
-    def list_events_content(self, media: Literal["text/calendar"], *, from_: Optional[c.Date] = None, to: Optional[c.Date] = None, index_ids: Optional[Sequence[str]] = None, kinds: Optional[Sequence[Literal["holiday", "announcement", "effective", "expiry"]]] = None, format: Optional[Literal["json", "ics"]] = None) -> bytes:
+    def list_events_content(self, media: Literal["text/calendar"], *, from_: Optional[c.Date] = None, to: Optional[c.Date] = None, index_ids: Optional[Sequence[str]] = None, kinds: Optional[Sequence[Literal["holiday", "closure", "announcement", "effective", "expiry"]]] = None, format: Optional[Literal["json", "ics"]] = None) -> bytes:
         """Calendar of events of all indices: announcements, effective dates, expiries and holidays.
 
         :param media: What is wanted instead of JSON.
         :param from_: First day. Default: today (UTC).
         :param to: Last day, at most ten years after the first. Default: 366 days after the first.
         :param index_ids: Indices. Default: every one.
-        :param kinds: Kinds of events. Default: every one. `holiday`: a weekday on which the exchange is closed; `announcement`: the session on which a composition is announced, if that is before it takes effect; `effective`: the date on which a rebalance takes effect, at its close; `expiry`: the third Friday of March, June, September and December, or the previous session: expiry of index futures.
+        :param kinds: Kinds of events. Default: every one. `holiday`: a weekday on which the exchange is closed; `closure`: a recorded change of the sessions of an exchange: a closure, a half day, a late opening, an added session; `announcement`: the session on which a composition is announced, if that is before it takes effect; `effective`: the date on which a rebalance takes effect, at its close; `expiry`: the third Friday of March, June, September and December, or the previous session: expiry of index futures.
         :param format: Instead of `Accept`.
         """
         return self._transport.content("GET", "/events", query={"from": from_, "to": to, "index_ids": index_ids, "kinds": kinds, "format": format}, accept=media)
+
+    def list_closures(self) -> c.CalendarClosuresCollection:
+        """Calendars with recorded changes."""
+        return cast("c.CalendarClosuresCollection", self._transport.json("GET", "/calendars"))
+
+    def get_closures(self, calendar_code: str) -> c.CalendarClosures:
+        """Recorded changes of a calendar: unscheduled closures, half days, late openings, additional sessions.
+
+        :param calendar_code: Code of the calendar; `24-5` and `24-7` for those with a slash.
+        """
+        return cast("c.CalendarClosures", self._transport.json("GET", f"/calendars/{word(calendar_code)}/closures"))
+
+    def put_closures(self, calendar_code: str, body: c.ClosuresBody, *, if_match: Optional[str] = None, note: Optional[str] = None) -> c.RecordedCalendarClosures:
+        """Records the changes of a calendar, in place of those recorded before.
+
+        :param calendar_code: Code of the calendar; `24-5` and `24-7` for those with a slash.
+        :param if_match: Change the document only if its ETag is one of these.
+        :param note: Reason of the write, for versions and the log of writes.
+        """
+        return cast("c.RecordedCalendarClosures", self._transport.json("PUT", f"/calendars/{word(calendar_code)}/closures", body=body, if_match=if_match, note=note))
+
+    def delete_closures(self, calendar_code: str, *, purge: Optional[bool] = None, if_match: Optional[str] = None, note: Optional[str] = None) -> None:
+        """Deletes the recorded changes of a calendar: only its rules apply.
+
+        :param calendar_code: Code of the calendar; `24-5` and `24-7` for those with a slash.
+        :param purge: Removes every version, too, also of what is deleted already: needs the scope admin.
+        :param if_match: Change the document only if its ETag is one of these.
+        :param note: Reason of the write, for versions and the log of writes.
+        """
+        self._transport.json("DELETE", f"/calendars/{word(calendar_code)}/closures", query={"purge": purge}, if_match=if_match, note=note)
 
     def list_indices(self, *, limit: Optional[int] = None, after: Optional[str] = None) -> c.IndexCollection:
         """Stored index definitions.
@@ -1884,6 +1914,42 @@ class Operations:
         """
         return cast("c.Schedule", self._transport.json("POST", f"/schedules/{word(schedule_id)}/versions/{word(version)}/restore", if_match=if_match, note=note))
 
+    def list_closures_versions(self, calendar_code: str, *, limit: Optional[int] = None, before: Optional[int] = None) -> c.VersionList:
+        """Versions of the calendar, with author, time and note.
+
+        :param calendar_code: Code of the calendar; `24-5` and `24-7` for those with a slash.
+        :param limit: Maximum number of versions.
+        :param before: Only versions with a smaller number.
+        """
+        return cast("c.VersionList", self._transport.json("GET", f"/calendars/{word(calendar_code)}/closures/versions", query={"limit": limit, "before": before}))
+
+    def diff_closures_versions(self, calendar_code: str, from_: int, to: int) -> c.VersionDifference:
+        """Changes of the calendar between two versions.
+
+        :param calendar_code: Code of the calendar; `24-5` and `24-7` for those with a slash.
+        :param from_: Number of the version to begin with.
+        :param to: Number of the version to end with.
+        """
+        return cast("c.VersionDifference", self._transport.json("GET", f"/calendars/{word(calendar_code)}/closures/versions/diff", query={"from": from_, "to": to}))
+
+    def get_closures_version(self, calendar_code: str, version: str) -> c.VersionedDocument:
+        """One version of the calendar.
+
+        :param calendar_code: Code of the calendar; `24-5` and `24-7` for those with a slash.
+        :param version: Number of the version.
+        """
+        return cast("c.VersionedDocument", self._transport.json("GET", f"/calendars/{word(calendar_code)}/closures/versions/{word(version)}"))
+
+    def restore_closures_version(self, calendar_code: str, version: str, *, if_match: Optional[str] = None, note: Optional[str] = None) -> c.CalendarClosures:
+        """Restores a version of the calendar.
+
+        :param calendar_code: Code of the calendar; `24-5` and `24-7` for those with a slash.
+        :param version: Number of the version.
+        :param if_match: Change the document only if its ETag is one of these.
+        :param note: Reason of the write, for versions and the log of writes.
+        """
+        return cast("c.CalendarClosures", self._transport.json("POST", f"/calendars/{word(calendar_code)}/closures/versions/{word(version)}/restore", if_match=if_match, note=note))
+
     def list_procedure_versions(self, procedure_id: str, *, limit: Optional[int] = None, before: Optional[int] = None) -> c.VersionList:
         """Versions of the procedure, with author, time and note.
 
@@ -2046,14 +2112,14 @@ class Operations:
         """
         return cast("c.DeskAction", self._transport.json("POST", f"/actions/{word(action_id)}/decisions", body=body, query={"store_id": store_id}, note=note))
 
-    def get_access(self, kind: Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "schedule", "procedure", "client"], document_id: str) -> c.DocumentAccess:
+    def get_access(self, kind: Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "closures", "schedule", "procedure", "client"], document_id: str) -> c.DocumentAccess:
         """Owner of a document, and the clients that may read it.
 
         :param kind: Family of the document.
         """
         return cast("c.DocumentAccess", self._transport.json("GET", f"/access/{word(kind)}/{word(document_id)}"))
 
-    def put_access(self, kind: Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "schedule", "procedure", "client"], document_id: str, body: c.SharingRequest, *, if_match: Optional[str] = None) -> c.DocumentAccess:
+    def put_access(self, kind: Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "closures", "schedule", "procedure", "client"], document_id: str, body: c.SharingRequest, *, if_match: Optional[str] = None) -> c.DocumentAccess:
         """Sets the clients that may read a document.
 
         :param kind: Family of the document.
@@ -2061,7 +2127,7 @@ class Operations:
         """
         return cast("c.DocumentAccess", self._transport.json("PUT", f"/access/{word(kind)}/{word(document_id)}", body=body, if_match=if_match))
 
-    def get_audit(self, *, start: Optional[str] = None, end: Optional[str] = None, kind: Optional[Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "schedule", "procedure", "client", "judgement", "action-decision", "approval", "paused-kind", "run", "optimisation-run", "risk-model", "render", "publication", "publication-error", "data-version", "signing-key", "key", "job", "authentication", "read"]] = None, id: Optional[str] = None, author: Optional[str] = None, after: Optional[int] = None, limit: Optional[int] = None, format: Optional[Literal["json", "ndjson"]] = None) -> c.AuditLog:
+    def get_audit(self, *, start: Optional[str] = None, end: Optional[str] = None, kind: Optional[Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "closures", "schedule", "procedure", "client", "judgement", "action-decision", "approval", "paused-kind", "run", "optimisation-run", "risk-model", "render", "publication", "publication-error", "data-version", "signing-key", "key", "job", "authentication", "read"]] = None, id: Optional[str] = None, author: Optional[str] = None, after: Optional[int] = None, limit: Optional[int] = None, format: Optional[Literal["json", "ndjson"]] = None) -> c.AuditLog:
         """Every write of a document and every publication, with author, time, request and version.
 
         :param start: Only entries at or after this day or time.
@@ -2075,7 +2141,7 @@ class Operations:
         """
         return cast("c.AuditLog", self._transport.json("GET", "/audit", query={"start": start, "end": end, "kind": kind, "id": id, "author": author, "after": after, "limit": limit, "format": format}))
 
-    def get_audit_content(self, media: Literal["application/x-ndjson"], *, start: Optional[str] = None, end: Optional[str] = None, kind: Optional[Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "schedule", "procedure", "client", "judgement", "action-decision", "approval", "paused-kind", "run", "optimisation-run", "risk-model", "render", "publication", "publication-error", "data-version", "signing-key", "key", "job", "authentication", "read"]] = None, id: Optional[str] = None, author: Optional[str] = None, after: Optional[int] = None, limit: Optional[int] = None, format: Optional[Literal["json", "ndjson"]] = None) -> bytes:
+    def get_audit_content(self, media: Literal["application/x-ndjson"], *, start: Optional[str] = None, end: Optional[str] = None, kind: Optional[Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "closures", "schedule", "procedure", "client", "judgement", "action-decision", "approval", "paused-kind", "run", "optimisation-run", "risk-model", "render", "publication", "publication-error", "data-version", "signing-key", "key", "job", "authentication", "read"]] = None, id: Optional[str] = None, author: Optional[str] = None, after: Optional[int] = None, limit: Optional[int] = None, format: Optional[Literal["json", "ndjson"]] = None) -> bytes:
         """Every write of a document and every publication, with author, time, request and version.
 
         :param media: What is wanted instead of JSON.

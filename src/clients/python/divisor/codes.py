@@ -103,6 +103,10 @@ class ScheduleNotFound(DivisorError):
     """No schedule is stored under the id."""
 
 
+class CalendarNotFound(DivisorError):
+    """No calendar has the code, or none of its changes is recorded."""
+
+
 class ProcedureNotFound(DivisorError):
     """No procedure is stored under the id."""
 
@@ -473,6 +477,7 @@ BY_CODE: Dict[str, Type[DivisorError]] = {
     "WATCHLIST_NOT_FOUND": WatchlistNotFound,
     "PLUGIN_NOT_FOUND": PluginNotFound,
     "SCHEDULE_NOT_FOUND": ScheduleNotFound,
+    "CALENDAR_NOT_FOUND": CalendarNotFound,
     "PROCEDURE_NOT_FOUND": ProcedureNotFound,
     "CLIENT_NOT_FOUND": ClientNotFound,
     "FILE_NOT_FOUND": FileNotFound,

@@ -514,7 +514,7 @@ class _AuditEntry(t.TypedDict):
     #: Action on the document.
     action: t.Literal["created", "updated", "restored", "deleted", "purged", "loaded", "activated", "cancelled", "refused", "read"]
     #: Kind of the document, or of the other subject.
-    kind: t.Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "schedule", "procedure", "client", "judgement", "action-decision", "approval", "paused-kind", "run", "optimisation-run", "risk-model", "render", "publication", "publication-error", "data-version", "signing-key", "key", "job", "authentication", "read"]
+    kind: t.Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "closures", "schedule", "procedure", "client", "judgement", "action-decision", "approval", "paused-kind", "run", "optimisation-run", "risk-model", "render", "publication", "publication-error", "data-version", "signing-key", "key", "job", "authentication", "read"]
     #: Its id: for a run that of the index, for a publication with a number, for a data version that of the store; the address whose key was refused, or the path that was read.
     id: str
     #: The version created; null for kinds without versions.
@@ -1571,6 +1571,24 @@ class CVaRRow(_CVaRRow, total=False):
     params: CVaRParams
 
 
+class CalendarClosures(t.TypedDict):
+    #: Code of the calendar.
+    calendar: str
+    #: Name of the exchange.
+    name: str
+    #: Newest version of the changes; 0 if none were ever recorded.
+    version: int
+    #: Time of the last write.
+    updated_at: t.Optional[str]
+    #: Recorded changes by date.
+    changes: t.Sequence[SessionChange]
+
+
+class CalendarClosuresCollection(t.TypedDict):
+    #: Calendars by code.
+    calendars: t.Sequence[CalendarClosures]
+
+
 CalendarCoverage = t.TypedDict("CalendarCoverage", {
     "from": str,
     "published_to": str,
@@ -1844,6 +1862,53 @@ class ClientCollection(t.TypedDict):
     skipped: int
     #: These documents by cause.
     skipped_causes: SkippedCauses
+
+
+class ClosureEffectIndices(t.TypedDict):
+    #: The index, or the strategy of a run.
+    index_id: str
+    #: Rebalances and reviews that move or are lost.
+    before: t.Sequence[MovedDate]
+    #: Rebalances and reviews in their place.
+    after: t.Sequence[MovedDate]
+    #: Published closes on lost sessions: they stand.
+    published: t.Sequence[str]
+    #: Added sessions before the last published close.
+    unpublished: t.Sequence[str]
+
+
+class ClosureEffectSchedules(t.TypedDict):
+    #: The schedule.
+    schedule_id: str
+    #: Open days of lost sessions: they end.
+    ended: t.Sequence[str]
+    #: Added sessions in the past without a day: perform them by backfill.
+    missing: t.Sequence[str]
+
+
+class ClosureEffect(t.TypedDict):
+    """Differences that recorded changes make."""
+
+    #: Dates that become sessions.
+    added: t.Sequence[str]
+    #: Sessions that are lost.
+    removed: t.Sequence[str]
+    #: Sessions whose hours change.
+    hours: t.Sequence[str]
+    #: Indices whose sessions change. Their runs become stale.
+    indices: t.Sequence[ClosureEffectIndices]
+    #: Schedules on the calendar with such days.
+    schedules: t.Sequence[ClosureEffectSchedules]
+
+
+class _ClosuresBody(t.TypedDict):
+    #: Changes, one for each date.
+    changes: t.Sequence[SessionChange]
+
+
+class ClosuresBody(_ClosuresBody, total=False):
+    #: Only list what would change.
+    dry_run: bool
 
 
 class _CombinatorialFolds(t.TypedDict):
@@ -3688,7 +3753,7 @@ class EqualWeightWeighting(_EqualWeightWeighting, total=False):
 
 class ErrorDetail(t.TypedDict):
     #: Stable code to branch on.
-    code: t.Literal["MALFORMED_REQUEST", "BODY_TOO_LARGE", "UNAUTHENTICATED", "FORBIDDEN_SCOPE", "QUOTA_EXCEEDED", "APPROVAL_FORBIDDEN", "FORBIDDEN_ID", "READ_ONLY", "FORBIDDEN_ORIGIN", "ROUTE_NOT_FOUND", "INDEX_NOT_FOUND", "RUN_NOT_FOUND", "ASSET_NOT_IN_RUN", "BENCHMARK_NOT_FOUND", "CONSTRAINT_SET_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "STRATEGY_NOT_FOUND", "TEMPLATE_NOT_FOUND", "RENDER_NOT_FOUND", "NOTHING_PUBLISHED", "VERSION_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PLUGIN_NOT_FOUND", "SCHEDULE_NOT_FOUND", "PROCEDURE_NOT_FOUND", "CLIENT_NOT_FOUND", "FILE_NOT_FOUND", "DAY_NOT_FOUND", "ACTION_NOT_FOUND", "APPROVAL_NOT_FOUND", "STORE_NOT_FOUND", "IDENTIFIER_NOT_FOUND", "JOB_NOT_FOUND", "DOCUMENT_UNREADABLE", "METHOD_NOT_ALLOWED", "NOT_ACCEPTABLE", "CHECK_FAILED", "DELIVERY_FAILED", "APPROVAL_REQUIRED", "APPROVAL_CLOSED", "DAY_ENDED", "INDEX_EXISTS", "STRATEGY_EXISTS", "TEMPLATE_EMPTY", "STORE_EXISTS", "STORE_ACTIVE", "STORE_PUBLISHED", "STORE_LOADING", "STORE_REFRESHING", "FOLDER_REGISTERED", "NOTHING_TO_REFRESH", "STORE_NOT_SERVED", "STORE_MISMATCH", "JOB_RUNNING", "RESTATEMENT", "NO_CURRENT_RUN", "NOT_REPRODUCED", "PARTIAL_CLOSES", "PRECONDITION_FAILED", "VALIDATION_FAILED", "INVALID_IDENTIFIER", "VERSION_NOT_RESTORABLE", "ID_MISMATCH", "INVALID_RANGE", "RANGE_TOO_SHORT", "CALENDAR_NOT_COVERED", "NO_DATA_IN_RANGE", "PLUGIN_FAILED", "NO_DATA_AT_DATE", "NO_DATA_KNOWN", "NO_COMMON_DATES", "UNIVERSE_REQUIRED", "EXPIRY_NOT_AFTER_AS_OF", "EXPIRY_ORDER", "RATE_OUT_OF_RANGE", "INDEX_REQUIRED", "TEMPLATE_BUILT_IN", "VARIANT_NOT_AVAILABLE", "TOTAL_LOSS", "INFEASIBLE", "OBJECTIVE_UNATTAINABLE", "EMPTY_INDEX", "NO_RATE", "FX_MISSING", "RISK_INSUFFICIENT_DATA", "LOOK_AHEAD", "MODEL_LACKS_NAMES", "QUERY_LIMIT", "NUMERIC_FAILURE", "SOLVER_FAILED", "MISSING_PRICE", "RATE_LIMITED", "INTERNAL", "NOT_SUPPORTED", "NO_DATA_SOURCE", "STORE_UNAVAILABLE", "OVERLOADED", "DRAINING", "STORAGE_FULL", "UNCLASSIFIED_FAILURE", "RISK_MODEL_CHANGED", "WORKER_CRASHED", "JOB_INTERRUPTED", "WORKER_OUT_OF_MEMORY", "JOB_TIMEOUT", "INDEX_DELETED", "RENDER_FAILED", "STORE_READ_FAILED", "REFRESH_REJECTED", "STORE_WRITE_FAILED"]
+    code: t.Literal["MALFORMED_REQUEST", "BODY_TOO_LARGE", "UNAUTHENTICATED", "FORBIDDEN_SCOPE", "QUOTA_EXCEEDED", "APPROVAL_FORBIDDEN", "FORBIDDEN_ID", "READ_ONLY", "FORBIDDEN_ORIGIN", "ROUTE_NOT_FOUND", "INDEX_NOT_FOUND", "RUN_NOT_FOUND", "ASSET_NOT_IN_RUN", "BENCHMARK_NOT_FOUND", "CONSTRAINT_SET_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "STRATEGY_NOT_FOUND", "TEMPLATE_NOT_FOUND", "RENDER_NOT_FOUND", "NOTHING_PUBLISHED", "VERSION_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PLUGIN_NOT_FOUND", "SCHEDULE_NOT_FOUND", "CALENDAR_NOT_FOUND", "PROCEDURE_NOT_FOUND", "CLIENT_NOT_FOUND", "FILE_NOT_FOUND", "DAY_NOT_FOUND", "ACTION_NOT_FOUND", "APPROVAL_NOT_FOUND", "STORE_NOT_FOUND", "IDENTIFIER_NOT_FOUND", "JOB_NOT_FOUND", "DOCUMENT_UNREADABLE", "METHOD_NOT_ALLOWED", "NOT_ACCEPTABLE", "CHECK_FAILED", "DELIVERY_FAILED", "APPROVAL_REQUIRED", "APPROVAL_CLOSED", "DAY_ENDED", "INDEX_EXISTS", "STRATEGY_EXISTS", "TEMPLATE_EMPTY", "STORE_EXISTS", "STORE_ACTIVE", "STORE_PUBLISHED", "STORE_LOADING", "STORE_REFRESHING", "FOLDER_REGISTERED", "NOTHING_TO_REFRESH", "STORE_NOT_SERVED", "STORE_MISMATCH", "JOB_RUNNING", "RESTATEMENT", "NO_CURRENT_RUN", "NOT_REPRODUCED", "PARTIAL_CLOSES", "PRECONDITION_FAILED", "VALIDATION_FAILED", "INVALID_IDENTIFIER", "VERSION_NOT_RESTORABLE", "ID_MISMATCH", "INVALID_RANGE", "RANGE_TOO_SHORT", "CALENDAR_NOT_COVERED", "NO_DATA_IN_RANGE", "PLUGIN_FAILED", "NO_DATA_AT_DATE", "NO_DATA_KNOWN", "NO_COMMON_DATES", "UNIVERSE_REQUIRED", "EXPIRY_NOT_AFTER_AS_OF", "EXPIRY_ORDER", "RATE_OUT_OF_RANGE", "INDEX_REQUIRED", "TEMPLATE_BUILT_IN", "VARIANT_NOT_AVAILABLE", "TOTAL_LOSS", "INFEASIBLE", "OBJECTIVE_UNATTAINABLE", "EMPTY_INDEX", "NO_RATE", "FX_MISSING", "RISK_INSUFFICIENT_DATA", "LOOK_AHEAD", "MODEL_LACKS_NAMES", "QUERY_LIMIT", "NUMERIC_FAILURE", "SOLVER_FAILED", "MISSING_PRICE", "RATE_LIMITED", "INTERNAL", "NOT_SUPPORTED", "NO_DATA_SOURCE", "STORE_UNAVAILABLE", "OVERLOADED", "DRAINING", "STORAGE_FULL", "UNCLASSIFIED_FAILURE", "RISK_MODEL_CHANGED", "WORKER_CRASHED", "JOB_INTERRUPTED", "WORKER_OUT_OF_MEMORY", "JOB_TIMEOUT", "INDEX_DELETED", "RENDER_FAILED", "STORE_READ_FAILED", "REFRESH_REJECTED", "STORE_WRITE_FAILED"]
     #: Message in one sentence.
     message: str
     #: Further members for the code, or null.
@@ -5527,6 +5592,13 @@ class IndexDocumentPlugins(_IndexDocumentPlugins, total=False):
     code: IndexDocumentPluginsCodeDatapoint
 
 
+class IndexDocumentClosures(t.TypedDict):
+    #: Changes, one for each date.
+    changes: t.Sequence[SessionChange]
+    #: Version of the recorded changes.
+    version: int
+
+
 class _IndexDocument(t.TypedDict):
     #: 1 to 64 letters, digits, dashes and underscores.
     id: str
@@ -5577,6 +5649,8 @@ class IndexDocument(_IndexDocument, total=False):
     overlay: OverlaySpec
     #: Changes of the methodology by date, earliest first: history before each stays unchanged.
     amendments: t.Sequence[Amendment]
+    #: Recorded changes of calendars as they were computed, in the documents of runs; ignored in requests.
+    closures: t.Mapping[str, IndexDocumentClosures]
 
 
 class IndexDocumentBodyPluginsCodeDatapointInputs(t.TypedDict):
@@ -5611,6 +5685,13 @@ class IndexDocumentBodyPlugins(_IndexDocumentBodyPlugins, total=False):
     parameters: t.Mapping[str, t.Union[float, str, bool]]
     #: The plug-in as it was computed, in the documents of runs; ignored in requests.
     code: IndexDocumentBodyPluginsCodeDatapoint
+
+
+class IndexDocumentBodyClosures(t.TypedDict):
+    #: Changes, one for each date.
+    changes: t.Sequence[SessionChange]
+    #: Version of the recorded changes.
+    version: int
 
 
 class _IndexDocumentBody(t.TypedDict):
@@ -5663,6 +5744,8 @@ class IndexDocumentBody(_IndexDocumentBody, total=False):
     overlay: OverlaySpecInput
     #: Changes of the methodology by date, earliest first: history before each stays unchanged.
     amendments: t.Sequence[Amendment]
+    #: Recorded changes of calendars as they were computed, in the documents of runs; ignored in requests.
+    closures: t.Mapping[str, IndexDocumentBodyClosures]
     #: Free labels.
     tags: t.Sequence[str]
 
@@ -5670,8 +5753,8 @@ class IndexDocumentBody(_IndexDocumentBody, total=False):
 class IndexEvent(t.TypedDict):
     #: The date.
     date: str
-    #: `holiday`: a weekday on which the exchange is closed; `announcement`: the session on which a composition is announced, if that is before it takes effect; `effective`: the date on which a rebalance takes effect, at its close; `expiry`: the third Friday of March, June, September and December, or the previous session: expiry of index futures
-    kind: t.Literal["holiday", "announcement", "effective", "expiry"]
+    #: `holiday`: a weekday on which the exchange is closed; `closure`: a recorded change of the sessions of an exchange: a closure, a half day, a late opening, an added session; `announcement`: the session on which a composition is announced, if that is before it takes effect; `effective`: the date on which a rebalance takes effect, at its close; `expiry`: the third Friday of March, June, September and December, or the previous session: expiry of index futures
+    kind: t.Literal["holiday", "closure", "announcement", "effective", "expiry"]
     #: Null for an event of an exchange.
     index_id: t.Optional[str]
     #: Exchange MIC.
@@ -7248,6 +7331,13 @@ class MomentumFilterRule(_MomentumFilterRule, total=False):
     fallback: t.Sequence[RuleFallback]
 
 
+class MovedDate(t.TypedDict):
+    #: Effective date.
+    date: str
+    #: Session of its announcement; the date itself without a notice.
+    announcement: str
+
+
 class MovesCheck(t.TypedDict):
     """Large moves of constituents have a corporate action."""
 
@@ -8426,7 +8516,7 @@ class Publication(t.TypedDict):
     stale: t.Optional[StaleState]
 
 
-class PublicationEntry(t.TypedDict):
+class _PublicationEntry(t.TypedDict):
     #: From 1, without a gap.
     seq: int
     #: The index, or the strategy of a run.
@@ -8465,6 +8555,11 @@ class PublicationEntry(t.TypedDict):
     key_id: str
     #: Ed25519 over the 32 bytes of hash, in base64.
     signature: str
+
+
+class PublicationEntry(_PublicationEntry, total=False):
+    #: Version of the recorded changes of its calendar that the run used; absent if there were none.
+    calendar_version: int
 
 
 class PublishRequest(t.TypedDict, total=False):
@@ -9061,6 +9156,23 @@ class ReconciliationView(t.TypedDict):
     checks: t.Sequence[ReconciliationCheck]
     #: Data that runs of earlier versions do not store, and that is therefore not checked, one sentence each.
     not_compared: t.Sequence[str]
+
+
+class RecordedCalendarClosures(t.TypedDict):
+    #: Code of the calendar.
+    calendar: str
+    #: Name of the exchange.
+    name: str
+    #: Newest version of the changes; 0 if none were ever recorded.
+    version: int
+    #: Time of the last write.
+    updated_at: t.Optional[str]
+    #: Recorded changes by date.
+    changes: t.Sequence[SessionChange]
+    #: True if nothing was stored.
+    dry_run: bool
+    #: Differences that the changes make.
+    effect: ClosureEffect
 
 
 class ReferenceEntry(t.TypedDict):
@@ -11067,6 +11179,22 @@ class SeriesPayload(t.TypedDict):
     data: t.Sequence[t.Optional[float]]
     #: Content of the series.
     name: t.Optional[str]
+
+
+class _SessionChange(t.TypedDict):
+    #: Day that differs from the rules of the calendar.
+    date: str
+    #: `closed`: no session. `open`: a session, on unusual hours or on a day that has none by the rules.
+    session: t.Literal["closed", "open"]
+    #: Why, with the source.
+    reason: str
+
+
+class SessionChange(_SessionChange, total=False):
+    #: Local time of a late opening. Default: the usual one.
+    opens: str
+    #: Local time of an early close. Default: the usual one.
+    closes: str
 
 
 class SftpTarget(t.TypedDict):

@@ -35,6 +35,8 @@ export const DOCUMENT_KINDS = [
   'audit-seal',
   'audit-push',
   'artifact-store',
+  'closures',
+  'recorded-closures',
   'schedule',
   'schedule-day',
   'schedule-state',

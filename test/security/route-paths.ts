@@ -11,6 +11,7 @@ const VALUES: Readonly<Record<string, (tenant: string) => string>> = {
   model_id: (tenant) => `${tenant}model`,
   document_id: (tenant) => `${tenant}eq`,
   schedule_id: (tenant) => `${tenant}close`,
+  calendar_code: () => 'XNYS',
   procedure_id: (tenant) => `${tenant}rules`,
   client_id: (tenant) => `${tenant}client`,
   plugin_id: (tenant) => `${tenant}plugin`,

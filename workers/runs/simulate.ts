@@ -1,3 +1,4 @@
+import type { RecordedClosures } from '#domain/calendars/closures.js';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { marketKey } from '#domain/market/handle.js';
@@ -91,6 +92,7 @@ interface RunHistory {
   readonly days: Int32Array;
   readonly level: Float64Array;
   readonly currency: string;
+  readonly closures: RecordedClosures | undefined;
   /** Weights after the last close, by security. */
   readonly weights: ReadonlyMap<string, number>;
 }
@@ -103,6 +105,7 @@ function readRun({ columns }: SimulationInput): RunHistory {
       days: run.i32('days').slice(),
       level: run.f64('level').slice(),
       currency: currencyOfSecurities(run.header),
+      closures: run.header.closures,
       weights: heldByName(names, weights),
     };
   });
@@ -110,7 +113,8 @@ function readRun({ columns }: SimulationInput): RunHistory {
 
 /** Returns the variance of the last weights under a statistical factor model of the run's window. */
 async function modelledRisk({ request, calendar, market: handle }: SimulationInput, run: RunHistory) {
-  const sm = marketOn({ market: openedMarket(handle!), calendars: openedCalendars(), code: calendar }); // the service required a market
+  const calendars = openedCalendars(run.closures);
+  const sm = marketOn({ market: openedMarket(handle!), calendars, code: calendar }); // the service required a market
   const window = {
     sm,
     growth: growthOf(sm, securityTerms('total', run.currency)),

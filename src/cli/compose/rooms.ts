@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 import type { Logger } from 'pino';
-import type { Calendars } from '#domain/calendars/calendar.js';
+import type { LiveCalendars } from '#domain/calendars/live-calendars.js';
 import type { MarketHandle, MarketIdentity } from '#domain/market/handle.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { collectGarbage } from '#kernels/memory/collect-garbage.js';
@@ -23,7 +23,6 @@ import { createPostgresQueue } from '#jobs/postgres/postgres-queue.js';
 import type { EndedJob } from '#jobs/queue.js';
 import { createNodePool } from '#jobs/resolve-task.js';
 import type { ArtifactReference } from '#jobs/tasks/references.js';
-import { openCalendars } from '#market/serving/calendar-files.js';
 import type { Approvals } from '#services/approvals/approvals.js';
 import type { Check } from '#services/operations/health.js';
 import { createRunStates, type RunStates } from '#services/runs/run-states.js';
@@ -45,6 +44,7 @@ import { openSecrets } from '../secrets.js';
 import type { Settings } from '../settings.js';
 import { tracedDocuments } from './traced-documents.js';
 import { buildInfo, buildVersion, engineVersion } from '../version.js';
+import { openLiveCalendars } from './live-calendars.js';
 import { openDeliveries, type Messages } from './callbacks.js';
 import { composeMarket, type MarketRooms } from './market.js';
 import { limitPanels, limitReading } from './memory-limits.js';
@@ -52,6 +52,7 @@ import { openApprovals } from './approvals.js';
 import { awaitedMarket, readMarket } from './market-checks.js';
 import { databaseFigures } from './database-figures.js';
 import { checksOfStore } from './health-checks.js';
+import { jobsOfCalls } from './on-stores.js';
 import { openServiceStore, type Role } from './service-store.js';
 
 /** Heap size of the main thread below which a collection is not worthwhile: 55 MB are alive in a service. */
@@ -71,7 +72,7 @@ export interface Rooms extends MarketRooms, Messages {
   readonly documents: DocumentStore;
   readonly artifacts: ArtifactStore;
   readonly secrets: SecretBox;
-  readonly calendars: Calendars;
+  readonly calendars: LiveCalendars;
   readonly jobs: JobSystem;
   readonly pausedKinds: PausedKinds;
   readonly states: RunStates;
@@ -111,7 +112,7 @@ export async function openRooms({ role, home, settings, log, onDefect, open }: R
   /** Artifacts that features read for requests; a worker has no requests. Threads and effects of jobs wait longer. */
   const artifacts = (role === 'worker' ? undefined : store.artifacts.forRequests) ?? store.artifacts;
   const version = engineVersion();
-  const calendars = openCalendars();
+  const calendars = await openLiveCalendars(store.documents, log);
   const metrics = openMetrics({ version, home, settings, store, work: () => ({ ...work, pool }) });
   let warmUp: WarmUp | undefined;
   const checks = () => [
@@ -142,9 +143,9 @@ export async function openRooms({ role, home, settings, log, onDefect, open }: R
   open.push({ close: () => jobs.stop() }, messages.deliveries);
   const terms = { home, settings, documents, artifacts, log, jobs, calendars, secrets, now: store.now };
   const market = composeMarket({ ...terms, onServe: () => warmUp?.wake() });
-  const { markets } = market;
+  const { active, stores } = market;
   open.push(market.datasets);
-  if (settings.warmUp) warmUp = openWarmUp({ role, settings, log, store, markets, pool });
+  if (settings.warmUp) warmUp = openWarmUp({ role, settings, log, store, markets: active, pool });
   documents.subscribe('run-stored', ({ run_id: runId }) => warmUp?.wake(runId));
   open.push({ close: async () => warmUp?.close() });
 
@@ -153,7 +154,8 @@ export async function openRooms({ role, home, settings, log, onDefect, open }: R
     ...terms,
     version,
     pausedKinds: work.pausedKinds,
-    states: createRunStates({ documents, artifacts, markets, engineVersion: version }),
+    jobs: jobsOfCalls(jobs),
+    states: createRunStates({ documents, artifacts, markets: active, stores, engineVersion: version }),
     metrics,
     ...messages,
     approvals: openApprovals(terms),

@@ -8,6 +8,7 @@ import { clients, deliveries, putClient, showClient } from './clients.js';
 import { actions as indexActions, events, rebalancePack } from './desk.js';
 import { plugins, putPlugin } from './plugins.js';
 import { deleteDocument, documentDifference, restoreDocument, versionsOf } from './documents.js';
+import { closures, recordClosures, showClosures } from './closures.js';
 import { methodologyChanges, procedures, publishedErrors, putProcedure, statement } from './governance.js';
 import { diff, explain, list, methodology, preview, put, restore, show, versions } from './indices.js';
 import { actions, fields, names, prices, reference, series } from './market.js';
@@ -113,6 +114,9 @@ export const VIEW_COMMANDS: Readonly<Record<string, JobCommand<unknown>>> = {
   'approval withdraw': withdraw,
   'approval comment': comment,
   publish,
+  'closure list': closures,
+  'closure show': showClosures,
+  'closure put': recordClosures,
   'procedure list': procedures,
   'procedure put': putProcedure,
   'publication errors': publishedErrors,

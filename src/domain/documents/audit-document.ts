@@ -11,6 +11,7 @@ export const AUDITED_KINDS = [
   'watchlist',
   'plugin',
   'store',
+  'closures',
   'schedule',
   'procedure',
   'client',

@@ -14,6 +14,8 @@ export interface CommitEvents {
   };
   /** The dataset declares another price basis or currency for the same content. */
   'market-declared': Pick<MarketIdentity, 'datasetId' | 'adjustment' | 'currency'>;
+  /** A dataset that is not the active one has another content. */
+  'store-content': { readonly market: MarketIdentity };
   /** The data of a managed dataset moved to another folder. */
   'folder-replaced': {
     readonly store_id: string;
@@ -30,6 +32,10 @@ export interface CommitEvents {
   'session-ended': { readonly person_id: string };
   /** Everybody who has to agree to a change has done so. */
   'approval-given': { readonly approval_id: number };
+  /** The recorded changes of a calendar were replaced. */
+  'closures-recorded': { readonly calendar: string };
+  /** A day of a schedule changed, and no step of it is being performed. */
+  'day-changed': { readonly schedule_id: string; readonly date: string };
   /** A run was stored, replacing the last one of its index or strategy. */
   'run-stored': { readonly run_id: string };
 }

@@ -46,6 +46,8 @@ export interface Operation {
 }
 
 export interface OperationOptions {
+  /** Runs a request on the market of a data store. @throws Refusal if it cannot be read */
+  readonly withinStore: <T>(storeId: string, work: () => T | Promise<T>) => Promise<T>;
   /** Resolves when a request that arrived before its data may be retried. */
   readonly dataSettled: () => Promise<void>;
   /** Makes this process see the writes of others; undefined if no other process writes. */
@@ -67,7 +69,7 @@ export function createOperation(
   id: string,
   route: Route,
   handler: Handler<Route>,
-  { dataSettled, follow, assertCallback, authenticate, reachOf, isReadOnly }: OperationOptions,
+  { withinStore, dataSettled, follow, assertCallback, authenticate, reachOf, isReadOnly }: OperationOptions,
 ): Operation {
   if (route.method === 'GET' && route.body !== undefined) throw new Error(`${id}: a GET has no body`);
   const readQuery: QueryReader = route.openQuery === true ? () => ({}) : queryReader(queryOf(route));
@@ -104,14 +106,14 @@ export function createOperation(
     const accept = format === undefined ? (exchange.request.headers.get('accept') ?? undefined) : undefined;
     const media = named ?? (offered.length === 0 ? '' : negotiate(accept, offered));
     const reach = currentReach();
-    return handler(
-      new ParsedRequest(
-        exchange,
-        principal,
-        { params, query: named === undefined ? query : withoutMember(query, 'format'), media },
-        { declared: route.body, sent, isStillAllowed: () => isAllowed(exchange, reach) },
-      ),
+    const request = new ParsedRequest(
+      exchange,
+      principal,
+      { params, query: named === undefined ? query : withoutMember(query, 'format'), media },
+      { declared: route.body, sent, isStillAllowed: () => isAllowed(exchange, reach) },
     );
+    const { store_id: storeId } = route.onStore === 'query' ? query : route.onStore === 'path' ? params : {};
+    return typeof storeId === 'string' ? withinStore(storeId, () => handler(request)) : handler(request);
   };
 
   /**

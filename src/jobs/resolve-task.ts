@@ -82,10 +82,10 @@ const RESOLVERS: Resolvers = {
   }),
   render: async (order, resources) => ({
     ...order,
-    market: order.market && (await resources.market(order.market)),
     runs: await Promise.all(
       order.runs.map(async (run) => ({
         ...run,
+        market: run.market && (await resources.market(run.market)),
         overview: await overviewFile(run.overview, resources),
         columns: await resources.file(run.columns),
       })),

@@ -52,6 +52,7 @@ import { openApprovals } from './approvals.js';
 import { awaitedMarket, readMarket } from './market-checks.js';
 import { databaseFigures } from './database-figures.js';
 import { checksOfStore } from './health-checks.js';
+import { jobsOfCalls } from './on-stores.js';
 import { openServiceStore, type Role } from './service-store.js';
 
 /** Heap size of the main thread below which a collection is not worthwhile: 55 MB are alive in a service. */
@@ -142,9 +143,9 @@ export async function openRooms({ role, home, settings, log, onDefect, open }: R
   open.push({ close: () => jobs.stop() }, messages.deliveries);
   const terms = { home, settings, documents, artifacts, log, jobs, calendars, secrets, now: store.now };
   const market = composeMarket({ ...terms, onServe: () => warmUp?.wake() });
-  const { markets } = market;
+  const { active, stores } = market;
   open.push(market.datasets);
-  if (settings.warmUp) warmUp = openWarmUp({ role, settings, log, store, markets, pool });
+  if (settings.warmUp) warmUp = openWarmUp({ role, settings, log, store, markets: active, pool });
   documents.subscribe('run-stored', ({ run_id: runId }) => warmUp?.wake(runId));
   open.push({ close: async () => warmUp?.close() });
 
@@ -153,7 +154,8 @@ export async function openRooms({ role, home, settings, log, onDefect, open }: R
     ...terms,
     version,
     pausedKinds: work.pausedKinds,
-    states: createRunStates({ documents, artifacts, markets, engineVersion: version }),
+    jobs: jobsOfCalls(jobs),
+    states: createRunStates({ documents, artifacts, markets: active, stores, engineVersion: version }),
     metrics,
     ...messages,
     approvals: openApprovals(terms),

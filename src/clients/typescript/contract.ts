@@ -548,6 +548,8 @@ export interface BacktestBatchRequest {
   readonly as_known_on?: number | string | undefined;
   /** Decide each rebalance on the newest version of the data that was known at the end of its decision date; levels are computed from the data of the run. */
   readonly as_known?: 'decision' | undefined;
+  /** Data store of the run, for an index that belongs to none. Default: the active store. */
+  readonly store_id?: string | undefined;
   /** Run only if the stored run is stale for this request; otherwise its result is returned. Omitted fields are those of the stored run. */
   readonly if_stale?: boolean | undefined;
   /** Indices and strategies, at most 500; duplicates count once. */
@@ -647,6 +649,8 @@ export interface BacktestRequest {
   readonly as_known_on?: number | string | undefined;
   /** Decide each rebalance on the newest version of the data that was known at the end of its decision date; levels are computed from the data of the run. */
   readonly as_known?: 'decision' | undefined;
+  /** Data store of the run, for an index that belongs to none. Default: the active store. */
+  readonly store_id?: string | undefined;
   /** Run only if the stored run is stale for this request; otherwise its result is returned. Omitted fields are those of the stored run. */
   readonly if_stale?: boolean | undefined;
 }
@@ -4922,6 +4926,8 @@ export interface IndexDocument {
   readonly base_market_value?: number | undefined;
   /** ISO 4217 code of the level. An overlay has the currency into which it converts, otherwise that of the underlying index. */
   readonly currency: string;
+  /** Data store of the index: it is computed on this store, whatever store is active. Null: the active store. */
+  readonly store_id?: string | null | undefined;
   /** Universe of the selection. */
   readonly universe?: UniverseSpec | undefined;
   /** Schedule of the rebalances. */
@@ -5002,6 +5008,8 @@ export interface IndexDocumentBody {
   readonly base_market_value?: number | undefined;
   /** ISO 4217 code of the level. An overlay has the currency into which it converts, otherwise that of the underlying index. */
   readonly currency?: string | undefined;
+  /** Data store of the index: it is computed on this store, whatever store is active. Null: the active store. */
+  readonly store_id?: string | null | undefined;
   /** Universe of the selection. */
   readonly universe?: UniverseSpecInput | undefined;
   /** Schedule of the rebalances. */
@@ -5200,6 +5208,8 @@ export interface IndexSummary {
   readonly currency: string;
   /** First rebalance: the first session on or after it. */
   readonly base_date: string;
+  /** Its data store; null for the active one. */
+  readonly store_id: string | null;
   /** True if a backtest record is stored. */
   readonly has_run: boolean;
   /** Capture time of that record. */
@@ -6283,8 +6293,8 @@ export interface MemberSpec {
   readonly help: string | null;
   /** Schema of the value. */
   readonly ref: string | null;
-  /** Content of a text or a list; null if determined by its type. `date`: a day, YYYY-MM-DD; `prose`: text of several lines; `texts`: a list of texts; `integers`: a list of whole numbers; `numbers`: numbers by name; `object`: an object with the members in `fields`; `rows`: a list of objects with the members in `fields`; `calendar`: a calendar of /indices/calendars; `universe`: a universe of the market, or an index; `watchlist`: a stored watchlist; `risk_model`: a stored risk model; `series`: a series of the market, of /data/series; `expression`: a datapoint by its name, or an expression of datapoints as text or as nodes; `condition`: a condition on datapoints as text or as nodes. */
-  readonly format: 'date' | 'prose' | 'texts' | 'integers' | 'numbers' | 'object' | 'rows' | 'calendar' | 'universe' | 'watchlist' | 'risk_model' | 'series' | 'expression' | 'condition' | null;
+  /** Content of a text or a list; null if determined by its type. `date`: a day, YYYY-MM-DD; `prose`: text of several lines; `texts`: a list of texts; `integers`: a list of whole numbers; `numbers`: numbers by name; `object`: an object with the members in `fields`; `rows`: a list of objects with the members in `fields`; `calendar`: a calendar of /indices/calendars; `universe`: a universe of the market, or an index; `watchlist`: a stored watchlist; `store`: a data store; `risk_model`: a stored risk model; `series`: a series of the market, of /data/series; `expression`: a datapoint by its name, or an expression of datapoints as text or as nodes; `condition`: a condition on datapoints as text or as nodes. */
+  readonly format: 'date' | 'prose' | 'texts' | 'integers' | 'numbers' | 'object' | 'rows' | 'calendar' | 'universe' | 'watchlist' | 'store' | 'risk_model' | 'series' | 'expression' | 'condition' | null;
   /** Values of other parameters, by name, with which this one is used: any of these entries. Null: always. */
   readonly when: readonly Readonly<Record<string, readonly string[]>>[] | null;
 }
@@ -7014,8 +7024,8 @@ export interface ParameterSpec {
   readonly help: string | null;
   /** Schema of the value. */
   readonly ref: string | null;
-  /** Content of a text or a list; null if determined by its type. `date`: a day, YYYY-MM-DD; `prose`: text of several lines; `texts`: a list of texts; `integers`: a list of whole numbers; `numbers`: numbers by name; `object`: an object with the members in `fields`; `rows`: a list of objects with the members in `fields`; `calendar`: a calendar of /indices/calendars; `universe`: a universe of the market, or an index; `watchlist`: a stored watchlist; `risk_model`: a stored risk model; `series`: a series of the market, of /data/series; `expression`: a datapoint by its name, or an expression of datapoints as text or as nodes; `condition`: a condition on datapoints as text or as nodes. */
-  readonly format: 'date' | 'prose' | 'texts' | 'integers' | 'numbers' | 'object' | 'rows' | 'calendar' | 'universe' | 'watchlist' | 'risk_model' | 'series' | 'expression' | 'condition' | null;
+  /** Content of a text or a list; null if determined by its type. `date`: a day, YYYY-MM-DD; `prose`: text of several lines; `texts`: a list of texts; `integers`: a list of whole numbers; `numbers`: numbers by name; `object`: an object with the members in `fields`; `rows`: a list of objects with the members in `fields`; `calendar`: a calendar of /indices/calendars; `universe`: a universe of the market, or an index; `watchlist`: a stored watchlist; `store`: a data store; `risk_model`: a stored risk model; `series`: a series of the market, of /data/series; `expression`: a datapoint by its name, or an expression of datapoints as text or as nodes; `condition`: a condition on datapoints as text or as nodes. */
+  readonly format: 'date' | 'prose' | 'texts' | 'integers' | 'numbers' | 'object' | 'rows' | 'calendar' | 'universe' | 'watchlist' | 'store' | 'risk_model' | 'series' | 'expression' | 'condition' | null;
   /** Values of other parameters, by name, with which this one is used: any of these entries. Null: always. */
   readonly when: readonly Readonly<Record<string, readonly string[]>>[] | null;
   /** Members of an object, or of each entry of a list of objects; null of other values. */
@@ -8380,16 +8390,20 @@ export interface RefreshResult {
   readonly findings: readonly Finding[];
 }
 
-/** Refreshes the served store from its source. The day waits until the store has prices of the session. */
+/** Refreshes the active store, or another data store, from its source. The day waits until the store has prices of the session. */
 export interface RefreshStep {
   readonly type: 'refresh';
+  /** Data store. Default: the active one. */
+  readonly store_id?: string | null | undefined;
   /** Finding codes that reject the whole refresh. */
   readonly fail_on: readonly ('REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'NO_DATA_IN_RANGE' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'NO_EFFECT' | 'DEFAULT_TAKEN' | 'WEIGHTS_NOT_ONE' | 'RETURNS_DIFFER' | 'CURRENCIES_DIFFER' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'BAD_EXPRESSION' | 'BAD_QUERY' | 'UNKNOWN_FUNCTION' | 'UNIT_MISMATCH' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'LIMIT_NOT_KEPT' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'NO_RATE' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'CALLBACK_NOT_ALLOWED' | 'TARGET_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PLUGIN_NOT_FOUND' | 'PLUGIN_FAULT' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'ACTION_CONFLICT' | 'ACTION_DATES' | 'ACTION_SIZE' | 'UNKNOWN_CURRENCY' | 'STALE_TAIL' | 'PARTIAL_DATE' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'FX_CROSSED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'SPLIT_RESTATED' | 'LATE_BARS' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'WINDOW_CUT' | 'STALE_FILL' | 'NOT_ANNOUNCED' | 'TOO_FEW_NAMES' | 'JOINT_ESTIMATE' | 'FRONTIER_SCOPE' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES')[];
 }
 
-/** Refreshes the served store from its source. The day waits until the store has prices of the session. */
+/** Refreshes the active store, or another data store, from its source. The day waits until the store has prices of the session. */
 export interface RefreshStepInput {
   readonly type: 'refresh';
+  /** Data store. Default: the active one. */
+  readonly store_id?: string | null | undefined;
   /** Finding codes that reject the whole refresh. */
   readonly fail_on?: readonly ('REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'NO_DATA_IN_RANGE' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'NO_EFFECT' | 'DEFAULT_TAKEN' | 'WEIGHTS_NOT_ONE' | 'RETURNS_DIFFER' | 'CURRENCIES_DIFFER' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'BAD_EXPRESSION' | 'BAD_QUERY' | 'UNKNOWN_FUNCTION' | 'UNIT_MISMATCH' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'LIMIT_NOT_KEPT' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'NO_RATE' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'CALLBACK_NOT_ALLOWED' | 'TARGET_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PLUGIN_NOT_FOUND' | 'PLUGIN_FAULT' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'ACTION_CONFLICT' | 'ACTION_DATES' | 'ACTION_SIZE' | 'UNKNOWN_CURRENCY' | 'STALE_TAIL' | 'PARTIAL_DATE' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'FX_CROSSED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'SPLIT_RESTATED' | 'LATE_BARS' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'WINDOW_CUT' | 'STALE_FILL' | 'NOT_ANNOUNCED' | 'TOO_FEW_NAMES' | 'JOINT_ESTIMATE' | 'FRONTIER_SCOPE' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES')[] | undefined;
 }
@@ -10855,6 +10869,8 @@ export interface SweepTerms {
   readonly transaction_cost_bps?: number | undefined;
   /** Decide each rebalance on the newest version of the data that was known at the end of its decision date; levels are computed from the data of the run. */
   readonly as_known?: 'decision' | undefined;
+  /** Data store of the run, for an index that belongs to none. Default: the active store. */
+  readonly store_id?: string | undefined;
 }
 
 export interface SweepView {
@@ -12169,37 +12185,37 @@ export interface Operations {
   };
   /** Published methodologies as templates, with the data that each requires and its availability in the served store. */
   listMethodologyTemplates: {
-    request: Readonly<Record<never, never>>;
+    request: { readonly query?: { readonly store_id?: string | undefined } | undefined };
     answer: MethodologyTemplateCollection;
   };
   /** One published methodology as index documents that can be stored. */
   getMethodologyTemplate: {
-    request: { readonly params: { readonly methodology_id: string }; readonly query?: { readonly index_id?: string | undefined; readonly base_date?: string | undefined } | undefined };
+    request: { readonly params: { readonly methodology_id: string }; readonly query?: { readonly index_id?: string | undefined; readonly base_date?: string | undefined; readonly store_id?: string | undefined } | undefined };
     answer: MethodologyTemplateDetail;
   };
   /** A published methodology on the served store: its level over the last three years; nothing is stored. */
   getMethodologyTemplateLevel: {
-    request: { readonly params: { readonly methodology_id: string } };
+    request: { readonly params: { readonly methodology_id: string }; readonly query?: { readonly store_id?: string | undefined } | undefined };
     answer: MethodologyTemplateLevel;
   };
   /** Validates a definition; nothing is stored. */
   validateIndex: {
-    request: { readonly body: IndexDocumentBody };
+    request: { readonly query?: { readonly store_id?: string | undefined } | undefined; readonly body: IndexDocumentBody };
     answer: ValidationReport;
   };
   /** Analyses an expression: its canonical text, its unit and the values of a few securities. */
   evaluateDatapoint: {
-    request: { readonly body: DatapointRequest };
+    request: { readonly query?: { readonly store_id?: string | undefined } | undefined; readonly body: DatapointRequest };
     answer: DatapointEvaluation;
   };
   /** Computes the composition of a definition on one date; nothing is stored. */
   previewDocument: {
-    request: { readonly body: PreviewDocumentRequest };
+    request: { readonly query?: { readonly store_id?: string | undefined } | undefined; readonly body: PreviewDocumentRequest };
     answer: PreviewResponse;
   };
   /** Effect of a changed definition on one date; nothing is stored. */
   whatIf: {
-    request: { readonly body: WhatIfRequest };
+    request: { readonly query?: { readonly store_id?: string | undefined } | undefined; readonly body: WhatIfRequest };
     answer: WhatIfResponse;
   };
   /** A stored definition, in the form that PUT accepts. */
@@ -12219,12 +12235,12 @@ export interface Operations {
   };
   /** Computes the composition of a stored definition on one date. */
   previewIndex: {
-    request: { readonly params: { readonly index_id: string }; readonly body?: PreviewRequest | null | undefined };
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly store_id?: string | undefined } | undefined; readonly body?: PreviewRequest | null | undefined };
     answer: PreviewResponse;
   };
   /** Explains one weight. */
   explainName: {
-    request: { readonly params: { readonly index_id: string; readonly identifier: string }; readonly query?: { readonly as_of?: string | undefined; readonly run_id?: string | undefined } | undefined };
+    request: { readonly params: { readonly index_id: string; readonly identifier: string }; readonly query?: { readonly as_of?: string | undefined; readonly run_id?: string | undefined; readonly store_id?: string | undefined } | undefined };
     answer: IndexExplanation;
   };
   /** The definition in numbered English sentences. */
@@ -12234,7 +12250,7 @@ export interface Operations {
   };
   /** Orders that align accounts with an index: shares, lots, costs, days to trade, capacity; nothing is stored. */
   packRebalance: {
-    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly format?: 'json' | 'csv' | 'arrow' | 'parquet' | 'xlsx' | undefined } | undefined; readonly body: RebalancePackRequest };
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly store_id?: string | undefined; readonly format?: 'json' | 'csv' | 'arrow' | 'parquet' | 'xlsx' | undefined } | undefined; readonly body: RebalancePackRequest };
     answer: RebalancePack;
   };
   /** Backtest an index, or a strategy, as a job. */
@@ -12380,7 +12396,7 @@ export interface Operations {
   };
   /** The answer to a SQL query over runs, prices and reference data. */
   runSql: {
-    request: { readonly query?: { readonly format?: 'json' | 'csv' | 'arrow' | 'parquet' | undefined } | undefined; readonly body: SqlRequest };
+    request: { readonly query?: { readonly store_id?: string | undefined; readonly format?: 'json' | 'csv' | 'arrow' | 'parquet' | undefined } | undefined; readonly body: SqlRequest };
     answer: SqlResult;
   };
   /** Stored constraint sets, by id. */
@@ -12395,7 +12411,7 @@ export interface Operations {
   };
   /** Everything there is to say about a constraint set; nothing is stored. */
   validateConstraintSet: {
-    request: { readonly body: ConstraintSetBody };
+    request: { readonly query?: { readonly store_id?: string | undefined } | undefined; readonly body: ConstraintSetBody };
     answer: ValidationReport;
   };
   /** A stored constraint set, exactly as PUT accepts it. */
@@ -12425,12 +12441,12 @@ export interface Operations {
   };
   /** Optimises the weights of an index under a constraint set, as a job. */
   startOptimisation: {
-    request: { readonly query?: { readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined } | undefined; readonly body: OptimisationRunRequest };
+    request: { readonly query?: { readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined; readonly store_id?: string | undefined } | undefined; readonly body: OptimisationRunRequest };
     answer: OptimisationJobStatus;
   };
   /** The weights that an optimisation would come to; nothing is stored. */
   previewOptimisation: {
-    request: { readonly body: OptimisationPreviewRequest };
+    request: { readonly query?: { readonly store_id?: string | undefined } | undefined; readonly body: OptimisationPreviewRequest };
     answer: PreviewResponse;
   };
   /** The result of a finished optimisation. */
@@ -12460,17 +12476,17 @@ export interface Operations {
   };
   /** Estimate a risk model as a job. */
   estimateRiskModel: {
-    request: { readonly params: { readonly model_id: string }; readonly query?: { readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined } | undefined; readonly body?: RiskModelRequest | null | undefined };
+    request: { readonly params: { readonly model_id: string }; readonly query?: { readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined; readonly store_id?: string | undefined } | undefined; readonly body?: RiskModelRequest | null | undefined };
     answer: RiskModelJobStatus;
   };
   /** Validate the forecasts of a risk model over history, as a job. */
   validateRiskModel: {
-    request: { readonly params: { readonly model_id: string }; readonly query?: { readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined } | undefined; readonly body?: RiskValidationRequest | null | undefined };
+    request: { readonly params: { readonly model_id: string }; readonly query?: { readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined; readonly store_id?: string | undefined } | undefined; readonly body?: RiskValidationRequest | null | undefined };
     answer: RiskValidationJobStatus;
   };
   /** Import a risk model. */
   importRiskModel: {
-    request: { readonly params: { readonly model_id: string }; readonly query?: { readonly units?: 'annual' | 'daily' | undefined; readonly annualisation?: number | undefined; readonly repair?: boolean | undefined; readonly date?: string | undefined } | undefined; readonly body: RiskModelImportInput };
+    request: { readonly params: { readonly model_id: string }; readonly query?: { readonly units?: 'annual' | 'daily' | undefined; readonly annualisation?: number | undefined; readonly repair?: boolean | undefined; readonly date?: string | undefined; readonly store_id?: string | undefined } | undefined; readonly body: RiskModelImportInput };
     answer: RiskModelImportResult;
   };
   /** A risk model in the form of an import. */
@@ -12495,7 +12511,7 @@ export interface Operations {
   };
   /** Trades of many accounts with tax lots that follow an index, as one job on all nodes. */
   startBatch: {
-    request: { readonly query?: { readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined } | undefined; readonly body: BatchRequest };
+    request: { readonly query?: { readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined; readonly store_id?: string | undefined } | undefined; readonly body: BatchRequest };
     answer: BatchJobStatus;
   };
   /** Results of a batch in blocks of 100 accounts. */
@@ -12700,52 +12716,52 @@ export interface Operations {
   };
   /** Market data of one security, or the values of a series. */
   getPrices: {
-    request: { readonly params: { readonly identifier: string }; readonly query?: { readonly as_known_on?: string | undefined; readonly store_id?: string | undefined; readonly start?: string | undefined; readonly end?: string | undefined; readonly interval?: 'native' | 'weekly' | 'monthly' | undefined; readonly columns?: readonly string[] | undefined; readonly adjust?: 'none' | 'splits' | 'total' | undefined; readonly format?: 'json' | 'csv' | 'arrow' | undefined } | undefined };
+    request: { readonly params: { readonly identifier: string }; readonly query?: { readonly as_known_on?: string | undefined; readonly start?: string | undefined; readonly end?: string | undefined; readonly interval?: 'native' | 'weekly' | 'monthly' | undefined; readonly columns?: readonly string[] | undefined; readonly adjust?: 'none' | 'splits' | 'total' | undefined; readonly store_id?: string | undefined; readonly format?: 'json' | 'csv' | 'arrow' | undefined } | undefined };
     answer: PricesResponse;
   };
   /** Reference data and derived figures of many securities on one date. */
   getAssetReferences: {
-    request: { readonly query: { readonly as_known_on?: string | undefined; readonly identifiers: readonly string[]; readonly fields?: readonly string[] | undefined; readonly as_of?: string | undefined; readonly format?: 'json' | 'csv' | undefined } };
+    request: { readonly query: { readonly as_known_on?: string | undefined; readonly identifiers: readonly string[]; readonly fields?: readonly string[] | undefined; readonly as_of?: string | undefined; readonly store_id?: string | undefined; readonly format?: 'json' | 'csv' | undefined } };
     answer: BatchReferenceResponse;
   };
   /** Reference data and universes of one security. */
   getAssetReference: {
-    request: { readonly params: { readonly identifier: string }; readonly query?: { readonly as_of?: string | undefined; readonly as_known_on?: string | undefined } | undefined };
+    request: { readonly params: { readonly identifier: string }; readonly query?: { readonly as_of?: string | undefined; readonly as_known_on?: string | undefined; readonly store_id?: string | undefined } | undefined };
     answer: ReferenceResponse;
   };
   /** Corporate actions of one security with their sums. */
   getCorporateActions: {
-    request: { readonly params: { readonly identifier: string }; readonly query?: { readonly as_known_on?: string | undefined; readonly start?: string | undefined; readonly end?: string | undefined; readonly as_of?: string | undefined } | undefined };
+    request: { readonly params: { readonly identifier: string }; readonly query?: { readonly as_known_on?: string | undefined; readonly start?: string | undefined; readonly end?: string | undefined; readonly as_of?: string | undefined; readonly store_id?: string | undefined } | undefined };
     answer: CorporateActionsResponse;
   };
   /** Contents and age of the served store. */
   getCoverage: {
-    request: Readonly<Record<never, never>>;
+    request: { readonly query?: { readonly store_id?: string | undefined } | undefined };
     answer: CoverageResponse;
   };
   /** Number of securities of the served store with a price on each date, and the expected number. */
   getCoverageHistory: {
-    request: Readonly<Record<never, never>>;
+    request: { readonly query?: { readonly store_id?: string | undefined } | undefined };
     answer: CoverageHistoryResponse;
   };
   /** Status of the data source. */
   getDataSource: {
-    request: Readonly<Record<never, never>>;
+    request: { readonly query?: { readonly store_id?: string | undefined } | undefined };
     answer: DataSourceStatus;
   };
   /** Fields that rules can read in the served store, and its universes. */
   listFields: {
-    request: Readonly<Record<never, never>>;
+    request: { readonly query?: { readonly store_id?: string | undefined } | undefined };
     answer: FieldList;
   };
   /** Series of the served store: prices that are never constituents. */
   listSeries: {
-    request: { readonly query?: { readonly q?: string | undefined; readonly limit?: number | undefined; readonly after?: string | undefined } | undefined };
+    request: { readonly query?: { readonly q?: string | undefined; readonly limit?: number | undefined; readonly after?: string | undefined; readonly store_id?: string | undefined } | undefined };
     answer: SeriesCollection;
   };
   /** Securities of the served store, searched by identifier or name. */
   searchIdentifiers: {
-    request: { readonly query?: { readonly q?: string | undefined; readonly limit?: number | undefined; readonly after?: string | undefined } | undefined };
+    request: { readonly query?: { readonly q?: string | undefined; readonly limit?: number | undefined; readonly after?: string | undefined; readonly store_id?: string | undefined } | undefined };
     answer: IdentifierSearch;
   };
   /** Every client that receives files. */
@@ -12775,12 +12791,12 @@ export interface Operations {
   };
   /** Every watchlist. */
   listWatchlists: {
-    request: { readonly query?: { readonly limit?: number | undefined; readonly after?: string | undefined } | undefined };
+    request: { readonly query?: { readonly limit?: number | undefined; readonly after?: string | undefined; readonly store_id?: string | undefined } | undefined };
     answer: WatchlistCollection;
   };
   /** One watchlist. */
   getWatchlist: {
-    request: { readonly params: { readonly watchlist_id: string } };
+    request: { readonly params: { readonly watchlist_id: string }; readonly query?: { readonly store_id?: string | undefined } | undefined };
     answer: Watchlist;
   };
   /** Creates or replaces a watchlist. */
@@ -13175,17 +13191,17 @@ export interface Operations {
   };
   /** Coming and recent corporate actions of the served store, with their state and flags. */
   listActions: {
-    request: { readonly query?: { readonly from?: string | undefined; readonly to?: string | undefined; readonly state?: 'new' | 'confirmed' | 'rejected' | 'amended' | undefined; readonly identifier?: string | undefined; readonly flagged?: boolean | undefined; readonly limit?: number | undefined } | undefined };
+    request: { readonly query?: { readonly from?: string | undefined; readonly to?: string | undefined; readonly state?: 'new' | 'confirmed' | 'rejected' | 'amended' | undefined; readonly identifier?: string | undefined; readonly flagged?: boolean | undefined; readonly limit?: number | undefined; readonly store_id?: string | undefined } | undefined };
     answer: DeskActions;
   };
   /** One corporate action: its decisions, and each index before and after it. */
   getAction: {
-    request: { readonly params: { readonly action_id: string } };
+    request: { readonly params: { readonly action_id: string }; readonly query?: { readonly store_id?: string | undefined } | undefined };
     answer: DeskActionDetail;
   };
   /** Confirms, rejects or reopens a corporate action on its current terms. */
   decideAction: {
-    request: { readonly params: { readonly action_id: string }; readonly body: DeskDecisionRequest };
+    request: { readonly params: { readonly action_id: string }; readonly query?: { readonly store_id?: string | undefined } | undefined; readonly body: DeskDecisionRequest };
     answer: DeskAction;
   };
   /** Owner of a document, and the clients that may read it. */

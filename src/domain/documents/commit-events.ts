@@ -14,6 +14,8 @@ export interface CommitEvents {
   };
   /** The dataset declares another price basis or currency for the same content. */
   'market-declared': Pick<MarketIdentity, 'datasetId' | 'adjustment' | 'currency'>;
+  /** A dataset that is not the active one has another content. */
+  'store-content': { readonly market: MarketIdentity };
   /** The data of a managed dataset moved to another folder. */
   'folder-replaced': {
     readonly store_id: string;

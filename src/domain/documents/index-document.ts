@@ -258,6 +258,11 @@ export const IndexDocument = z
       label: 'Currency',
       help: 'ISO 4217 code of the level. An overlay has the currency into which it converts, otherwise that of the underlying index.',
     }),
+    store_id: Id.nullable().optional().meta({
+      label: 'Data store',
+      help: 'Data store of the index: it is computed on this store, whatever store is active. Null: the active store.',
+      format: 'store',
+    }),
     universe: UniverseSpec.optional(),
     rebalance: RebalanceSpec.prefault({}),
     reviews: z.array(ReviewSpec).max(REVIEWS_MAX).optional().meta({

@@ -80,9 +80,12 @@ export const ERRORS = {
   NOTHING_TO_REFRESH: { status: 409, help: 'The store has no source to refresh from.' },
   STORE_NOT_SERVED: {
     status: 409,
-    help: 'Only the active store re-reads its folder or database; others are read on activation.',
+    help: 'Answered up to version 0.3.0, where only the active store could be refreshed.',
   },
-  STORE_MISMATCH: { status: 409, help: 'The run was made on another data store than the active one.' },
+  STORE_MISMATCH: {
+    status: 409,
+    help: 'The run was made on a data store that is not active and cannot be read; the message has the reason.',
+  },
   JOB_RUNNING: { status: 409, help: 'A job with the id runs with a different request.' },
   RESTATEMENT: {
     status: 409,

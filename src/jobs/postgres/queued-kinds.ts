@@ -8,7 +8,7 @@ import type { Lane } from '../compute-pool.js';
  *
  * | generation | releases |
  * | 1, not written | up to 0.3.0 |
- * | 2 | later ones |
+ * | 2 | from 0.4.0 |
  */
 const GENERATION = 2;
 const SEPARATOR = '/';

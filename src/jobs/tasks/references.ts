@@ -131,8 +131,8 @@ export type ValidateRiskModelOrder = OnMarket<Omit<ValidateRiskModelInput, 'run'
   readonly run: OnArtifacts<NonNullable<ValidateRiskModelInput['run']>, 'columns'> | null;
 };
 
-export type RenderedRunOrder = OnArtifacts<Omit<RenderedRun, 'overview'>, 'columns'> & {
+export type RenderedRunOrder = OnMarket<OnArtifacts<Omit<RenderedRun, 'overview'>, 'columns'>> & {
   readonly overview: { readonly plan: HashedReference } | { readonly stored: HashedReference };
 };
 
-export type RenderOrder = OnMarket<Omit<RenderInput, 'runs'>> & { readonly runs: readonly RenderedRunOrder[] };
+export type RenderOrder = WithOutputNames<Omit<RenderInput, 'runs'>> & { readonly runs: readonly RenderedRunOrder[] };

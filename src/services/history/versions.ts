@@ -10,6 +10,7 @@ import type { Markets } from '#market/serving/markets.js';
 import { hasVersions, headOf, versionOf, type HistoryHead, type Version } from '#store/history/history.js';
 import type { DocumentStore, DocumentTransaction, UnreadableCause } from '#store/port.js';
 import { forgetRuns } from '../stored/kept-runs.js';
+import { adjustmentOf } from '../stored/declared-adjustment.js';
 import { skippedBy } from '../shared/skipped.js';
 
 /** A document as a version has it. */
@@ -86,9 +87,9 @@ export function createVersions({ documents, markets }: VersionsDependencies): Ve
   }
 
   /** The methodology of an index as the served market would have it; none of what this engine cannot read. */
-  function sentencesOf({ kind }: Subject, body: unknown): readonly string[] {
+  async function sentencesOf({ kind }: Subject, body: unknown): Promise<readonly string[]> {
     const document = kind === 'index' ? readIndex(body) : undefined;
-    return document === undefined ? [] : methodologyOf(document, markets.served()?.market.adjustment ?? null);
+    return document === undefined ? [] : methodologyOf(document, await adjustmentOf({ documents, markets }, document));
   }
 
   return {
@@ -119,7 +120,7 @@ export function createVersions({ documents, markets }: VersionsDependencies): Ve
     },
     async difference(subject, { from, to }) {
       const [before, after] = [await read(subject, from), await read(subject, to)];
-      const [said, saying] = [sentencesOf(subject, before.body), sentencesOf(subject, after.body)];
+      const [said, saying] = [await sentencesOf(subject, before.body), await sentencesOf(subject, after.body)];
       return {
         from,
         to,

@@ -15,6 +15,7 @@ import { columnsOf, earlierFiles, hashedReference, readRun } from '../stored/run
 import { createRunFiles, type Continuable } from './run-files.js';
 import { modelReferences, plannedFiles } from '../stored/used-models.js';
 import type { DataVersions } from '../datasets/data-versions.js';
+import type { StoreMarkets } from '../datasets/store-markets.js';
 import { planWithDefaults } from '#domain/checks/plan-defaults.js';
 import { storedPlan } from '../stored/stored-plans.js';
 
@@ -23,6 +24,7 @@ export interface RunMakerDependencies {
   readonly artifacts: ArtifactStore;
   readonly markets: Markets;
   readonly dataVersions: Pick<DataVersions, 'at' | 'before'>;
+  readonly stores: Pick<StoreMarkets, 'within'>;
 }
 
 /** The matrices of stored risk models under names of the run's own: they stay when a model is estimated again. */
@@ -57,7 +59,13 @@ export interface RunMaker {
   make(payload: BacktestPayload, attempt: Attempt<PortableTaskName>): Promise<RunDocument>;
 }
 
-export function createRunMaker({ documents, artifacts, markets, dataVersions }: RunMakerDependencies): RunMaker {
+export function createRunMaker({
+  documents,
+  artifacts,
+  markets,
+  dataVersions,
+  stores,
+}: RunMakerDependencies): RunMaker {
   const runs = createRunFiles({ documents, artifacts });
 
   /**
@@ -118,8 +126,12 @@ export function createRunMaker({ documents, artifacts, markets, dataVersions }: 
   }
 
   async function make(payload: BacktestPayload, attempt: Attempt<PortableTaskName>): Promise<RunDocument> {
-    const { plan, asked, engine_version: engineVersion } = payload;
     await markets.settled(); // A run of the previous process waits until the data is loaded.
+    return stores.within(payload.on_store, () => makeOnMarket(payload, attempt));
+  }
+
+  async function makeOnMarket(payload: BacktestPayload, attempt: Attempt<PortableTaskName>): Promise<RunDocument> {
+    const { plan, asked, engine_version: engineVersion } = payload;
     const known = await dataVersions.at(payload.data_version);
     const { identity } = known.served;
     const matrices = await plannedFiles(documents, artifacts, plan.models);

@@ -176,12 +176,10 @@ describe('runs of two data stores', () => {
     expect(result.data.stores).toEqual({ from: 'n', to: 'm' });
   });
 
-  test('of one store that is not served are refused: its activation resolves that', async () => {
-    const ids = { from: onM.id, to: onM.id };
-    expect(await service.refusal('POST', '/analytics/WHY/runs/diff', ids)).toMatchObject({
-      status: 409,
-      code: 'STORE_MISMATCH',
-      detail: { store_id: 'm', served_store_id: 'n' },
+  test('of one store are compared on it, although another is served', async () => {
+    expect(await difference(onM, onM)).toMatchObject({
+      same_levels: true,
+      data: { stores: { from: 'm', to: 'm' }, cells: 0 },
     });
   });
 });

@@ -83,7 +83,8 @@ function worldWith(isThere: () => boolean) {
     report: () => undefined,
     signal: new AbortController().signal,
   } as unknown as Attempt;
-  const ofRuns = { documents, artifacts, markets, dataVersions };
+  const stores = { within: async <T>(_storeId: unknown, work: () => T | Promise<T>) => work() };
+  const ofRuns = { documents, artifacts, markets, dataVersions, stores };
   const kinds: Readonly<Record<string, { readonly kind: Pick<JobKind<never>, 'run'>; readonly payload: unknown }>> = {
     backtest: {
       kind: createBacktestJob({ runMaker: createRunMaker(ofRuns), runsKept: 20 }),

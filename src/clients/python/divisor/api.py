@@ -241,37 +241,56 @@ class Operations:
         """Every kind of overlay: formula, its publication, parameters."""
         return cast("c.OverlayTypes", self._transport.json("GET", "/indices/overlay-types"))
 
-    def list_methodology_templates(self) -> c.MethodologyTemplateCollection:
-        """Published methodologies as templates, with the data that each requires and its availability in the served store."""
-        return cast("c.MethodologyTemplateCollection", self._transport.json("GET", "/indices/templates"))
+    def list_methodology_templates(self, *, store_id: Optional[str] = None) -> c.MethodologyTemplateCollection:
+        """Published methodologies as templates, with the data that each requires and its availability in the served store.
 
-    def get_methodology_template(self, methodology_id: str, *, index_id: Optional[str] = None, base_date: Optional[c.Date] = None) -> c.MethodologyTemplateDetail:
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        """
+        return cast("c.MethodologyTemplateCollection", self._transport.json("GET", "/indices/templates", query={"store_id": store_id}))
+
+    def get_methodology_template(self, methodology_id: str, *, index_id: Optional[str] = None, base_date: Optional[c.Date] = None, store_id: Optional[str] = None) -> c.MethodologyTemplateDetail:
         """One published methodology as index documents that can be stored.
 
         :param index_id: Id of the index, and prefix of the ids of its further documents. Default: the ids of the template.
         :param base_date: Base date of every document. Default: one year after the start of the served store, or that of the template.
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
         """
-        return cast("c.MethodologyTemplateDetail", self._transport.json("GET", f"/indices/templates/{word(methodology_id)}", query={"index_id": index_id, "base_date": base_date}))
+        return cast("c.MethodologyTemplateDetail", self._transport.json("GET", f"/indices/templates/{word(methodology_id)}", query={"index_id": index_id, "base_date": base_date, "store_id": store_id}))
 
-    def get_methodology_template_level(self, methodology_id: str) -> c.MethodologyTemplateLevel:
-        """A published methodology on the served store: its level over the last three years; nothing is stored."""
-        return cast("c.MethodologyTemplateLevel", self._transport.json("GET", f"/indices/templates/{word(methodology_id)}/level"))
+    def get_methodology_template_level(self, methodology_id: str, *, store_id: Optional[str] = None) -> c.MethodologyTemplateLevel:
+        """A published methodology on the served store: its level over the last three years; nothing is stored.
 
-    def validate_index(self, body: c.IndexDocumentBody) -> c.ValidationReport:
-        """Validates a definition; nothing is stored."""
-        return cast("c.ValidationReport", self._transport.json("POST", "/indices/validate", body=body))
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        """
+        return cast("c.MethodologyTemplateLevel", self._transport.json("GET", f"/indices/templates/{word(methodology_id)}/level", query={"store_id": store_id}))
 
-    def evaluate_datapoint(self, body: c.DatapointRequest) -> c.DatapointEvaluation:
-        """Analyses an expression: its canonical text, its unit and the values of a few securities."""
-        return cast("c.DatapointEvaluation", self._transport.json("POST", "/indices/datapoints/evaluate", body=body))
+    def validate_index(self, body: c.IndexDocumentBody, *, store_id: Optional[str] = None) -> c.ValidationReport:
+        """Validates a definition; nothing is stored.
 
-    def preview_document(self, body: c.PreviewDocumentRequest) -> c.PreviewResponse:
-        """Computes the composition of a definition on one date; nothing is stored."""
-        return cast("c.PreviewResponse", self._transport.json("POST", "/indices/preview", body=body))
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        """
+        return cast("c.ValidationReport", self._transport.json("POST", "/indices/validate", body=body, query={"store_id": store_id}))
 
-    def what_if(self, body: c.WhatIfRequest) -> c.WhatIfResponse:
-        """Effect of a changed definition on one date; nothing is stored."""
-        return cast("c.WhatIfResponse", self._transport.json("POST", "/indices/whatif", body=body))
+    def evaluate_datapoint(self, body: c.DatapointRequest, *, store_id: Optional[str] = None) -> c.DatapointEvaluation:
+        """Analyses an expression: its canonical text, its unit and the values of a few securities.
+
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        """
+        return cast("c.DatapointEvaluation", self._transport.json("POST", "/indices/datapoints/evaluate", body=body, query={"store_id": store_id}))
+
+    def preview_document(self, body: c.PreviewDocumentRequest, *, store_id: Optional[str] = None) -> c.PreviewResponse:
+        """Computes the composition of a definition on one date; nothing is stored.
+
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        """
+        return cast("c.PreviewResponse", self._transport.json("POST", "/indices/preview", body=body, query={"store_id": store_id}))
+
+    def what_if(self, body: c.WhatIfRequest, *, store_id: Optional[str] = None) -> c.WhatIfResponse:
+        """Effect of a changed definition on one date; nothing is stored.
+
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        """
+        return cast("c.WhatIfResponse", self._transport.json("POST", "/indices/whatif", body=body, query={"store_id": store_id}))
 
     def get_index(self, index_id: str, *, on: Optional[c.Date] = None) -> c.IndexDocument:
         """A stored definition, in the form that PUT accepts.
@@ -297,36 +316,42 @@ class Operations:
         """
         return cast("c.IndexDeletion", self._transport.json("DELETE", f"/indices/{word(index_id)}", query={"purge": purge}, if_match=if_match, note=note))
 
-    def preview_index(self, index_id: str, body: Optional[c.PreviewRequest] = None) -> c.PreviewResponse:
-        """Computes the composition of a stored definition on one date."""
-        return cast("c.PreviewResponse", self._transport.json("POST", f"/indices/{word(index_id)}/preview", body=body))
+    def preview_index(self, index_id: str, body: Optional[c.PreviewRequest] = None, *, store_id: Optional[str] = None) -> c.PreviewResponse:
+        """Computes the composition of a stored definition on one date.
 
-    def explain_name(self, index_id: str, identifier: str, *, as_of: Optional[c.Date] = None, run_id: Optional[str] = None) -> c.IndexExplanation:
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        """
+        return cast("c.PreviewResponse", self._transport.json("POST", f"/indices/{word(index_id)}/preview", body=body, query={"store_id": store_id}))
+
+    def explain_name(self, index_id: str, identifier: str, *, as_of: Optional[c.Date] = None, run_id: Optional[str] = None, store_id: Optional[str] = None) -> c.IndexExplanation:
         """Explains one weight.
 
         :param as_of: Default: the latest date of the store.
         :param run_id: Id of a run: uses its definition, with every document and risk model as of the run, on the served data. Default: the stored definition.
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
         """
-        return cast("c.IndexExplanation", self._transport.json("GET", f"/indices/{word(index_id)}/explain/{word(identifier)}", query={"as_of": as_of, "run_id": run_id}))
+        return cast("c.IndexExplanation", self._transport.json("GET", f"/indices/{word(index_id)}/explain/{word(identifier)}", query={"as_of": as_of, "run_id": run_id, "store_id": store_id}))
 
     def get_methodology(self, index_id: str) -> c.Methodology:
         """The definition in numbered English sentences."""
         return cast("c.Methodology", self._transport.json("GET", f"/indices/{word(index_id)}/methodology"))
 
-    def pack_rebalance(self, index_id: str, body: c.RebalancePackRequest, *, format: Optional[Literal["json", "csv", "arrow", "parquet", "xlsx"]] = None) -> c.RebalancePack:
+    def pack_rebalance(self, index_id: str, body: c.RebalancePackRequest, *, store_id: Optional[str] = None, format: Optional[Literal["json", "csv", "arrow", "parquet", "xlsx"]] = None) -> c.RebalancePack:
         """Orders that align accounts with an index: shares, lots, costs, days to trade, capacity; nothing is stored.
 
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
         :param format: Instead of `Accept`.
         """
-        return cast("c.RebalancePack", self._transport.json("POST", f"/indices/{word(index_id)}/rebalance-pack", body=body, query={"format": format}))
+        return cast("c.RebalancePack", self._transport.json("POST", f"/indices/{word(index_id)}/rebalance-pack", body=body, query={"store_id": store_id, "format": format}))
 
-    def pack_rebalance_content(self, index_id: str, body: c.RebalancePackRequest, media: Literal["text/csv", "application/vnd.apache.arrow.stream", "application/vnd.apache.parquet", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"], *, format: Optional[Literal["json", "csv", "arrow", "parquet", "xlsx"]] = None) -> bytes:
+    def pack_rebalance_content(self, index_id: str, body: c.RebalancePackRequest, media: Literal["text/csv", "application/vnd.apache.arrow.stream", "application/vnd.apache.parquet", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"], *, store_id: Optional[str] = None, format: Optional[Literal["json", "csv", "arrow", "parquet", "xlsx"]] = None) -> bytes:
         """Orders that align accounts with an index: shares, lots, costs, days to trade, capacity; nothing is stored.
 
         :param media: What is wanted instead of JSON.
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
         :param format: Instead of `Accept`.
         """
-        return self._transport.content("POST", f"/indices/{word(index_id)}/rebalance-pack", body=body, query={"format": format}, accept=media)
+        return self._transport.content("POST", f"/indices/{word(index_id)}/rebalance-pack", body=body, query={"store_id": store_id, "format": format}, accept=media)
 
     def start_backtest(self, index_id: str, body: Optional[c.BacktestRequest] = None, *, callback: Optional[str] = None, priority: Optional[Literal["high", "normal", "low"]] = None) -> Job[c.BacktestRunResult]:
         """Backtest an index, or a strategy, as a job.
@@ -689,20 +714,22 @@ class Operations:
         """
         return self._transport.content("GET", f"/analytics/{word(index_id)}/exports/{word(table)}", query={"run_id": run_id, "as_known_on": as_known_on, "start": start, "end": end, "date": date, "by": by, "format": format}, accept=media)
 
-    def run_sql(self, body: c.SqlRequest, *, format: Optional[Literal["json", "csv", "arrow", "parquet"]] = None) -> c.SqlResult:
+    def run_sql(self, body: c.SqlRequest, *, store_id: Optional[str] = None, format: Optional[Literal["json", "csv", "arrow", "parquet"]] = None) -> c.SqlResult:
         """The answer to a SQL query over runs, prices and reference data.
 
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
         :param format: Instead of `Accept`.
         """
-        return cast("c.SqlResult", self._transport.json("POST", "/sql", body=body, query={"format": format}))
+        return cast("c.SqlResult", self._transport.json("POST", "/sql", body=body, query={"store_id": store_id, "format": format}))
 
-    def run_sql_content(self, body: c.SqlRequest, media: Literal["text/csv", "application/vnd.apache.arrow.stream", "application/vnd.apache.parquet"], *, format: Optional[Literal["json", "csv", "arrow", "parquet"]] = None) -> bytes:
+    def run_sql_content(self, body: c.SqlRequest, media: Literal["text/csv", "application/vnd.apache.arrow.stream", "application/vnd.apache.parquet"], *, store_id: Optional[str] = None, format: Optional[Literal["json", "csv", "arrow", "parquet"]] = None) -> bytes:
         """The answer to a SQL query over runs, prices and reference data.
 
         :param media: What is wanted instead of JSON.
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
         :param format: Instead of `Accept`.
         """
-        return self._transport.content("POST", "/sql", body=body, query={"format": format}, accept=media)
+        return self._transport.content("POST", "/sql", body=body, query={"store_id": store_id, "format": format}, accept=media)
 
     def list_constraint_sets(self, *, limit: Optional[int] = None, after: Optional[str] = None) -> c.ConstraintSetCollection:
         """Stored constraint sets, by id.
@@ -719,9 +746,12 @@ class Operations:
         """
         return cast("c.SavedConstraintSet", self._transport.json("POST", "/optimise/constraint-sets", body=body, note=note))
 
-    def validate_constraint_set(self, body: c.ConstraintSetBody) -> c.ValidationReport:
-        """Everything there is to say about a constraint set; nothing is stored."""
-        return cast("c.ValidationReport", self._transport.json("POST", "/optimise/constraint-sets/validate", body=body))
+    def validate_constraint_set(self, body: c.ConstraintSetBody, *, store_id: Optional[str] = None) -> c.ValidationReport:
+        """Everything there is to say about a constraint set; nothing is stored.
+
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        """
+        return cast("c.ValidationReport", self._transport.json("POST", "/optimise/constraint-sets/validate", body=body, query={"store_id": store_id}))
 
     def get_constraint_set(self, constraint_set_id: str) -> c.ConstraintSet:
         """A stored constraint set, exactly as PUT accepts it.
@@ -757,17 +787,21 @@ class Operations:
         """Every objective and model of expected returns with its parameters."""
         return cast("c.ObjectiveTypes", self._transport.json("GET", "/optimise/objective-types"))
 
-    def start_optimisation(self, body: c.OptimisationRunRequest, *, callback: Optional[str] = None, priority: Optional[Literal["high", "normal", "low"]] = None) -> Job[c.OptimisationRunResult]:
+    def start_optimisation(self, body: c.OptimisationRunRequest, *, callback: Optional[str] = None, priority: Optional[Literal["high", "normal", "low"]] = None, store_id: Optional[str] = None) -> Job[c.OptimisationRunResult]:
         """Optimises the weights of an index under a constraint set, as a job.
 
         :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
         :param priority: Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
         """
-        return Job(self._transport, self._transport.json("POST", "/optimise/runs", body=body, query={"callback": callback, "priority": priority}))
+        return Job(self._transport, self._transport.json("POST", "/optimise/runs", body=body, query={"callback": callback, "priority": priority, "store_id": store_id}))
 
-    def preview_optimisation(self, body: c.OptimisationPreviewRequest) -> c.PreviewResponse:
-        """The weights that an optimisation would come to; nothing is stored."""
-        return cast("c.PreviewResponse", self._transport.json("POST", "/optimise/preview", body=body))
+    def preview_optimisation(self, body: c.OptimisationPreviewRequest, *, store_id: Optional[str] = None) -> c.PreviewResponse:
+        """The weights that an optimisation would come to; nothing is stored.
+
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        """
+        return cast("c.PreviewResponse", self._transport.json("POST", "/optimise/preview", body=body, query={"store_id": store_id}))
 
     def get_optimisation(self, run_id: str) -> c.OptimisationRunResult:
         """The result of a finished optimisation.
@@ -819,25 +853,27 @@ class Operations:
         """
         self._transport.json("DELETE", f"/risk-models/{word(model_id)}", if_match=if_match, note=note)
 
-    def estimate_risk_model(self, model_id: str, body: Optional[c.RiskModelRequest] = None, *, callback: Optional[str] = None, priority: Optional[Literal["high", "normal", "low"]] = None) -> Job[c.RiskModelView]:
+    def estimate_risk_model(self, model_id: str, body: Optional[c.RiskModelRequest] = None, *, callback: Optional[str] = None, priority: Optional[Literal["high", "normal", "low"]] = None, store_id: Optional[str] = None) -> Job[c.RiskModelView]:
         """Estimate a risk model as a job.
 
         :param model_id: Id of the risk model.
         :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
         :param priority: Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
         """
-        return Job(self._transport, self._transport.json("POST", f"/risk-models/{word(model_id)}/estimate", body=body, query={"callback": callback, "priority": priority}))
+        return Job(self._transport, self._transport.json("POST", f"/risk-models/{word(model_id)}/estimate", body=body, query={"callback": callback, "priority": priority, "store_id": store_id}))
 
-    def validate_risk_model(self, model_id: str, body: Optional[c.RiskValidationRequest] = None, *, callback: Optional[str] = None, priority: Optional[Literal["high", "normal", "low"]] = None) -> Job[c.RiskValidationView]:
+    def validate_risk_model(self, model_id: str, body: Optional[c.RiskValidationRequest] = None, *, callback: Optional[str] = None, priority: Optional[Literal["high", "normal", "low"]] = None, store_id: Optional[str] = None) -> Job[c.RiskValidationView]:
         """Validate the forecasts of a risk model over history, as a job.
 
         :param model_id: Id of the risk model.
         :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
         :param priority: Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
         """
-        return Job(self._transport, self._transport.json("POST", f"/risk-models/{word(model_id)}/validate", body=body, query={"callback": callback, "priority": priority}))
+        return Job(self._transport, self._transport.json("POST", f"/risk-models/{word(model_id)}/validate", body=body, query={"callback": callback, "priority": priority, "store_id": store_id}))
 
-    def import_risk_model(self, model_id: str, body: c.RiskModelImportInput, *, units: Optional[Literal["annual", "daily"]] = None, annualisation: Optional[int] = None, repair: Optional[bool] = None, date: Optional[c.Date] = None) -> c.RiskModelImportResult:
+    def import_risk_model(self, model_id: str, body: c.RiskModelImportInput, *, units: Optional[Literal["annual", "daily"]] = None, annualisation: Optional[int] = None, repair: Optional[bool] = None, date: Optional[c.Date] = None, store_id: Optional[str] = None) -> c.RiskModelImportResult:
         """Import a risk model.
 
         :param model_id: Id of the risk model.
@@ -845,8 +881,9 @@ class Operations:
         :param annualisation: As in the JSON body.
         :param repair: As in the JSON body.
         :param date: Date of a file without a column `date`.
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
         """
-        return cast("c.RiskModelImportResult", self._transport.json("POST", f"/risk-models/{word(model_id)}/import", body=body, query={"units": units, "annualisation": annualisation, "repair": repair, "date": date}))
+        return cast("c.RiskModelImportResult", self._transport.json("POST", f"/risk-models/{word(model_id)}/import", body=body, query={"units": units, "annualisation": annualisation, "repair": repair, "date": date, "store_id": store_id}))
 
     def export_risk_model(self, model_id: str) -> c.RiskModelImport:
         """A risk model in the form of an import.
@@ -879,13 +916,14 @@ class Operations:
         """
         return cast("c.SweepRows", self._transport.json("GET", f"/analytics/sweeps/{word(sweep_id)}/rows", query={"block": block}))
 
-    def start_batch(self, body: c.BatchRequest, *, callback: Optional[str] = None, priority: Optional[Literal["high", "normal", "low"]] = None) -> Job[c.BatchView]:
+    def start_batch(self, body: c.BatchRequest, *, callback: Optional[str] = None, priority: Optional[Literal["high", "normal", "low"]] = None, store_id: Optional[str] = None) -> Job[c.BatchView]:
         """Trades of many accounts with tax lots that follow an index, as one job on all nodes.
 
         :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
         :param priority: Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
         """
-        return Job(self._transport, self._transport.json("POST", "/optimise/batches", body=body, query={"callback": callback, "priority": priority}))
+        return Job(self._transport, self._transport.json("POST", "/optimise/batches", body=body, query={"callback": callback, "priority": priority, "store_id": store_id}))
 
     def get_batch_accounts(self, batch_id: str, *, block: Optional[int] = None) -> c.BatchAccounts:
         """Results of a batch in blocks of 100 accounts.
@@ -1211,49 +1249,50 @@ class Operations:
         """
         return cast("c.DataDifference", self._transport.json("GET", f"/data/stores/{word(store_id)}/versions/diff", query={"from": from_, "to": to, "limit": limit, "appended": appended}))
 
-    def get_prices(self, identifier: str, *, as_known_on: Optional[str] = None, store_id: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, interval: Optional[Literal["native", "weekly", "monthly"]] = None, columns: Optional[Sequence[str]] = None, adjust: Optional[Literal["none", "splits", "total"]] = None, format: Optional[Literal["json", "csv", "arrow"]] = None) -> c.PricesResponse:
+    def get_prices(self, identifier: str, *, as_known_on: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, interval: Optional[Literal["native", "weekly", "monthly"]] = None, columns: Optional[Sequence[str]] = None, adjust: Optional[Literal["none", "splits", "total"]] = None, store_id: Optional[str] = None, format: Optional[Literal["json", "csv", "arrow"]] = None) -> c.PricesResponse:
         """Market data of one security, or the values of a series.
 
         :param identifier: Asset identifier, percent-encoded.
         :param as_known_on: Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number.
-        :param store_id: The store. Default: the served one. Another store is read for this request.
         :param start: First date.
         :param end: Last date.
         :param interval: Weekly and monthly rows carry the date of the last session with data in the ISO week or month.
         :param columns: Columns, in this order. Default: all.
         :param adjust: As stored, on the share basis of the latest date, or as a holding with reinvested dividends.
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
         :param format: Instead of `Accept`.
         """
-        return cast("c.PricesResponse", self._transport.json("GET", f"/data/prices/{word(identifier)}", query={"as_known_on": as_known_on, "store_id": store_id, "start": start, "end": end, "interval": interval, "columns": columns, "adjust": adjust, "format": format}))
+        return cast("c.PricesResponse", self._transport.json("GET", f"/data/prices/{word(identifier)}", query={"as_known_on": as_known_on, "start": start, "end": end, "interval": interval, "columns": columns, "adjust": adjust, "store_id": store_id, "format": format}))
 
-    def get_prices_content(self, identifier: str, media: Literal["text/csv", "application/vnd.apache.arrow.stream"], *, as_known_on: Optional[str] = None, store_id: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, interval: Optional[Literal["native", "weekly", "monthly"]] = None, columns: Optional[Sequence[str]] = None, adjust: Optional[Literal["none", "splits", "total"]] = None, format: Optional[Literal["json", "csv", "arrow"]] = None) -> bytes:
+    def get_prices_content(self, identifier: str, media: Literal["text/csv", "application/vnd.apache.arrow.stream"], *, as_known_on: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, interval: Optional[Literal["native", "weekly", "monthly"]] = None, columns: Optional[Sequence[str]] = None, adjust: Optional[Literal["none", "splits", "total"]] = None, store_id: Optional[str] = None, format: Optional[Literal["json", "csv", "arrow"]] = None) -> bytes:
         """Market data of one security, or the values of a series.
 
         :param identifier: Asset identifier, percent-encoded.
         :param media: What is wanted instead of JSON.
         :param as_known_on: Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number.
-        :param store_id: The store. Default: the served one. Another store is read for this request.
         :param start: First date.
         :param end: Last date.
         :param interval: Weekly and monthly rows carry the date of the last session with data in the ISO week or month.
         :param columns: Columns, in this order. Default: all.
         :param adjust: As stored, on the share basis of the latest date, or as a holding with reinvested dividends.
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
         :param format: Instead of `Accept`.
         """
-        return self._transport.content("GET", f"/data/prices/{word(identifier)}", query={"as_known_on": as_known_on, "store_id": store_id, "start": start, "end": end, "interval": interval, "columns": columns, "adjust": adjust, "format": format}, accept=media)
+        return self._transport.content("GET", f"/data/prices/{word(identifier)}", query={"as_known_on": as_known_on, "start": start, "end": end, "interval": interval, "columns": columns, "adjust": adjust, "store_id": store_id, "format": format}, accept=media)
 
-    def get_asset_references(self, identifiers: Sequence[str], *, as_known_on: Optional[str] = None, fields: Optional[Sequence[str]] = None, as_of: Optional[c.Date] = None, format: Optional[Literal["json", "csv"]] = None) -> c.BatchReferenceResponse:
+    def get_asset_references(self, identifiers: Sequence[str], *, as_known_on: Optional[str] = None, fields: Optional[Sequence[str]] = None, as_of: Optional[c.Date] = None, store_id: Optional[str] = None, format: Optional[Literal["json", "csv"]] = None) -> c.BatchReferenceResponse:
         """Reference data and derived figures of many securities on one date.
 
         :param identifiers: Repeated or separated by commas; duplicates are removed.
         :param as_known_on: Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number.
         :param fields: Reference or market columns, or MARKET_CAP, FREE_FLOAT_MARKET_CAP, DIVIDEND_YIELD, VALUE_TRADED. Default: every reference column.
         :param as_of: Values as known on this date. Default: the latest.
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
         :param format: Instead of `Accept`.
         """
-        return cast("c.BatchReferenceResponse", self._transport.json("GET", "/data/reference", query={"identifiers": identifiers, "as_known_on": as_known_on, "fields": fields, "as_of": as_of, "format": format}))
+        return cast("c.BatchReferenceResponse", self._transport.json("GET", "/data/reference", query={"identifiers": identifiers, "as_known_on": as_known_on, "fields": fields, "as_of": as_of, "store_id": store_id, "format": format}))
 
-    def get_asset_references_content(self, identifiers: Sequence[str], media: Literal["text/csv"], *, as_known_on: Optional[str] = None, fields: Optional[Sequence[str]] = None, as_of: Optional[c.Date] = None, format: Optional[Literal["json", "csv"]] = None) -> bytes:
+    def get_asset_references_content(self, identifiers: Sequence[str], media: Literal["text/csv"], *, as_known_on: Optional[str] = None, fields: Optional[Sequence[str]] = None, as_of: Optional[c.Date] = None, store_id: Optional[str] = None, format: Optional[Literal["json", "csv"]] = None) -> bytes:
         """Reference data and derived figures of many securities on one date.
 
         :param identifiers: Repeated or separated by commas; duplicates are removed.
@@ -1261,20 +1300,22 @@ class Operations:
         :param as_known_on: Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number.
         :param fields: Reference or market columns, or MARKET_CAP, FREE_FLOAT_MARKET_CAP, DIVIDEND_YIELD, VALUE_TRADED. Default: every reference column.
         :param as_of: Values as known on this date. Default: the latest.
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
         :param format: Instead of `Accept`.
         """
-        return self._transport.content("GET", "/data/reference", query={"identifiers": identifiers, "as_known_on": as_known_on, "fields": fields, "as_of": as_of, "format": format}, accept=media)
+        return self._transport.content("GET", "/data/reference", query={"identifiers": identifiers, "as_known_on": as_known_on, "fields": fields, "as_of": as_of, "store_id": store_id, "format": format}, accept=media)
 
-    def get_asset_reference(self, identifier: str, *, as_of: Optional[c.Date] = None, as_known_on: Optional[str] = None) -> c.ReferenceResponse:
+    def get_asset_reference(self, identifier: str, *, as_of: Optional[c.Date] = None, as_known_on: Optional[str] = None, store_id: Optional[str] = None) -> c.ReferenceResponse:
         """Reference data and universes of one security.
 
         :param identifier: Asset identifier, percent-encoded.
         :param as_of: Values as known on this date. Default: the latest.
         :param as_known_on: Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number.
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
         """
-        return cast("c.ReferenceResponse", self._transport.json("GET", f"/data/reference/{word(identifier)}", query={"as_of": as_of, "as_known_on": as_known_on}))
+        return cast("c.ReferenceResponse", self._transport.json("GET", f"/data/reference/{word(identifier)}", query={"as_of": as_of, "as_known_on": as_known_on, "store_id": store_id}))
 
-    def get_corporate_actions(self, identifier: str, *, as_known_on: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, as_of: Optional[c.Date] = None) -> c.CorporateActionsResponse:
+    def get_corporate_actions(self, identifier: str, *, as_known_on: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, as_of: Optional[c.Date] = None, store_id: Optional[str] = None) -> c.CorporateActionsResponse:
         """Corporate actions of one security with their sums.
 
         :param identifier: Asset identifier, percent-encoded.
@@ -1282,42 +1323,57 @@ class Operations:
         :param start: First ex_date.
         :param end: Last ex_date.
         :param as_of: Last date of the trailing figures. Default: the last date of the data.
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
         """
-        return cast("c.CorporateActionsResponse", self._transport.json("GET", f"/data/corporate-actions/{word(identifier)}", query={"as_known_on": as_known_on, "start": start, "end": end, "as_of": as_of}))
+        return cast("c.CorporateActionsResponse", self._transport.json("GET", f"/data/corporate-actions/{word(identifier)}", query={"as_known_on": as_known_on, "start": start, "end": end, "as_of": as_of, "store_id": store_id}))
 
-    def get_coverage(self) -> c.CoverageResponse:
-        """Contents and age of the served store."""
-        return cast("c.CoverageResponse", self._transport.json("GET", "/data/coverage"))
+    def get_coverage(self, *, store_id: Optional[str] = None) -> c.CoverageResponse:
+        """Contents and age of the served store.
 
-    def get_coverage_history(self) -> c.CoverageHistoryResponse:
-        """Number of securities of the served store with a price on each date, and the expected number."""
-        return cast("c.CoverageHistoryResponse", self._transport.json("GET", "/data/coverage/history"))
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        """
+        return cast("c.CoverageResponse", self._transport.json("GET", "/data/coverage", query={"store_id": store_id}))
 
-    def get_data_source(self) -> c.DataSourceStatus:
-        """Status of the data source."""
-        return cast("c.DataSourceStatus", self._transport.json("GET", "/data/source"))
+    def get_coverage_history(self, *, store_id: Optional[str] = None) -> c.CoverageHistoryResponse:
+        """Number of securities of the served store with a price on each date, and the expected number.
 
-    def list_fields(self) -> c.FieldList:
-        """Fields that rules can read in the served store, and its universes."""
-        return cast("c.FieldList", self._transport.json("GET", "/data/fields"))
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        """
+        return cast("c.CoverageHistoryResponse", self._transport.json("GET", "/data/coverage/history", query={"store_id": store_id}))
 
-    def list_series(self, *, q: Optional[str] = None, limit: Optional[int] = None, after: Optional[str] = None) -> c.SeriesCollection:
+    def get_data_source(self, *, store_id: Optional[str] = None) -> c.DataSourceStatus:
+        """Status of the data source.
+
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        """
+        return cast("c.DataSourceStatus", self._transport.json("GET", "/data/source", query={"store_id": store_id}))
+
+    def list_fields(self, *, store_id: Optional[str] = None) -> c.FieldList:
+        """Fields that rules can read in the served store, and its universes.
+
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        """
+        return cast("c.FieldList", self._transport.json("GET", "/data/fields", query={"store_id": store_id}))
+
+    def list_series(self, *, q: Optional[str] = None, limit: Optional[int] = None, after: Optional[str] = None, store_id: Optional[str] = None) -> c.SeriesCollection:
         """Series of the served store: prices that are never constituents.
 
         :param q: Part of an identifier or a name, in upper or lower case.
         :param limit: Maximum number of securities.
         :param after: Only securities whose identifier comes after this one.
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
         """
-        return cast("c.SeriesCollection", self._transport.json("GET", "/data/series", query={"q": q, "limit": limit, "after": after}))
+        return cast("c.SeriesCollection", self._transport.json("GET", "/data/series", query={"q": q, "limit": limit, "after": after, "store_id": store_id}))
 
-    def search_identifiers(self, *, q: Optional[str] = None, limit: Optional[int] = None, after: Optional[str] = None) -> c.IdentifierSearch:
+    def search_identifiers(self, *, q: Optional[str] = None, limit: Optional[int] = None, after: Optional[str] = None, store_id: Optional[str] = None) -> c.IdentifierSearch:
         """Securities of the served store, searched by identifier or name.
 
         :param q: Part of an identifier or a name, in upper or lower case.
         :param limit: Maximum number of securities.
         :param after: Only securities whose identifier comes after this one.
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
         """
-        return cast("c.IdentifierSearch", self._transport.json("GET", "/data/identifiers", query={"q": q, "limit": limit, "after": after}))
+        return cast("c.IdentifierSearch", self._transport.json("GET", "/data/identifiers", query={"q": q, "limit": limit, "after": after, "store_id": store_id}))
 
     def list_clients(self, *, limit: Optional[int] = None, after: Optional[str] = None, index_id: Optional[str] = None) -> c.ClientCollection:
         """Every client that receives files.
@@ -1364,20 +1420,22 @@ class Operations:
         """
         return cast("c.Deliveries", self._transport.json("GET", f"/clients/{word(client_id)}/deliveries", query={"schedule_id": schedule_id, "before": before, "limit": limit}))
 
-    def list_watchlists(self, *, limit: Optional[int] = None, after: Optional[str] = None) -> c.WatchlistCollection:
+    def list_watchlists(self, *, limit: Optional[int] = None, after: Optional[str] = None, store_id: Optional[str] = None) -> c.WatchlistCollection:
         """Every watchlist.
 
         :param limit: Maximum number of entries.
         :param after: Only entries whose id comes after this one.
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
         """
-        return cast("c.WatchlistCollection", self._transport.json("GET", "/data/watchlists", query={"limit": limit, "after": after}))
+        return cast("c.WatchlistCollection", self._transport.json("GET", "/data/watchlists", query={"limit": limit, "after": after, "store_id": store_id}))
 
-    def get_watchlist(self, watchlist_id: str) -> c.Watchlist:
+    def get_watchlist(self, watchlist_id: str, *, store_id: Optional[str] = None) -> c.Watchlist:
         """One watchlist.
 
         :param watchlist_id: Id of the watchlist.
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
         """
-        return cast("c.Watchlist", self._transport.json("GET", f"/data/watchlists/{word(watchlist_id)}"))
+        return cast("c.Watchlist", self._transport.json("GET", f"/data/watchlists/{word(watchlist_id)}", query={"store_id": store_id}))
 
     def put_watchlist(self, watchlist_id: str, body: c.WatchlistUpsert, *, if_match: Optional[str] = None, note: Optional[str] = None) -> c.Watchlist:
         """Creates or replaces a watchlist.
@@ -2024,7 +2082,7 @@ class Operations:
         """
         return cast("c.Approval", self._transport.json("POST", f"/approvals/{word(approval_id)}/decisions", body=body, note=note))
 
-    def list_actions(self, *, from_: Optional[c.Date] = None, to: Optional[c.Date] = None, state: Optional[Literal["new", "confirmed", "rejected", "amended"]] = None, identifier: Optional[str] = None, flagged: Optional[bool] = None, limit: Optional[int] = None) -> c.DeskActions:
+    def list_actions(self, *, from_: Optional[c.Date] = None, to: Optional[c.Date] = None, state: Optional[Literal["new", "confirmed", "rejected", "amended"]] = None, identifier: Optional[str] = None, flagged: Optional[bool] = None, limit: Optional[int] = None, store_id: Optional[str] = None) -> c.DeskActions:
         """Coming and recent corporate actions of the served store, with their state and flags.
 
         :param from_: First ex-date. Default: 10 days before the last session.
@@ -2033,23 +2091,26 @@ class Operations:
         :param identifier: Only actions of this security.
         :param flagged: Only actions with flags.
         :param limit: Maximum number of entries.
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
         """
-        return cast("c.DeskActions", self._transport.json("GET", "/actions", query={"from": from_, "to": to, "state": state, "identifier": identifier, "flagged": flagged, "limit": limit}))
+        return cast("c.DeskActions", self._transport.json("GET", "/actions", query={"from": from_, "to": to, "state": state, "identifier": identifier, "flagged": flagged, "limit": limit, "store_id": store_id}))
 
-    def get_action(self, action_id: str) -> c.DeskActionDetail:
+    def get_action(self, action_id: str, *, store_id: Optional[str] = None) -> c.DeskActionDetail:
         """One corporate action: its decisions, and each index before and after it.
 
         :param action_id: Id of the action.
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
         """
-        return cast("c.DeskActionDetail", self._transport.json("GET", f"/actions/{word(action_id)}"))
+        return cast("c.DeskActionDetail", self._transport.json("GET", f"/actions/{word(action_id)}", query={"store_id": store_id}))
 
-    def decide_action(self, action_id: str, body: c.DeskDecisionRequest, *, note: Optional[str] = None) -> c.DeskAction:
+    def decide_action(self, action_id: str, body: c.DeskDecisionRequest, *, store_id: Optional[str] = None, note: Optional[str] = None) -> c.DeskAction:
         """Confirms, rejects or reopens a corporate action on its current terms.
 
         :param action_id: Id of the action.
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
         :param note: Reason of the write, for versions and the log of writes.
         """
-        return cast("c.DeskAction", self._transport.json("POST", f"/actions/{word(action_id)}/decisions", body=body, note=note))
+        return cast("c.DeskAction", self._transport.json("POST", f"/actions/{word(action_id)}/decisions", body=body, query={"store_id": store_id}, note=note))
 
     def get_access(self, kind: Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "closures", "schedule", "procedure", "client"], document_id: str) -> c.DocumentAccess:
         """Owner of a document, and the clients that may read it.

@@ -216,11 +216,11 @@ class NothingToRefresh(DivisorError):
 
 
 class StoreNotServed(DivisorError):
-    """Only the active store re-reads its folder or database; others are read on activation."""
+    """Answered up to version 0.3.0, where only the active store could be refreshed."""
 
 
 class StoreMismatch(DivisorError):
-    """The run was made on another data store than the active one."""
+    """The run was made on a data store that is not active and cannot be read; the message has the reason."""
 
 
 class JobRunning(DivisorError):

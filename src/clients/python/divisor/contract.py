@@ -625,6 +625,8 @@ class BacktestBatchRequest(_BacktestBatchRequest, total=False):
     as_known_on: t.Union[int, str]
     #: Decide each rebalance on the newest version of the data that was known at the end of its decision date; levels are computed from the data of the run.
     as_known: t.Literal["decision"]
+    #: Data store of the run, for an index that belongs to none. Default: the active store.
+    store_id: str
     #: Run only if the stored run is stale for this request; otherwise its result is returned. Omitted fields are those of the stored run.
     if_stale: bool
 
@@ -723,6 +725,8 @@ class BacktestRequest(t.TypedDict, total=False):
     as_known_on: t.Union[int, str]
     #: Decide each rebalance on the newest version of the data that was known at the end of its decision date; levels are computed from the data of the run.
     as_known: t.Literal["decision"]
+    #: Data store of the run, for an index that belongs to none. Default: the active store.
+    store_id: str
     #: Run only if the stored run is stale for this request; otherwise its result is returned. Omitted fields are those of the stored run.
     if_stale: bool
 
@@ -5623,6 +5627,8 @@ class _IndexDocument(t.TypedDict):
 class IndexDocument(_IndexDocument, total=False):
     #: Market value on the first session; the initial divisor is base market value over base value. Default: the base value, so that the initial divisor is 1. Unit: money.
     base_market_value: float
+    #: Data store of the index: it is computed on this store, whatever store is active. Null: the active store.
+    store_id: t.Optional[str]
     #: Universe of the selection.
     universe: UniverseSpec
     #: Reviews in addition to the rebalance, each with its schedule and scope. On one date they run in the order membership, weights, shares.
@@ -5710,6 +5716,8 @@ class IndexDocumentBody(_IndexDocumentBody, total=False):
     base_market_value: float
     #: ISO 4217 code of the level. An overlay has the currency into which it converts, otherwise that of the underlying index.
     currency: str
+    #: Data store of the index: it is computed on this store, whatever store is active. Null: the active store.
+    store_id: t.Optional[str]
     #: Universe of the selection.
     universe: UniverseSpecInput
     #: Schedule of the rebalances.
@@ -5889,6 +5897,8 @@ class IndexSummary(t.TypedDict):
     currency: str
     #: First rebalance: the first session on or after it.
     base_date: str
+    #: Its data store; null for the active one.
+    store_id: t.Optional[str]
     #: True if a backtest record is stored.
     has_run: bool
     #: Capture time of that record.
@@ -7058,8 +7068,8 @@ class _MemberSpec(t.TypedDict):
     help: t.Optional[str]
     #: Schema of the value.
     ref: t.Optional[str]
-    #: Content of a text or a list; null if determined by its type. `date`: a day, YYYY-MM-DD; `prose`: text of several lines; `texts`: a list of texts; `integers`: a list of whole numbers; `numbers`: numbers by name; `object`: an object with the members in `fields`; `rows`: a list of objects with the members in `fields`; `calendar`: a calendar of /indices/calendars; `universe`: a universe of the market, or an index; `watchlist`: a stored watchlist; `risk_model`: a stored risk model; `series`: a series of the market, of /data/series; `expression`: a datapoint by its name, or an expression of datapoints as text or as nodes; `condition`: a condition on datapoints as text or as nodes.
-    format: t.Optional[t.Literal["date", "prose", "texts", "integers", "numbers", "object", "rows", "calendar", "universe", "watchlist", "risk_model", "series", "expression", "condition"]]
+    #: Content of a text or a list; null if determined by its type. `date`: a day, YYYY-MM-DD; `prose`: text of several lines; `texts`: a list of texts; `integers`: a list of whole numbers; `numbers`: numbers by name; `object`: an object with the members in `fields`; `rows`: a list of objects with the members in `fields`; `calendar`: a calendar of /indices/calendars; `universe`: a universe of the market, or an index; `watchlist`: a stored watchlist; `store`: a data store; `risk_model`: a stored risk model; `series`: a series of the market, of /data/series; `expression`: a datapoint by its name, or an expression of datapoints as text or as nodes; `condition`: a condition on datapoints as text or as nodes.
+    format: t.Optional[t.Literal["date", "prose", "texts", "integers", "numbers", "object", "rows", "calendar", "universe", "watchlist", "store", "risk_model", "series", "expression", "condition"]]
     #: Values of other parameters, by name, with which this one is used: any of these entries. Null: always.
     when: t.Optional[t.Sequence[t.Mapping[str, t.Sequence[str]]]]
 
@@ -7869,8 +7879,8 @@ class _ParameterSpec(t.TypedDict):
     help: t.Optional[str]
     #: Schema of the value.
     ref: t.Optional[str]
-    #: Content of a text or a list; null if determined by its type. `date`: a day, YYYY-MM-DD; `prose`: text of several lines; `texts`: a list of texts; `integers`: a list of whole numbers; `numbers`: numbers by name; `object`: an object with the members in `fields`; `rows`: a list of objects with the members in `fields`; `calendar`: a calendar of /indices/calendars; `universe`: a universe of the market, or an index; `watchlist`: a stored watchlist; `risk_model`: a stored risk model; `series`: a series of the market, of /data/series; `expression`: a datapoint by its name, or an expression of datapoints as text or as nodes; `condition`: a condition on datapoints as text or as nodes.
-    format: t.Optional[t.Literal["date", "prose", "texts", "integers", "numbers", "object", "rows", "calendar", "universe", "watchlist", "risk_model", "series", "expression", "condition"]]
+    #: Content of a text or a list; null if determined by its type. `date`: a day, YYYY-MM-DD; `prose`: text of several lines; `texts`: a list of texts; `integers`: a list of whole numbers; `numbers`: numbers by name; `object`: an object with the members in `fields`; `rows`: a list of objects with the members in `fields`; `calendar`: a calendar of /indices/calendars; `universe`: a universe of the market, or an index; `watchlist`: a stored watchlist; `store`: a data store; `risk_model`: a stored risk model; `series`: a series of the market, of /data/series; `expression`: a datapoint by its name, or an expression of datapoints as text or as nodes; `condition`: a condition on datapoints as text or as nodes.
+    format: t.Optional[t.Literal["date", "prose", "texts", "integers", "numbers", "object", "rows", "calendar", "universe", "watchlist", "store", "risk_model", "series", "expression", "condition"]]
     #: Values of other parameters, by name, with which this one is used: any of these entries. Null: always.
     when: t.Optional[t.Sequence[t.Mapping[str, t.Sequence[str]]]]
     #: Members of an object, or of each entry of a list of objects; null of other values.
@@ -9363,12 +9373,17 @@ class RefreshResult(t.TypedDict):
     findings: t.Sequence[Finding]
 
 
-class RefreshStep(t.TypedDict):
-    """Refreshes the served store from its source. The day waits until the store has prices of the session."""
-
+class _RefreshStep(t.TypedDict):
     type: t.Literal["refresh"]
     #: Finding codes that reject the whole refresh.
     fail_on: t.Sequence[t.Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "NO_DATA_IN_RANGE", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "NO_EFFECT", "DEFAULT_TAKEN", "WEIGHTS_NOT_ONE", "RETURNS_DIFFER", "CURRENCIES_DIFFER", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "BAD_EXPRESSION", "BAD_QUERY", "UNKNOWN_FUNCTION", "UNIT_MISMATCH", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "CONSTRAINT_RELAXED", "LIMIT_NOT_KEPT", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "FX_MISSING", "NO_RATE", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "COLUMN_IGNORED", "ADJUSTMENT_UNEXPLAINED", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "LOCATION_NOT_ALLOWED", "CALLBACK_NOT_ALLOWED", "TARGET_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PLUGIN_NOT_FOUND", "PLUGIN_FAULT", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "ACTION_CONFLICT", "ACTION_DATES", "ACTION_SIZE", "UNKNOWN_CURRENCY", "STALE_TAIL", "PARTIAL_DATE", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "FX_CROSSED", "HISTORY_CHANGED", "DATES_ADDED", "SPLIT_RESTATED", "LATE_BARS", "NOT_A_SESSION", "DIFFERENT_DATA", "WINDOW_CUT", "STALE_FILL", "NOT_ANNOUNCED", "TOO_FEW_NAMES", "JOINT_ESTIMATE", "FRONTIER_SCOPE", "LOOK_AHEAD", "MODEL_LACKS_NAMES"]]
+
+
+class RefreshStep(_RefreshStep, total=False):
+    """Refreshes the active store, or another data store, from its source. The day waits until the store has prices of the session."""
+
+    #: Data store. Default: the active one.
+    store_id: t.Optional[str]
 
 
 class _RefreshStepInput(t.TypedDict):
@@ -9376,8 +9391,10 @@ class _RefreshStepInput(t.TypedDict):
 
 
 class RefreshStepInput(_RefreshStepInput, total=False):
-    """Refreshes the served store from its source. The day waits until the store has prices of the session."""
+    """Refreshes the active store, or another data store, from its source. The day waits until the store has prices of the session."""
 
+    #: Data store. Default: the active one.
+    store_id: t.Optional[str]
     #: Finding codes that reject the whole refresh.
     fail_on: t.Sequence[t.Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "NO_DATA_IN_RANGE", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "NO_EFFECT", "DEFAULT_TAKEN", "WEIGHTS_NOT_ONE", "RETURNS_DIFFER", "CURRENCIES_DIFFER", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "BAD_EXPRESSION", "BAD_QUERY", "UNKNOWN_FUNCTION", "UNIT_MISMATCH", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "CONSTRAINT_RELAXED", "LIMIT_NOT_KEPT", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "FX_MISSING", "NO_RATE", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "COLUMN_IGNORED", "ADJUSTMENT_UNEXPLAINED", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "LOCATION_NOT_ALLOWED", "CALLBACK_NOT_ALLOWED", "TARGET_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PLUGIN_NOT_FOUND", "PLUGIN_FAULT", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "ACTION_CONFLICT", "ACTION_DATES", "ACTION_SIZE", "UNKNOWN_CURRENCY", "STALE_TAIL", "PARTIAL_DATE", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "FX_CROSSED", "HISTORY_CHANGED", "DATES_ADDED", "SPLIT_RESTATED", "LATE_BARS", "NOT_A_SESSION", "DIFFERENT_DATA", "WINDOW_CUT", "STALE_FILL", "NOT_ANNOUNCED", "TOO_FEW_NAMES", "JOINT_ESTIMATE", "FRONTIER_SCOPE", "LOOK_AHEAD", "MODEL_LACKS_NAMES"]]
 
@@ -11978,6 +11995,8 @@ class SweepTerms(t.TypedDict, total=False):
     transaction_cost_bps: float
     #: Decide each rebalance on the newest version of the data that was known at the end of its decision date; levels are computed from the data of the run.
     as_known: t.Literal["decision"]
+    #: Data store of the run, for an index that belongs to none. Default: the active store.
+    store_id: str
 
 
 class _SweepView(t.TypedDict):

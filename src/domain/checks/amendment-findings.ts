@@ -82,7 +82,7 @@ function orderFindings(amendments: readonly Sent[], { base_date: base }: Raw): F
   });
 }
 
-/** Finds an amendment that clients are told of after it has taken effect. */
+/** Finds an amendment that is announced after its effect. */
 function announcementFindings({ announced, effective_from: date }: Sent, k: number): Finding[] {
   if (typeof announced !== 'string' || announced <= date) return [];
   const path = `amendments[${k}].announced`;

@@ -37,7 +37,7 @@ test('an announcement some sessions before the effective date is a sentence with
   );
 });
 
-test('the schedule of exits is told apart from that of the reviews', () => {
+test('the methodology separates the schedule of exits from that of the reviews', () => {
   const text = sentencesOf({ events: { fast_exit: { rank: 60 } } }).join(' ');
   expect(text).toContain('For these exits it is rebalanced (monthly) on the last session of every month.');
 });

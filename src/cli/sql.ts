@@ -123,6 +123,7 @@ async function shell(client: DivisorClient): Promise<number> {
     lines.setPrompt(statement === '' ? 'divisor> ' : '    ...> ');
     lines.prompt();
   }
+  process.stdin.unref(); // After exit a terminal stays open.
   process.stdout.write('\n');
   return EXIT.done;
 }

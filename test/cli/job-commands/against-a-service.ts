@@ -338,6 +338,16 @@ divisor export levels --index EVEN --out levels.csv > /dev/null
         expect([status, screen]).toEqual([2, [expect.stringMatching(/^divisor: INDEX_NOT_FOUND: /)]]);
       });
 
+      test('a shell of SQL answers statements over several lines, continues after an error and ends with exit', () => {
+        const typed = 'SELECT 2 AS two,\n3 AS three;\nSELECT nothing;\nSELECT 7 AS last;\nexit\n';
+        const environment = { DIVISOR_URL: service.url, DIVISOR_API_KEY: key };
+        const { status, screen } = onTerminal(['sql'], environment, `${typed}SELECT 'after the end';\n`);
+        expect(status).toBe(0);
+        const lines = screen.map((line) => line.trim()).join('\n');
+        expect(lines).toMatch(/two +three\n2 +3\n1 row\n.*Line 1, column 8: .*\n(?:.*\n)*.*last\n7\n1 row\n/);
+        expect(lines).not.toMatch(/^after the end$/m);
+      });
+
       test('--json says the same as on a pipe', () => {
         const { status, screen } = onTerminal(['backtest', 'EVEN', '--json'], {
           DIVISOR_URL: service.url,

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { LIMITS } from '#domain/refusals/limits.js';
 import { liveService, type LiveService } from '../../real/live.js';
 import { agentAt, errorOf, textOf, type Agent } from './agent.js';
 
@@ -90,7 +91,10 @@ test('an agent designs an index from a rulebook, backtests it, explains its larg
   for (const weight of Object.values(weights)) expect(weight).toBeCloseTo(1 / 20, 12);
 
   await agent.ok('createIndex', { body: corrected, change_note: 'from the rulebook' });
-  await ended(await agent.ok<Job>('startBacktest', { index_id: 'TWENTY', body: {} }));
+  const { result } = await ended(await agent.ok<Job>('startBacktest', { index_id: 'TWENTY', body: {} }));
+  expect(JSON.stringify(result).length).toBeLessThanOrEqual(LIMITS.MAX_TOOL_JOB_BYTES);
+  const { metrics } = await agent.ok<Job['result']>('getOverview', { index_id: 'TWENTY' });
+  expect(result['metrics']).toEqual(metrics); // Series are shortened, figures are not.
 
   // The contributions between the peak and the trough sum to the fall of the level.
   const { levels } = await agent.ok<{ levels: { index: readonly string[]; data: readonly number[] } }>('getLevels', {

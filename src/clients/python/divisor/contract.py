@@ -6211,6 +6211,8 @@ class Limits(t.TypedDict):
     MAX_COPIED_CONTENT_BYTES: float
     #: Answer of one MCP tool: 25,000 tokens of two bytes, as in long numbers and hashes.
     MAX_TOOL_ANSWER_BYTES: float
+    #: Answer of the MCP tool waitForJob: the figures of a result; other tools return its series.
+    MAX_TOOL_JOB_BYTES: float
     #: Longest wait of the MCP tool waitForJob: clients abandon a call after 60 s.
     MAX_TOOL_WAIT_SECONDS: float
     #: Concurrent MCP requests of one key: as many as streams of events.
